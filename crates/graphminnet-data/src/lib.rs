@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Everything of GraphMinNet that happens before the first tensor: validated graphs, their spectral preparation,
+//! and the ragged batches that a model consumes.
+//!
+//! ```text
+//! file / SMILES / generator → Graph → PreparedGraph → GraphBatch
+//! ```
+//!
+//! * [`graph`] — the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
+//! * [`spectral`] — Laplacian eigenpairs, random-walk return probabilities, degrees.
+//!
+//! This crate never sees a tensor, prints nothing and keeps no global state.
+
+#![forbid(unsafe_code)]
+
+pub mod graph;
+pub mod spectral;
+
+pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};

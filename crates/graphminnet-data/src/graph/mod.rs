@@ -1,0 +1,266 @@
+//! A graph as the rest of the project sees it: validated once, immutable afterwards.
+//!
+//! Building a [`Graph`] is the only place where graph data can be refused. The number of nodes is always given, never
+//! guessed from the edges. Empty, single-node, edgeless and disconnected graphs, self-loops and repeated edges are legal.
+
+mod batch;
+mod features;
+mod topology;
+
+pub use batch::GraphBatch;
+pub use features::Features;
+pub use topology::Topology;
+
+use thiserror::Error;
+
+/// Why a graph, or a batch of graphs, was refused.
+#[derive(Debug, Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// An edge names a node that does not exist.
+    #[error("edge {edge} names {end} node {node}, but the graph has {num_nodes} nodes (0 to {})", .num_nodes.saturating_sub(1))]
+    EdgeOutOfRange {
+        /// Position of the edge in the list that was given.
+        edge: usize,
+        /// `source` or `target`.
+        end: &'static str,
+        /// The node that was named.
+        node: u64,
+        /// Number of nodes of the graph.
+        num_nodes: usize,
+    },
+    /// A feature table does not have one row per node (or per edge).
+    #[error("{what} features have {found} rows, expected one for each of the {expected} {what}s")]
+    RowCount {
+        /// `node` or `edge`.
+        what: &'static str,
+        /// Rows found.
+        found: usize,
+        /// Rows expected.
+        expected: usize,
+    },
+    /// A table's values do not fill its rows.
+    #[error("{found} values do not fill {rows} rows of {columns} columns ({} expected)", .rows.saturating_mul(*.columns))]
+    ValueCount {
+        /// Values found.
+        found: usize,
+        /// Rows of the table.
+        rows: usize,
+        /// Columns of the table.
+        columns: usize,
+    },
+    /// A numeric feature is NaN or infinite.
+    #[error("{what} feature at row {row}, column {column} is {value}; every feature must be finite")]
+    NonFinite {
+        /// `node` or `edge`.
+        what: &'static str,
+        /// Row of the value.
+        row: usize,
+        /// Column of the value.
+        column: usize,
+        /// The value.
+        value: f32,
+    },
+    /// The graph, or the batch, is larger than the index type allows.
+    #[error("{count} {what} are more than the supported {limit}")]
+    TooLarge {
+        /// `nodes` or `edges`.
+        what: &'static str,
+        /// The count that was given.
+        count: usize,
+        /// The largest supported count.
+        limit: usize,
+    },
+    /// Graphs in a batch do not have the same feature columns.
+    #[error(
+        "graph {graph} of the batch has {found} {what} columns, the first graph has {expected}; all graphs of a batch need the same columns"
+    )]
+    ColumnMismatch {
+        /// Position of the graph in the batch.
+        graph: usize,
+        /// Which columns.
+        what: &'static str,
+        /// Columns found.
+        found: usize,
+        /// Columns of the first graph.
+        expected: usize,
+    },
+}
+
+/// A directed multigraph with node and edge features.
+///
+/// An undirected graph stores each edge in both directions. Message passing follows the directions as given; only
+/// the Laplacian ignores them.
+///
+/// # Examples
+///
+/// ```
+/// use graphminnet_data::{Features, Graph};
+///
+/// // A triangle whose nodes carry one category each.
+/// let graph = Graph::new(
+///     3,
+///     vec![[0, 1], [1, 0], [1, 2], [2, 1], [2, 0], [0, 2]],
+///     Features::categories(3, 1, vec![6, 6, 8])?,
+///     Features::none(6),
+/// )?;
+/// assert_eq!(graph.num_nodes(), 3);
+/// assert_eq!(graph.num_edges(), 6);
+/// # Ok::<(), graphminnet_data::GraphError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Graph {
+    num_nodes: usize,
+    edges: Vec<[u32; 2]>,
+    node_features: Features,
+    edge_features: Features,
+}
+
+impl Graph {
+    /// Largest number of nodes or edges of one graph or batch: indices are 32-bit.
+    pub const MAX_COUNT: usize = u32::MAX as usize - 1;
+
+    /// Builds a graph from `[source, target]` pairs.
+    ///
+    /// # Errors
+    ///
+    /// [`GraphError`] if an edge names a missing node, a feature table has the wrong number of rows, or a numeric
+    /// feature is not finite.
+    pub fn new(
+        num_nodes: usize,
+        edges: Vec<[u32; 2]>,
+        node_features: Features,
+        edge_features: Features,
+    ) -> Result<Self, GraphError> {
+        for (what, count) in [("nodes", num_nodes), ("edges", edges.len())] {
+            if count > Self::MAX_COUNT {
+                return Err(GraphError::TooLarge { what, count, limit: Self::MAX_COUNT });
+            }
+        }
+        for (edge, ends) in edges.iter().enumerate() {
+            for (end, node) in ["source", "target"].into_iter().zip(ends) {
+                if *node as usize >= num_nodes {
+                    return Err(GraphError::EdgeOutOfRange { edge, end, node: u64::from(*node), num_nodes });
+                }
+            }
+        }
+        node_features.check("node", num_nodes)?;
+        edge_features.check("edge", edges.len())?;
+        Ok(Self { num_nodes, edges, node_features, edge_features })
+    }
+
+    /// A graph without features.
+    ///
+    /// # Errors
+    ///
+    /// [`GraphError`] if an edge names a missing node.
+    pub fn from_edges(num_nodes: usize, edges: Vec<[u32; 2]>) -> Result<Self, GraphError> {
+        let num_edges = edges.len();
+        Self::new(num_nodes, edges, Features::none(num_nodes), Features::none(num_edges))
+    }
+
+    /// Number of nodes.
+    pub fn num_nodes(&self) -> usize {
+        self.num_nodes
+    }
+
+    /// Number of directed edges.
+    pub fn num_edges(&self) -> usize {
+        self.edges.len()
+    }
+
+    /// The directed edges as `[source, target]`, in the order in which they were given.
+    pub fn edges(&self) -> &[[u32; 2]] {
+        &self.edges
+    }
+
+    /// Node features, one row per node.
+    pub fn node_features(&self) -> &Features {
+        &self.node_features
+    }
+
+    /// Edge features, one row per directed edge, in the order of [`Graph::edges`].
+    pub fn edge_features(&self) -> &Features {
+        &self.edge_features
+    }
+
+    /// The same graph with other node features.
+    ///
+    /// # Errors
+    ///
+    /// [`GraphError`] if the table does not fit.
+    pub fn with_node_features(mut self, node_features: Features) -> Result<Self, GraphError> {
+        node_features.check("node", self.num_nodes)?;
+        self.node_features = node_features;
+        Ok(self)
+    }
+
+    /// The same graph with other edge features.
+    ///
+    /// # Errors
+    ///
+    /// [`GraphError`] if the table does not fit.
+    pub fn with_edge_features(mut self, edge_features: Features) -> Result<Self, GraphError> {
+        edge_features.check("edge", self.edges.len())?;
+        self.edge_features = edge_features;
+        Ok(self)
+    }
+
+    /// The undirected simple graph underneath: for every node its distinct neighbours, ascending, without itself.
+    ///
+    /// Returned as offsets (`num_nodes + 1`) into a list of neighbours. This is what the Laplacian and the degrees
+    /// are made of.
+    pub fn undirected_neighbours(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut pairs: Vec<[u32; 2]> =
+            self.edges.iter().filter(|[a, b]| a != b).flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut offsets = vec![0u32; self.num_nodes + 1];
+        for [node, _] in &pairs {
+            offsets[*node as usize + 1] += 1;
+        }
+        for node in 0..self.num_nodes {
+            offsets[node + 1] += offsets[node];
+        }
+        (offsets, pairs.into_iter().map(|[_, neighbour]| neighbour).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_to_a_missing_node_is_refused_with_its_place() {
+        let error = Graph::from_edges(2, vec![[0, 1], [1, 2]]).unwrap_err();
+        assert_eq!(error, GraphError::EdgeOutOfRange { edge: 1, end: "target", node: 2, num_nodes: 2 });
+        assert!(error.to_string().contains("edge 1 names target node 2"), "{error}");
+    }
+
+    #[test]
+    fn empty_single_node_loop_and_repeated_edges_are_legal() {
+        assert_eq!(Graph::from_edges(0, vec![]).unwrap().num_nodes(), 0);
+        assert_eq!(Graph::from_edges(1, vec![[0, 0]]).unwrap().num_edges(), 1);
+        assert_eq!(Graph::from_edges(2, vec![[0, 1], [0, 1]]).unwrap().num_edges(), 2);
+    }
+
+    #[test]
+    fn features_must_have_a_row_for_every_node_and_be_finite() {
+        let short = Features::numbers(1, 2, vec![0.0, 1.0]).unwrap();
+        assert_eq!(
+            Graph::new(2, vec![], short, Features::none(0)).unwrap_err(),
+            GraphError::RowCount { what: "node", found: 1, expected: 2 }
+        );
+        let broken = Features::numbers(2, 2, vec![0.0, 1.0, 2.0, f32::NAN]).unwrap();
+        let error = Graph::new(2, vec![], broken, Features::none(0)).unwrap_err();
+        assert!(matches!(error, GraphError::NonFinite { what: "node", row: 1, column: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn undirected_neighbours_drop_loops_directions_and_repetitions() {
+        let graph = Graph::from_edges(4, vec![[0, 1], [1, 0], [0, 1], [2, 2], [2, 0]]).unwrap();
+        let (offsets, neighbours) = graph.undirected_neighbours();
+        assert_eq!(offsets, vec![0, 2, 3, 4, 4]);
+        assert_eq!(neighbours, vec![1, 2, 0, 0]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Who is connected to whom in a batch, indexed in both directions.
+//!
+//! Edges are kept **sorted by target** (stable, so edges with the same target keep their order): the edges that
+//! arrive at a node are then one contiguous range, and a sum over them needs neither an index nor an atomic
+//! operation. A second index lists the edges that leave each node, for gradients.
+
+/// The edges of one batch, sorted by target, with offsets by target and an index by source.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Topology {
+    /// Number of nodes.
+    pub num_nodes: usize,
+    /// Source node of every edge, edges sorted by target.
+    pub source: Vec<u32>,
+    /// Target node of every edge, ascending.
+    pub target: Vec<u32>,
+    /// `incoming[node]..incoming[node + 1]` are the edges that arrive at `node`; length `num_nodes + 1`.
+    pub incoming: Vec<u32>,
+    /// `outgoing_edges[outgoing[node]..outgoing[node + 1]]` are the edges that leave `node`; length `num_nodes + 1`.
+    pub outgoing: Vec<u32>,
+    /// Edge positions grouped by source, ascending within a source.
+    pub outgoing_edges: Vec<u32>,
+    /// For every edge in target order, its position in the list that was given.
+    pub given_order: Vec<u32>,
+}
+
+impl Topology {
+    /// Sorts and indexes edges whose ends are known to be below `num_nodes`.
+    pub(super) fn new(num_nodes: usize, edges: &[[u32; 2]]) -> Self {
+        let (incoming, given_order) = group(num_nodes, edges.iter().map(|ends| ends[1]));
+        let pick =
+            |end: usize| given_order.iter().map(|&edge| edges[edge as usize][end]).collect::<Vec<u32>>();
+        let (source, target) = (pick(0), pick(1));
+        let (outgoing, outgoing_edges) = group(num_nodes, source.iter().copied());
+        Self { num_nodes, source, target, incoming, outgoing, outgoing_edges, given_order }
+    }
+
+    /// Number of directed edges.
+    pub fn num_edges(&self) -> usize {
+        self.source.len()
+    }
+}
+
+/// Groups item positions by key with a stable counting sort: offsets (`num_keys + 1`) and positions.
+fn group(num_keys: usize, keys: impl Iterator<Item = u32> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut offsets = vec![0u32; num_keys + 1];
+    for key in keys.clone() {
+        offsets[key as usize + 1] += 1;
+    }
+    for key in 0..num_keys {
+        offsets[key + 1] += offsets[key];
+    }
+    let mut next = offsets.clone();
+    let mut items = vec![0u32; offsets[num_keys] as usize];
+    for (item, key) in keys.enumerate() {
+        let slot = &mut next[key as usize];
+        items[*slot as usize] = item as u32;
+        *slot += 1;
+    }
+    (offsets, items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_grouped_by_target_and_by_source() {
+        let topology = Topology::new(3, &[[0, 2], [1, 0], [2, 0], [0, 2], [2, 2]]);
+        assert_eq!(topology.target, vec![0, 0, 2, 2, 2]);
+        assert_eq!(topology.source, vec![1, 2, 0, 0, 2]);
+        assert_eq!(topology.given_order, vec![1, 2, 0, 3, 4]);
+        assert_eq!(topology.incoming, vec![0, 2, 2, 5]);
+        assert_eq!(topology.outgoing, vec![0, 2, 3, 5]);
+        assert_eq!(topology.outgoing_edges, vec![2, 3, 0, 1, 4]);
+    }
+
+    #[test]
+    fn no_nodes_and_no_edges_are_fine() {
+        assert_eq!(Topology::new(0, &[]).incoming, vec![0]);
+        assert_eq!(Topology::new(2, &[]).outgoing, vec![0, 0, 0]);
+    }
+}

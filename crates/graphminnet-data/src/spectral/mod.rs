@@ -1,0 +1,52 @@
+//! What is computed once per graph before training: Laplacian eigenpairs, random-walk return probabilities,
+//! degrees, local degree profiles.
+//!
+//! The definitions (section and equation numbers are the paper's where it has them):
+//!
+//! * **Laplacian** `L = Deg − A` of the undirected simple graph underneath (directions, self-loops and repeated
+//!   edges are ignored here and nowhere else). The lowest `K` eigenvalues, ascending, clamped to ≥ 0, with unit
+//!   eigenvectors in canonical sign.
+//! * **Random-walk return probabilities** `(P^k)_uu`, `k = 1…steps`, `P = Deg_out⁻¹ A` of the edges as given.
+//! * **Log-degree** `ln(1 + deg)` of the undirected simple graph.
+//! * **Local degree profile**: out-degree, and minimum, maximum, mean and unbiased standard deviation of the
+//!   out-neighbours' out-degrees.
+
+use crate::graph::Graph;
+use std::sync::Arc;
+
+/// What to compute for every graph.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct PrepareOptions {
+    /// Number of stored eigenpairs `K` (the trivial first one included); 0 computes none.
+    pub eigenpairs: usize,
+    /// Do not let the block use the last eigenspace when the cut at `K` splits it.
+    pub whole_eigenspaces: bool,
+    /// Number of random-walk steps; 0 computes none.
+    pub random_walk_steps: usize,
+    /// Replace the node features by the local degree profile (5 numbers).
+    pub degree_profile: bool,
+}
+
+/// A graph with everything that [`PrepareOptions`] asked for.
+///
+/// `K` is the number of stored eigenpairs; a graph with fewer than `K` nodes has zeros in the missing places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedGraph {
+    /// The graph (with replaced node features if the degree profile was asked for).
+    pub graph: Arc<Graph>,
+    /// Eigenvalues, ascending, `[K]`.
+    pub eigenvalues: Vec<f32>,
+    /// Eigenvectors, `[nodes, K]` row-major: row `u` holds the entries of node `u`.
+    pub eigenvectors: Vec<f32>,
+    /// How many of the `K` pairs exist: `min(K, nodes)`.
+    pub num_eigenpairs: usize,
+    /// How many leading pairs the block may use; smaller than `num_eigenpairs` only where
+    /// `whole_eigenspaces` masked an eigenspace that the cut at `K` splits.
+    pub usable_eigenpairs: usize,
+    /// Whether the cut at `K` splits an eigenspace (recorded whatever `whole_eigenspaces` says).
+    pub splits_eigenspace: bool,
+    /// Return probabilities, `[nodes, steps]` row-major.
+    pub random_walk: Vec<f32>,
+    /// `ln(1 + degree)` of every node.
+    pub log_degree: Vec<f32>,
+}
