@@ -5,6 +5,7 @@
 //! file / SMILES / generator → Graph → PreparedGraph → GraphBatch
 //! ```
 //!
+//! * [`data`] — data sets: targets, schema, splits;
 //! * [`graph`] — the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
 //! * [`spectral`] — Laplacian eigenpairs, random-walk return probabilities, degrees.
 //!
@@ -12,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod data;
 pub mod graph;
 pub mod spectral;
 

@@ -1,0 +1,139 @@
+//! The one in-memory form that every reader and generator produces and that everything downstream consumes.
+
+use crate::graph::Graph;
+use std::sync::Arc;
+
+/// Whether there is one target per graph or one per node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// One row of targets per graph.
+    Graph,
+    /// One row of targets per node.
+    Node,
+}
+
+/// What the targets mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// Real-valued targets, any number of columns.
+    Regression,
+    /// Yes/no targets (0 or 1), any number of columns, each on its own.
+    Binary,
+    /// One column holding one of `classes` classes, `0..classes`.
+    MultiClass {
+        /// Number of classes.
+        classes: usize,
+    },
+}
+
+/// A part of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Split {
+    /// Used to fit the weights.
+    Train,
+    /// Used to choose among epochs and settings.
+    Valid,
+    /// Used once, to report.
+    Test,
+}
+
+/// What one feature column holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ColumnKind {
+    /// Categories `0..size`; embedded by the model. Values from `names.len()` on have no name.
+    Category {
+        /// Number of categories (rows of the embedding table).
+        size: usize,
+        /// The original text of each category, where the source had text.
+        names: Vec<String>,
+    },
+    /// A finite number, used as it is.
+    Number,
+}
+
+/// One feature column.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// Name of the column in its source, or a made-up one.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnKind,
+}
+
+/// What all graphs of a data set have in common; frozen into a trained model so that new data is read the same way.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schema {
+    /// Graph-level or node-level targets.
+    pub level: Level,
+    /// What the targets mean.
+    pub task: Task,
+    /// Names of the target columns.
+    pub targets: Vec<String>,
+    /// Names of the classes for [`Task::MultiClass`], where the source had text; otherwise empty.
+    pub class_names: Vec<String>,
+    /// Node columns: all categorical ones in the order of the feature table, then all numeric ones.
+    pub node_columns: Vec<Column>,
+    /// Edge columns, in the same order.
+    pub edge_columns: Vec<Column>,
+}
+
+impl Schema {
+    /// Number of target values per graph (graph level) or per node (node level).
+    pub fn num_targets(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Sizes of the categorical node columns.
+    pub fn node_vocabulary(&self) -> Vec<usize> {
+        vocabulary(&self.node_columns)
+    }
+
+    /// Sizes of the categorical edge columns.
+    pub fn edge_vocabulary(&self) -> Vec<usize> {
+        vocabulary(&self.edge_columns)
+    }
+
+    /// Number of numeric node columns.
+    pub fn node_numbers(&self) -> usize {
+        self.node_columns.len() - self.node_vocabulary().len()
+    }
+
+    /// Number of numeric edge columns.
+    pub fn edge_numbers(&self) -> usize {
+        self.edge_columns.len() - self.edge_vocabulary().len()
+    }
+}
+
+fn vocabulary(columns: &[Column]) -> Vec<usize> {
+    columns
+        .iter()
+        .filter_map(|column| match column.kind {
+            ColumnKind::Category { size, .. } => Some(size),
+            ColumnKind::Number => None,
+        })
+        .collect()
+}
+
+/// One graph with what is known about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Name of the graph in its source; unique within a data set.
+    pub id: String,
+    /// The graph.
+    pub graph: Arc<Graph>,
+    /// Targets, row-major `[1 or nodes, target columns]`; NaN where missing, a class as its number.
+    pub targets: Vec<f32>,
+}
+
+/// Graphs with targets, a schema and, where the source has one, an official split.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    /// Name, for people.
+    pub name: String,
+    /// What all graphs have in common.
+    pub schema: Schema,
+    /// The graphs.
+    pub samples: Vec<Sample>,
+    /// The source's own split, one entry per sample, where it has one.
+    pub official_split: Option<Vec<Split>>,
+}

@@ -1,0 +1,7 @@
+//! Collections of graphs with targets: what they are, where they come from, how they are split and prepared.
+//!
+//! This module turns bytes into [`Dataset`]s and never sees a tensor.
+
+mod dataset;
+
+pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
