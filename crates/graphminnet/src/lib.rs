@@ -1,1 +1,10 @@
-//! Placeholder.
+//! GraphMinNet: learning on graphs with long-range dependencies at linear cost.
+
+pub mod config;
+pub mod model;
+pub mod nn;
+pub mod ops;
+
+pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
+pub use graphminnet_data::{self as data};
+pub use model::{GraphMinNet, ModelInput};

@@ -1,0 +1,330 @@
+//! The named choices of a configuration, each with the words that a configuration file uses for it.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::fmt;
+use std::str::FromStr;
+
+/// Declares an enum whose variants are written as fixed words, with parsing, printing and serde through those words.
+macro_rules! choice {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name { $($(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// All choices, in the order in which they are documented.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word that stands for this choice in a configuration.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(word: &str) -> Result<Self, String> {
+                Self::ALL.iter().copied().find(|choice| choice.word() == word).ok_or_else(|| {
+                    let words: Vec<&str> = Self::ALL.iter().map(|choice| choice.word()).collect();
+                    format!("`{}` is not one of {}", word.escape_debug(), words.join(", "))
+                })
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.pad(self.word())
+            }
+        }
+
+        as_text!($name);
+    };
+}
+
+/// Serde through `Display` and `FromStr`.
+macro_rules! as_text {
+    ($name:ident) => {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            }
+        }
+    };
+}
+
+choice! {
+    /// The local branch of a layer: message passing along the edges.
+    LocalKind {
+        /// GatedGCN: gated mean over neighbours, edge features are updated.
+        Gated = "gated",
+        /// GINE: sum of `ReLU(neighbour + edge)`, edge features stay.
+        Gine = "gine",
+        /// No local branch.
+        None = "none",
+    }
+}
+choice! {
+    /// What the rows and columns of the paper's matrices stand for.
+    Layout {
+        /// One column per eigenpair, one row per positional channel.
+        Channel = "channel",
+        /// One row per eigenpair, one column per positional channel (the paper read to the letter).
+        Eigen = "eigen",
+    }
+}
+choice! {
+    /// The paper's ⊕ between the feature and the positional component.
+    Aggregate {
+        /// Element-wise product.
+        Mul = "mul",
+        /// Element-wise sum.
+        Add = "add",
+    }
+}
+choice! {
+    /// How two matrices become a vector: the paper's four types of inner product.
+    InnerProduct {
+        /// Sum over columns: one number per hidden channel.
+        Type1 = "type1",
+        /// Sum over rows: one number per column.
+        Type2 = "type2",
+        /// Sum over both: one number for all channels.
+        Type3 = "type3",
+        /// Positions transformed, features plain, pairwise product.
+        Type4a = "type4a",
+        /// Features transformed, positions plain, pairwise product.
+        Type4b = "type4b",
+    }
+}
+choice! {
+    /// The inner products inside type 4.
+    PairKind {
+        /// Sum over columns.
+        Type1 = "type1",
+        /// Sum over rows.
+        Type2 = "type2",
+        /// Sum over both.
+        Type3 = "type3",
+    }
+}
+choice! {
+    /// How the effective β is kept in `[0, 2]`.
+    BetaRange {
+        /// Clamp the parameter.
+        Clamp = "clamp",
+        /// Use the parameter as it is.
+        Raw = "raw",
+        /// `2·sigmoid` of the parameter.
+        Sigmoid = "sigmoid",
+    }
+}
+choice! {
+    /// A non-linearity, or none.
+    Activation {
+        /// The identity (a plain linear map).
+        None = "none",
+        /// `max(0, x)`.
+        Relu = "relu",
+        /// The exact (erf) GELU.
+        Gelu = "gelu",
+        /// `x·sigmoid(x)`.
+        Silu = "silu",
+    }
+}
+choice! {
+    /// Whether and how the block's input is bounded.
+    InputNorm {
+        /// Not at all: the paper to the letter.
+        None = "none",
+        /// Divide each row by its root mean square.
+        Rms = "rms",
+        /// Project each row onto the ball of root mean square 1.
+        Ball = "ball",
+    }
+}
+choice! {
+    /// Where the block's own dropout sits.
+    DropoutSite {
+        /// On the block's output.
+        Output = "output",
+        /// On the node embeddings `a`, before they are summed.
+        Embedding = "a",
+        /// On the candidate `h̃`.
+        Candidate = "htilde",
+    }
+}
+choice! {
+    /// How node features become the first hidden features.
+    NodeEncoderKind {
+        /// A linear map of numbers.
+        Linear = "linear",
+        /// One embedding table.
+        Embed = "embed",
+        /// The sum of one embedding per categorical column.
+        Atoms = "atoms",
+        /// Linear, batch norm, ReLU, L2 rows.
+        Premp = "premp",
+    }
+}
+choice! {
+    /// The positional part of the node features.
+    NodePeKind {
+        /// None.
+        None = "none",
+        /// A set encoder over (eigenvector entry, eigenvalue) pairs.
+        Lappe = "lappe",
+        /// Random-walk return probabilities.
+        Rwse = "rwse",
+    }
+}
+choice! {
+    /// How edge features become the first hidden edge features.
+    EdgeEncoderKind {
+        /// A linear map of numbers.
+        Linear = "linear",
+        /// One embedding table.
+        Embed = "embed",
+        /// The sum of one embedding per categorical column.
+        Atoms = "atoms",
+        /// One learned vector for every edge.
+        Dummy = "dummy",
+        /// No edge features at all.
+        None = "none",
+    }
+}
+choice! {
+    /// The prediction head.
+    HeadKind {
+        /// Layers of equal width.
+        Mlp = "mlp",
+        /// Three layers, each half as wide as the one before.
+        San = "san",
+    }
+}
+choice! {
+    /// Whether there is a prediction per graph or per node.
+    LevelKind {
+        /// One prediction per graph.
+        Graph = "graph",
+        /// One prediction per node.
+        Node = "node",
+    }
+}
+choice! {
+    /// How node features become graph features.
+    Pooling {
+        /// Mean over the nodes.
+        Mean = "mean",
+        /// Sum over the nodes.
+        Add = "add",
+        /// Maximum over the nodes.
+        Max = "max",
+    }
+}
+choice! {
+    /// What training minimises.
+    Loss {
+        /// Mean absolute error.
+        L1 = "l1",
+        /// Cross entropy over classes.
+        CrossEntropy = "cross_entropy",
+        /// Cross entropy weighted by the class frequencies of the batch.
+        WeightedCrossEntropy = "weighted_cross_entropy",
+        /// Binary cross entropy with logits; missing labels are skipped.
+        BinaryCrossEntropy = "binary_cross_entropy",
+        /// Binary cross entropy weighted by the class frequencies of the batch.
+        WeightedBinaryCrossEntropy = "weighted_binary_cross_entropy",
+    }
+}
+choice! {
+    /// What a model is judged by.
+    MetricKind {
+        /// Mean absolute error over all targets; lower is better.
+        MeanAbsoluteError = "mae",
+        /// Share of right answers.
+        Accuracy = "accuracy",
+        /// Mean over classes of the share of right answers within the class.
+        AccuracyClassMean = "accuracy_class_mean",
+        /// Unweighted mean of the classes' F1.
+        F1Macro = "f1_macro",
+        /// Mean over tasks of the area under the ROC curve.
+        RocAuc = "roc_auc",
+        /// Mean over tasks of the average precision.
+        AveragePrecision = "average_precision",
+    }
+}
+
+/// The learnable or fixed function φ of the eigenvalues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Phi {
+    /// The set encoder.
+    Deepset,
+    /// `λ^k` in every channel.
+    Power(u32),
+    /// Zero.
+    Zero,
+}
+
+impl FromStr for Phi {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("power:").map(str::parse)) {
+            ("deepset", _) => Ok(Self::Deepset),
+            ("zero", _) => Ok(Self::Zero),
+            (_, Some(Ok(exponent))) => Ok(Self::Power(exponent)),
+            _ => Err(format!("`{}` is not one of deepset, zero, power:k with a whole number k", text.escape_debug())),
+        }
+    }
+}
+
+impl fmt::Display for Phi {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deepset => formatter.write_str("deepset"),
+            Self::Power(exponent) => write!(formatter, "power:{exponent}"),
+            Self::Zero => formatter.write_str("zero"),
+        }
+    }
+}
+
+as_text!(Phi);
+
+/// The weight β between the global and the self term.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Beta {
+    /// A learnable scalar per layer.
+    Learn,
+    /// A constant.
+    Fixed(f64),
+}
+
+impl FromStr for Beta {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("fixed:").map(str::parse::<f64>)) {
+            ("learn", _) => Ok(Self::Learn),
+            (_, Some(Ok(value))) if value.is_finite() => Ok(Self::Fixed(value)),
+            _ => Err(format!("`{}` is not one of learn, fixed:v with a finite number v", text.escape_debug())),
+        }
+    }
+}
+
+impl fmt::Display for Beta {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Learn => formatter.write_str("learn"),
+            Self::Fixed(value) => write!(formatter, "fixed:{value}"),
+        }
+    }
+}
+
+as_text!(Beta);

@@ -1,0 +1,79 @@
+//! What a model and its training are made of, as data: parse, check, then use.
+//!
+//! A configuration is written in TOML. Every key is known (an unknown one is an error that names the nearest valid
+//! key), and every key that is written has an effect (a key that the other choices leave without effect is an error
+//! too). Only a checked configuration can build a model.
+
+mod choices;
+mod keys;
+mod model;
+mod recipe;
+mod train;
+
+pub use choices::{
+    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, HeadKind, InnerProduct, InputNorm,
+    Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi, Pooling,
+};
+pub use model::ModelConfig;
+pub use recipe::{RECIPE_NAMES, Recipe};
+pub use train::TrainConfig;
+
+use thiserror::Error;
+
+/// Why a configuration was refused.
+#[derive(Debug, Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The text is not valid TOML.
+    #[error("the configuration is not valid TOML: {message}")]
+    Syntax {
+        /// The parser's message, with line and column.
+        message: String,
+    },
+    /// A key that does not exist.
+    #[error("unknown key `{key}`{}", .nearest.as_ref().map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
+    UnknownKey {
+        /// The key as written, with its section.
+        key: String,
+        /// The valid key that looks most like it.
+        nearest: Option<String>,
+    },
+    /// A key whose value has the wrong form.
+    #[error("`{key}` cannot be read: {message}")]
+    BadValue {
+        /// The key, with its section.
+        key: String,
+        /// What was expected.
+        message: String,
+    },
+    /// A key that has no effect given the rest of the configuration.
+    #[error("`{key}` has no effect: {reason}; remove it")]
+    UnusedKey {
+        /// The key, with its section.
+        key: String,
+        /// Why it has no effect.
+        reason: String,
+    },
+    /// A value outside its range, or one that contradicts another.
+    #[error("`{key}` = {value}: {expected}")]
+    Invalid {
+        /// The key, with its section.
+        key: String,
+        /// The value found.
+        value: String,
+        /// What is expected.
+        expected: String,
+    },
+    /// No recipe has this name.
+    #[error(
+        "there is no recipe `{name}`{}; the recipes are {}",
+        .nearest.as_ref().map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default(),
+        RECIPE_NAMES.join(", ")
+    )]
+    UnknownRecipe {
+        /// The name asked for.
+        name: String,
+        /// The recipe whose name looks most like it.
+        nearest: Option<String>,
+    },
+}

@@ -1,0 +1,105 @@
+//! Recipes: the paper's ten configurations, compiled into the program, and the reader for a user's own.
+
+use super::choices::InputNorm;
+use super::{ConfigError, ModelConfig, TrainConfig, keys};
+use toml::{Table, Value};
+
+/// A model, its training protocol and the data set that it is meant for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// Short name, as on the command line.
+    pub name: String,
+    /// Name for people.
+    pub title: String,
+    /// Data set in the registry.
+    pub dataset: String,
+    /// The model.
+    pub model: ModelConfig,
+    /// The protocol.
+    pub train: TrainConfig,
+}
+
+macro_rules! built_in {
+    ($($name:literal),+ $(,)?) => {
+        /// Names of the built-in recipes, in the paper's order.
+        pub const RECIPE_NAMES: &[&str] = &[$($name),+];
+
+        /// Text of a built-in recipe.
+        fn built_in(name: &str) -> Option<&'static str> {
+            match name {
+                $($name => Some(include_str!(concat!("../../../../recipes/", $name, ".toml"))),)+
+                _ => None,
+            }
+        }
+    };
+}
+
+built_in!(
+    "zinc",
+    "molhiv",
+    "mnist",
+    "cifar10",
+    "pattern",
+    "cluster",
+    "malnet-tiny",
+    "peptides-func",
+    "peptides-struct",
+    "pascalvoc-sp",
+);
+
+impl Recipe {
+    /// A built-in recipe by name.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::UnknownRecipe`] if there is none of that name.
+    pub fn named(name: &str) -> Result<Self, ConfigError> {
+        let text = built_in(name).ok_or_else(|| ConfigError::UnknownRecipe {
+            name: name.escape_debug().to_string(),
+            nearest: keys::nearest(name, RECIPE_NAMES.iter().copied()),
+        })?;
+        Self::parse(name, text)
+    }
+
+    /// Reads a recipe from TOML text.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] for a syntax error, an unknown key, a bad value, a key without effect or a contradiction.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
+        let table: Table =
+            text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax { message: error.to_string() })?;
+        keys::reject_unknown("", &table, &["title", "dataset", "model", "train"].map(str::to_owned))?;
+        let text_of = |key: &str, default: &str| match table.get(key) {
+            None => Ok(default.to_owned()),
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(other) => Err(wrong_type(key, "a text", other)),
+        };
+        let section = |key: &str| match table.get(key) {
+            None => Ok(Table::new()),
+            Some(Value::Table(section)) => Ok(section.clone()),
+            Some(other) => Err(wrong_type(key, "a section", other)),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            title: text_of("title", name)?,
+            dataset: text_of("dataset", name)?,
+            model: ModelConfig::from_table(&section("model")?)?,
+            train: TrainConfig::from_table(&section("train")?)?,
+        })
+    }
+
+    /// The same recipe with the paper's equations to the letter: the block's input is not bounded.
+    #[must_use]
+    pub fn paper_literal(mut self) -> Self {
+        self.model.input_norm = InputNorm::None;
+        self
+    }
+}
+
+fn wrong_type(key: &str, expected: &str, found: &Value) -> ConfigError {
+    ConfigError::BadValue {
+        key: key.to_owned(),
+        message: format!("expected {expected}, found {}", found.type_str()),
+    }
+}

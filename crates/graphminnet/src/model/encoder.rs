@@ -1,0 +1,109 @@
+//! From input features to the first hidden features.
+
+use super::{FeatureInput, ModelInput};
+use crate::config::{EdgeEncoderKind, ModelConfig, NodeEncoderKind, NodePeKind};
+use crate::nn::{BatchNorm, Embedding, Init, LapPe, Linear, Pass, RandomWalkPe, SumEmbedding};
+use crate::ops::l2_rows;
+use burn::module::Module;
+use burn::tensor::{Tensor, TensorData, activation};
+
+/// `Linear (no bias) → BatchNorm → ReLU → L2 rows`.
+#[derive(Module, Debug)]
+pub struct PreMessagePassing {
+    lin: Linear,
+    bn: BatchNorm,
+}
+
+/// One kind of feature encoder, for nodes or edges.
+#[derive(Module, Debug)]
+pub enum FeatureEncoder {
+    /// A linear map of numbers.
+    Linear(Linear),
+    /// One table.
+    Embed(Embedding),
+    /// A sum of tables.
+    Atoms(SumEmbedding),
+    /// The pre-message-passing encoder.
+    Premp(PreMessagePassing),
+}
+
+impl FeatureEncoder {
+    pub(super) fn for_nodes(config: &ModelConfig, init: &mut Init) -> Self {
+        let width = config.hidden - config.positional_width();
+        match config.node_encoder {
+            NodeEncoderKind::Linear => Self::Linear(Linear::new(config.node_in, width, true, init)),
+            NodeEncoderKind::Embed => Self::Embed(Embedding::new(config.node_vocab[0], width, init)),
+            NodeEncoderKind::Atoms => Self::Atoms(SumEmbedding::new(&config.node_vocab, width, init)),
+            NodeEncoderKind::Premp => Self::Premp(PreMessagePassing {
+                lin: Linear::new(config.node_in, width, false, init),
+                bn: BatchNorm::new(width, init),
+            }),
+        }
+    }
+
+    pub(super) fn for_edges(config: &ModelConfig, init: &mut Init) -> Option<Self> {
+        let width = config.hidden;
+        match config.edge_encoder {
+            EdgeEncoderKind::Linear => Some(Self::Linear(Linear::new(config.edge_in, width, true, init))),
+            EdgeEncoderKind::Embed => Some(Self::Embed(Embedding::new(config.edge_vocab[0], width, init))),
+            EdgeEncoderKind::Atoms => Some(Self::Atoms(SumEmbedding::new(&config.edge_vocab, width, init))),
+            EdgeEncoderKind::Dummy => Some(Self::Embed(Embedding::new(1, width, init))),
+            EdgeEncoderKind::None => None,
+        }
+    }
+
+    /// `[rows, width]`.
+    pub(super) fn forward(&self, features: &FeatureInput, pass: Pass) -> Tensor<2> {
+        match (self, features) {
+            (Self::Linear(linear), FeatureInput::Numbers(numbers)) => linear.forward(numbers.clone()),
+            (Self::Embed(table), FeatureInput::Categories(categories)) => table.forward(categories),
+            (Self::Atoms(tables), FeatureInput::Categories(categories)) => tables.forward(categories),
+            (Self::Premp(encoder), FeatureInput::Numbers(numbers)) => {
+                l2_rows(activation::relu(encoder.bn.forward(encoder.lin.forward(numbers.clone()), pass)))
+            }
+            _ => unreachable!("a model's input is made for its own encoders"),
+        }
+    }
+}
+
+/// The positional part of the node features.
+#[derive(Module, Debug)]
+pub enum NodePe {
+    /// From eigenpairs.
+    Lappe(LapPe),
+    /// From random walks.
+    Rwse(RandomWalkPe),
+}
+
+impl NodePe {
+    pub(super) fn new(config: &ModelConfig, init: &mut Init) -> Option<Self> {
+        match config.node_pe {
+            NodePeKind::None => None,
+            NodePeKind::Lappe => Some(Self::Lappe(LapPe::new(config.pe_dim, init))),
+            NodePeKind::Rwse => Some(Self::Rwse(RandomWalkPe::new(config.rwse_steps, config.pe_dim, init))),
+        }
+    }
+
+    /// `[nodes, pe_dim]`.
+    pub(super) fn forward(&self, input: &ModelInput, config: &ModelConfig, pass: Pass) -> Tensor<2> {
+        match (self, &input.random_walk) {
+            (Self::Rwse(encoder), Some(probabilities)) => encoder.forward(probabilities.clone(), pass),
+            (Self::Rwse(_), None) => unreachable!("a model's input is made for its own encoders"),
+            (Self::Lappe(encoder), _) => {
+                let signs = if config.lappe_sign_flip { pass.signs(config.stored_eigenpairs()) } else { None };
+                let device = input.eigenvectors.device();
+                let signs = signs.map(|signs| {
+                    let count = signs.len();
+                    Tensor::from_data(TensorData::new(signs, [count]), &device)
+                });
+                encoder.forward(
+                    input.eigenvectors.clone(),
+                    input.eigenvalues.clone(),
+                    input.exist.clone(),
+                    signs,
+                    &input.structure,
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! GraphMinNet: encoders, layers, pooling, head.
+//!
+//! ```text
+//! node features ─ node encoder ─┐
+//! eigenpairs / walks ─ node PE ─┴─ x ─┐                                   ┌─ pooling ─ head → per graph
+//! edge features ─ edge encoder ─── ε ─┼─ layer ─ layer ─ … ─ layer ── x ──┤
+//! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
+//! ```
+
+mod block;
+mod encoder;
+mod inner_product;
+mod input;
+mod layer;
+mod spectrum;
+
+pub use block::Block;
+pub use encoder::{FeatureEncoder, NodePe, PreMessagePassing};
+pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE};
+pub use layer::{Layer, Local};
+pub use spectrum::Spectrum;
+
+use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
+use crate::nn::{Head, Init, Pass, SetEncoder};
+use crate::ops::{PoolKind, pool};
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+
+/// The model.
+#[derive(Module, Debug)]
+pub struct GraphMinNet {
+    node_encoder: FeatureEncoder,
+    node_pe: Option<NodePe>,
+    edge_encoder: Option<FeatureEncoder>,
+    set_encoder: Option<SetEncoder>,
+    layers: Vec<Layer>,
+    head: Head,
+    #[module(skip)]
+    config: ModelConfig,
+}
+
+/// Everything that a pass computed on its way to the output.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// The output, `[graphs or nodes, out_dim]`.
+    pub output: Tensor<2>,
+    /// Node features after the encoder (first) and after every layer, `[nodes, hidden]`.
+    pub nodes: Vec<Tensor<2>>,
+    /// Edge features after the last layer, `[edges, hidden]`, sorted by target; `None` without edge features.
+    pub edges: Option<Tensor<2>>,
+}
+
+impl GraphMinNet {
+    /// A model with fresh parameters that depend on the seed alone.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration is not valid.
+    pub fn new(config: &ModelConfig, seed: u64, device: &Device) -> Result<Self, ConfigError> {
+        config.check()?;
+        let init = &mut Init::new(seed, device);
+        let node_encoder = FeatureEncoder::for_nodes(config, init);
+        let node_pe = NodePe::new(config, init);
+        let edge_encoder = FeatureEncoder::for_edges(config, init);
+        let set_encoder = config.has_set_encoder().then(|| SetEncoder::new(config.pe_width, init));
+        let layers = (0..config.layers).map(|_| Layer::new(config, init)).collect();
+        let head = Head::new(config, init);
+        Ok(Self { node_encoder, node_pe, edge_encoder, set_encoder, layers, head, config: config.clone() })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// The layers.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Predictions: `[graphs, out_dim]`, or `[nodes, out_dim]` for node-level models.
+    pub fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        let (nodes, _) = self.run_layers(input, pass, false, |_| {});
+        self.predict(nodes, input)
+    }
+
+    /// Node features after the last layer, `[nodes, hidden]`.
+    pub fn embed(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.run_layers(input, pass, false, |_| {}).0
+    }
+
+    /// The same as [`GraphMinNet::forward`], keeping what was computed on the way.
+    pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
+        let mut trace = Vec::with_capacity(self.layers.len() + 1);
+        let (nodes, edges) = self.run_layers(input, pass, true, |nodes| trace.push(nodes.clone()));
+        Trace { output: self.predict(nodes, input), nodes: trace, edges }
+    }
+
+    /// What the eigenpairs of a batch contribute, shared by all layers.
+    pub fn spectrum(&self, input: &ModelInput) -> Spectrum {
+        Spectrum::new(&self.config, self.set_encoder.as_ref(), input)
+    }
+
+    fn run_layers(
+        &self,
+        input: &ModelInput,
+        pass: Pass,
+        keep_edges: bool,
+        mut observe: impl FnMut(&Tensor<2>),
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let mut nodes = self.encode_nodes(input, pass);
+        let mut edges = self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, pass));
+        let spectrum = self.spectrum(input);
+        observe(&nodes);
+        for (number, layer) in self.layers.iter().enumerate() {
+            // Nobody reads the edges of the last layer, unless a trace was asked for.
+            let update_edges = keep_edges || number + 1 < self.layers.len();
+            (nodes, edges) =
+                layer.forward(nodes, edges, input, &spectrum, &self.config, number, pass, update_edges);
+            observe(&nodes);
+        }
+        (nodes, edges)
+    }
+
+    fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        let features = self.node_encoder.forward(&input.nodes, pass);
+        match &self.node_pe {
+            None => features,
+            Some(encoder) => Tensor::cat(vec![features, encoder.forward(input, &self.config, pass)], 1),
+        }
+    }
+
+    fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+        let rows = match (self.config.level, self.config.pooling) {
+            (LevelKind::Node, _) => nodes,
+            (LevelKind::Graph, Pooling::Mean) => pool(nodes, PoolKind::Mean, &input.structure),
+            (LevelKind::Graph, Pooling::Add) => pool(nodes, PoolKind::Sum, &input.structure),
+            (LevelKind::Graph, Pooling::Max) => pool(nodes, PoolKind::Max, &input.structure),
+        };
+        self.head.forward(rows)
+    }
+}

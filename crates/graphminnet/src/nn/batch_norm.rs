@@ -1,0 +1,98 @@
+//! Batch normalisation over nodes, edges or graphs.
+
+use super::{Init, Pass};
+use crate::ops::{self, BatchStatistics, Dropout, Statistics};
+use burn::module::{Module, Param, RunningState};
+use burn::tensor::Tensor;
+
+/// Weight of a new batch in the running estimates.
+const MOMENTUM: f64 = 0.1;
+
+/// Scale, shift and the running estimates of mean and variance.
+///
+/// A batch with a single row has no unbiased variance, and a batch with none has no mean: neither changes the
+/// running estimates, and both give finite outputs.
+#[derive(Module, Debug)]
+pub struct BatchNorm {
+    /// γ, `[columns]`.
+    pub weight: Param<Tensor<1>>,
+    /// β, `[columns]`.
+    pub bias: Param<Tensor<1>>,
+    /// Running mean, `[columns]`.
+    pub running_mean: RunningState<Tensor<1>>,
+    /// Running unbiased variance, `[columns]`.
+    pub running_var: RunningState<Tensor<1>>,
+}
+
+impl BatchNorm {
+    /// Scale 1, shift 0, running mean 0, running variance 1.
+    pub fn new(columns: usize, init: &Init) -> Self {
+        Self {
+            weight: init.constant([columns], 1.0),
+            bias: init.constant([columns], 0.0),
+            running_mean: RunningState::new(Tensor::zeros([columns], init.device())),
+            running_var: RunningState::new(Tensor::ones([columns], init.device())),
+        }
+    }
+
+    /// `BN(x)`.
+    pub fn forward(&self, x: Tensor<2>, pass: Pass) -> Tensor<2> {
+        self.residual(x, None, None, pass)
+    }
+
+    /// `BN(x + dropout(branch)) + add`; shapes `[rows, columns]`.
+    pub fn residual(
+        &self,
+        x: Tensor<2>,
+        branch: Option<(Tensor<2>, Option<Dropout>)>,
+        add: Option<Tensor<2>>,
+        pass: Pass,
+    ) -> Tensor<2> {
+        let [rows, _] = x.dims();
+        let (output, measured) =
+            ops::residual_norm(x, branch, add, self.weight.val(), self.bias.val(), self.statistics(pass));
+        self.update(rows, measured);
+        output
+    }
+
+    /// `residual + dropout(ReLU(BN(pre)))`; shapes `[rows, columns]`.
+    pub fn relu_residual(
+        &self,
+        residual: Tensor<2>,
+        pre: Tensor<2>,
+        rate: Option<Dropout>,
+        pass: Pass,
+    ) -> Tensor<2> {
+        let [rows, _] = pre.dims();
+        let (output, measured) = ops::norm_relu_residual(
+            residual,
+            pre,
+            self.weight.val(),
+            self.bias.val(),
+            self.statistics(pass),
+            rate,
+        );
+        self.update(rows, measured);
+        output
+    }
+
+    fn statistics(&self, pass: Pass) -> Statistics {
+        if pass.is_training() {
+            return Statistics::Batch;
+        }
+        Statistics::Given { mean: self.running_mean.value_sync(), variance: self.running_var.value_sync() }
+    }
+
+    fn update(&self, rows: usize, measured: Option<BatchStatistics>) {
+        let Some(measured) = measured else { return };
+        if rows < 2 {
+            return;
+        }
+        let unbiased = measured.variance * (rows as f64 / (rows as f64 - 1.0));
+        for (state, batch) in [(&self.running_mean, measured.mean), (&self.running_var, unbiased)] {
+            state.update(state.value_sync() * (1.0 - MOMENTUM) + batch * MOMENTUM);
+            // Folds the update in, so that whoever visits the module sees it.
+            state.value_sync();
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! GatedGCN, the local branch that updates edge features.
+//!
+//! ```text
+//! ê_ij = D x_i + E x_j + C ε_ij            σ_ij = sigmoid(ê_ij)              (edge j → i)
+//! x̂_i  = A x_i + (Σ_j σ_ij ⊙ B x_j) / (Σ_j σ_ij + 10⁻⁶)
+//! x_i  ← x_i  + Dropout(ReLU(BN_node(x̂_i)))
+//! ε_ij ← ε_ij + Dropout(ReLU(BN_edge(ê_ij)))
+//! ```
+
+use super::{BatchNorm, Init, Linear, Pass, Site};
+use crate::ops::{Structure, edge_gate, gated_aggregate};
+use burn::module::Module;
+use burn::tensor::Tensor;
+use std::sync::Arc;
+
+/// The five linear maps and two norms, under the letters of the formula.
+#[derive(Module, Debug)]
+#[allow(non_snake_case)]
+pub struct GatedGcn {
+    /// Own part of a node.
+    pub A: Linear,
+    /// Message of a source.
+    pub B: Linear,
+    /// Edge part of the gate.
+    pub C: Linear,
+    /// Target part of the gate.
+    pub D: Linear,
+    /// Source part of the gate.
+    pub E: Linear,
+    /// Norm of the new node features.
+    pub bn_node: BatchNorm,
+    /// Norm of the new edge features.
+    pub bn_edge: BatchNorm,
+}
+
+impl GatedGcn {
+    /// Fresh parameters.
+    pub fn new(hidden: usize, init: &mut Init) -> Self {
+        let mut square = || Linear::new(hidden, hidden, true, init);
+        let [a, b, c, d, e] = [square(), square(), square(), square(), square()];
+        let (bn_node, bn_edge) = (BatchNorm::new(hidden, init), BatchNorm::new(hidden, init));
+        Self { A: a, B: b, C: c, D: d, E: e, bn_node, bn_edge }
+    }
+
+    /// New node features, and new edge features if `update_edges`.
+    ///
+    /// # Shapes
+    ///
+    /// * `nodes`: `[nodes, hidden]` in and out
+    /// * `edges`: `[edges, hidden]` in and out
+    pub fn forward(
+        &self,
+        nodes: Tensor<2>,
+        edges: Tensor<2>,
+        structure: &Arc<Structure>,
+        drop: f64,
+        layer: usize,
+        pass: Pass,
+        update_edges: bool,
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let own_and_message = Linear::side_by_side(&[&self.A, &self.B], nodes.clone());
+        let target_and_source = Linear::side_by_side(&[&self.D, &self.E], nodes.clone());
+        let (weight, bias) = (self.C.weight.val(), self.C.bias.as_ref().map(|bias| bias.val()));
+        let bias = bias.unwrap_or_else(|| unreachable!("C has a bias"));
+        let gates = edge_gate(edges.clone(), weight, bias, target_and_source, structure);
+        let mixed = gated_aggregate(gates.clone(), own_and_message, structure);
+        let node_rate = pass.dropout(drop, Site { layer, place: "gated nodes" });
+        let nodes = self.bn_node.relu_residual(nodes, mixed, node_rate, pass);
+        let edges = update_edges.then(|| {
+            let edge_rate = pass.dropout(drop, Site { layer, place: "gated edges" });
+            self.bn_edge.relu_residual(edges, gates, edge_rate, pass)
+        });
+        (nodes, edges)
+    }
+}

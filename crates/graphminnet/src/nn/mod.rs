@@ -1,0 +1,29 @@
+//! The layers of the model, one per file. They know tensor operations, but no files, graphs or training.
+
+mod batch_norm;
+mod embedding;
+mod feed_forward;
+mod gated_gcn;
+mod gine;
+mod head;
+mod init;
+mod lap_pe;
+mod linear;
+mod pass;
+mod projection;
+mod random_walk_pe;
+mod set_encoder;
+
+pub use batch_norm::BatchNorm;
+pub use embedding::{Embedding, SumEmbedding};
+pub use feed_forward::FeedForward;
+pub use gated_gcn::GatedGcn;
+pub use gine::Gine;
+pub use head::Head;
+pub use init::Init;
+pub use lap_pe::LapPe;
+pub use linear::Linear;
+pub use pass::{Pass, Site};
+pub use projection::{Nonlinearity, Projection};
+pub use random_walk_pe::RandomWalkPe;
+pub use set_encoder::SetEncoder;

@@ -1,0 +1,137 @@
+//! The one place that knows the tensor engine's backend types: how a CPU kernel becomes a differentiable operation.
+//!
+//! An operation has two bodies. The **generic body** is made of ordinary tensor operations; every device runs it and
+//! the engine differentiates it. The **kernel** is hand-written for the CPU, with a hand-derived gradient. Which one
+//! runs is decided by the device of the tensors, in [`on_cpu`]; both compute the same function, and tests hold them
+//! to each other.
+//!
+//! A kernel sees contiguous arrays of 32-bit floats ([`Array`]) and nothing of the engine.
+
+use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::NoCheckpointing};
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::flex::FlexTensor;
+use burn::backend::{Autodiff, DispatchDevice, Flex, tensor::FloatTensor};
+use burn::tensor::{Device, Tensor, TensorData};
+use std::fmt::Debug;
+
+/// Whether tensors on this device are in main memory and can be handed to a kernel.
+pub(crate) fn on_cpu(device: &Device) -> bool {
+    matches!(device.clone().inner().as_dispatch(), DispatchDevice::Flex(_))
+}
+
+/// A contiguous array of floats in main memory, with its shape. Cloning shares the memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Array(FlexTensor);
+
+impl Array {
+    /// An array that owns `values`, row-major.
+    pub(crate) fn new(values: Vec<f32>, shape: impl Into<Vec<usize>>) -> Self {
+        Self(FlexTensor::from_data(TensorData::new(values, shape.into())))
+    }
+
+    fn from_tensor(tensor: FlexTensor) -> Self {
+        let usable = tensor.is_contiguous() && tensor.as_slice::<f32>().is_some();
+        Self(if usable { tensor } else { tensor.to_contiguous() })
+    }
+
+    /// The values, row-major.
+    pub(crate) fn values(&self) -> &[f32] {
+        self.0.as_slice::<f32>().expect("an array is contiguous and holds 32-bit floats")
+    }
+
+    /// The shape.
+    pub(crate) fn shape(&self) -> &[usize] {
+        self.0.layout().shape()
+    }
+
+    /// Size of dimension `dim`.
+    pub(crate) fn dim(&self, dim: usize) -> usize {
+        self.shape()[dim]
+    }
+}
+
+/// A differentiable operation with `N` inputs and one output, computed by a CPU kernel.
+pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
+    /// What the gradient needs from the forward pass.
+    type Saved: Clone + Debug + Send + 'static;
+
+    /// Computes the output, and what the gradient will need if `keep`.
+    fn forward(&self, inputs: &[Array; N], keep: bool) -> (Array, Option<Self::Saved>);
+
+    /// The gradients of those inputs that are `wanted`, given the gradient of the output.
+    fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; N]) -> [Option<Array>; N];
+}
+
+/// A tensor on its way into a kernel.
+pub(crate) enum Operand {
+    Plain(FlexTensor),
+    Tracked(FloatTensor<Autodiff<Flex>>),
+}
+
+impl<const D: usize> From<Tensor<D>> for Operand {
+    fn from(tensor: Tensor<D>) -> Self {
+        const WRONG: &str = "the operands of a kernel are float tensors on the CPU device";
+        if tensor.device().is_autodiff() {
+            Self::Tracked(tensor.try_into_primitive::<Autodiff<Flex>>().expect(WRONG))
+        } else {
+            Self::Plain(tensor.try_into_primitive::<Flex>().expect(WRONG))
+        }
+    }
+}
+
+/// Runs a kernel on the operands and records it for differentiation where one of them is tracked.
+///
+/// # Panics
+///
+/// If an operand is not a float tensor on the CPU; callers check the device with [`on_cpu`].
+pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(kernel: K, operands: [Operand; N]) -> Tensor<D> {
+    if operands.iter().all(|operand| matches!(operand, Operand::Plain(_))) {
+        let inputs = operands.map(|operand| match operand {
+            Operand::Plain(tensor) => Array::from_tensor(tensor),
+            Operand::Tracked(tensor) => Array::from_tensor(tensor.into_primitive()),
+        });
+        let (output, _) = kernel.forward(&inputs, false);
+        return Tensor::from_primitive::<Flex>(output.0);
+    }
+    // A plain operand among tracked ones is a constant.
+    let mut guards = Vec::with_capacity(N);
+    let inputs = operands.map(|operand| {
+        let tensor = match operand {
+            Operand::Plain(tensor) => FloatTensor::<Autodiff<Flex>>::new(tensor),
+            Operand::Tracked(tensor) => tensor,
+        };
+        let (values, guard) = tensor.into_parts();
+        guards.push(guard);
+        Array::from_tensor(values)
+    });
+    let guards = guards.try_into().unwrap_or_else(|_| unreachable!("one guard per operand"));
+    let output = match Recorded(kernel.clone()).prepare::<NoCheckpointing>(guards).compute_bound().stateful() {
+        OpsKind::Tracked(preparation) => {
+            let (output, saved) = kernel.forward(&inputs, true);
+            let saved = saved.expect("a kernel keeps what its gradient needs when asked to");
+            preparation.finish(saved, output.0)
+        }
+        OpsKind::UnTracked(preparation) => preparation.finish(kernel.forward(&inputs, false).0.0),
+    };
+    Tensor::from_primitive::<Autodiff<Flex>>(output)
+}
+
+/// A kernel on the tape of recorded operations.
+#[derive(Debug)]
+struct Recorded<K>(K);
+
+impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Recorded<K> {
+    type State = K::Saved;
+
+    fn backward(self, operation: Ops<K::Saved, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        let gradient = Array::from_tensor(gradients.consume::<Flex>(&operation.node));
+        let wanted = operation.parents.each_ref().map(Option::is_some);
+        let results = self.0.backward(operation.state, gradient, wanted);
+        for (parent, result) in operation.parents.into_iter().zip(results) {
+            if let (Some(parent), Some(result)) = (parent, result) {
+                gradients.register::<Flex>(parent.id, result.0);
+            }
+        }
+    }
+}

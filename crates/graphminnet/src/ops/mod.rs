@@ -1,0 +1,40 @@
+//! The tensor operations of the model, one per file: the formula, the generic body that every device can run, and
+//! (in time) the call into the fused CPU kernel with its gradient.
+//!
+//! This module knows tensors and offsets. It knows no graphs, files or layers, and nothing outside it knows the
+//! engine's backend types.
+
+mod bound_rows;
+mod dropout;
+mod edge_gate;
+mod embedding_sum;
+mod engine;
+mod gate_product;
+mod gated_aggregate;
+mod generic;
+mod gine_aggregate;
+mod lap_pe;
+mod layer_norm_silu;
+mod linear;
+mod normalize;
+mod pool;
+mod spectral_product;
+mod structure;
+mod weighted_squares;
+
+pub use bound_rows::{RowBound, bound_rows, l2_rows};
+pub use dropout::{Dropout, dropout};
+pub use edge_gate::edge_gate;
+pub use embedding_sum::{CategoryTable, embedding_sum};
+pub use gate_product::gate_product;
+pub use gated_aggregate::gated_aggregate;
+pub use generic::{gather_graphs, sum_per_graph};
+pub use gine_aggregate::gine_aggregate;
+pub use lap_pe::{LapPeWeights, lap_pe};
+pub use layer_norm_silu::layer_norm_silu;
+pub use linear::{Epilogue, linear};
+pub use normalize::{BatchStatistics, Statistics, norm_relu_residual, residual_norm};
+pub use pool::{PoolKind, pool};
+pub use spectral_product::{batched_rows, outer_sums, spectral_product};
+pub use structure::Structure;
+pub use weighted_squares::weighted_squares;

@@ -1,0 +1,96 @@
+//! The heart of the block: every node's embedding against the sum over its graph, in linear time and memory.
+//!
+//! Legend: `w_u = W x_u` (`D` numbers), `p_u` eigenvector entries (`M` numbers), `F_i = E^A_i ⊙ E^C_i` (`M×D` per
+//! graph), `B` (`l×D`), `a_u[k,i] = p_u[i]·Σ_j B[k,j]·F_i[j]·w_u[j]`, `ā = Σ_v a_v`.
+//!
+//! ```text
+//! s_u[k] = Σ_i a_u[k,i]·ā[k,i]
+//!
+//! T_g[i,j]     = Σ_{v∈g} p_v[i]·w_v[j]
+//! ā_g[k,i]     = Σ_j B[k,j]·F_i[j]·T_g[i,j]
+//! Q_g[(i,j),k] = B[k,j]·F_i[j]·ā_g[k,i]
+//! s_u[k]       = Σ_{i,j} p_u[i]·w_u[j]·Q_g[(i,j),k]
+//! ```
+//!
+//! so no `n×M×l` tensor is ever stored.
+
+use super::Structure;
+use super::generic::{pad, unpad};
+use burn::tensor::Tensor;
+use std::sync::Arc;
+
+/// `s_u = ⟨a_u, ā⟩` of type 1 with element-wise products.
+///
+/// # Shapes
+///
+/// * `projected`: `[nodes, D]`, `w`
+/// * `entries`: `[nodes, M]`, `p`
+/// * `factors`: `[graphs, M, D]`, `F`
+/// * `output`: `[l, D]`, `B`
+/// * returns `[nodes, l]`
+pub fn spectral_product(
+    projected: Tensor<2>,
+    entries: Tensor<2>,
+    factors: Tensor<3>,
+    output: Tensor<2>,
+    structure: &Arc<Structure>,
+) -> Tensor<2> {
+    generic(projected, entries, factors, output, structure)
+}
+
+fn generic(
+    projected: Tensor<2>,
+    entries: Tensor<2>,
+    factors: Tensor<3>,
+    output: Tensor<2>,
+    structure: &Structure,
+) -> Tensor<2> {
+    let [graphs, pairs, channels] = factors.dims();
+    let [hidden, _] = output.dims();
+    let longest = structure.longest();
+    if longest == 0 {
+        return Tensor::zeros([0, hidden], &projected.device());
+    }
+    let w = pad(projected, structure); // [G, N, D]
+    let p = pad(entries, structure); // [G, N, M]
+    let b = output.transpose(); // [D, l]
+    let t = p.clone().transpose().matmul(w.clone()); // [G, M, D]
+    let abar = (factors.clone() * t).reshape([graphs * pairs, channels]).matmul(b.clone()); // [G·M, l]
+    let q = factors.reshape([graphs, pairs, channels, 1])
+        * b.reshape([1, 1, channels, hidden])
+        * abar.reshape([graphs, pairs, 1, hidden]); // [G, M, D, l]
+    let outer = p.reshape([graphs, longest, pairs, 1]) * w.reshape([graphs, longest, 1, channels]);
+    let s = outer
+        .reshape([graphs, longest, pairs * channels])
+        .matmul(q.reshape([graphs, pairs * channels, hidden])); // [G, N, l]
+    unpad(s, structure)
+}
+
+/// Multiplies the rows of each graph by that graph's matrix.
+///
+/// # Shapes
+///
+/// * `rows`: `[nodes, in]`
+/// * `matrices`: `[graphs, in, out]`
+/// * returns `[nodes, out]`
+pub fn batched_rows(rows: Tensor<2>, matrices: Tensor<3>, structure: &Arc<Structure>) -> Tensor<2> {
+    let [_, _, out] = matrices.dims();
+    if structure.num_nodes() == 0 {
+        return Tensor::zeros([0, out], &rows.device());
+    }
+    unpad(pad(rows, structure).matmul(matrices), structure)
+}
+
+/// `Σ_v left_v ⊗ right_v` over the nodes of each graph.
+///
+/// # Shapes
+///
+/// * `left`: `[nodes, a]`, `right`: `[nodes, b]`
+/// * returns `[graphs, a, b]`
+pub fn outer_sums(left: Tensor<2>, right: Tensor<2>, structure: &Arc<Structure>) -> Tensor<3> {
+    let ([_, a], [_, b]) = (left.dims(), right.dims());
+    if structure.num_nodes() == 0 {
+        return Tensor::zeros([structure.num_graphs(), a, b], &left.device());
+    }
+    pad(left, structure).transpose().matmul(pad(right, structure))
+}
