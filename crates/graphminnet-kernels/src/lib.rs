@@ -17,8 +17,14 @@ mod math;
 mod parallel;
 mod scratch;
 
+pub mod batch_norm;
 pub mod dropout;
+pub mod edge_gate;
+pub mod edges;
+pub mod gated_aggregate;
 pub mod gemm;
 pub mod linear;
+pub mod norm_relu_residual;
+pub mod residual_norm;
 
 pub use dispatch::{force_portable, uses_wide_instructions};
