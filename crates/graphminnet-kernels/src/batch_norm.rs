@@ -58,7 +58,8 @@ impl<'a> Affine<'a> {
         assert_eq!(beta.len(), channels, "batch norm: gamma and beta differ in length");
         assert_eq!(mean.len(), channels, "batch norm: length of the mean");
         assert_eq!(variance.len(), channels, "batch norm: length of the variance");
-        let scale = gamma.iter().zip(variance).map(|(&g, &v)| (f64::from(g) * inverse_deviation(v)) as f32).collect();
+        let scale =
+            gamma.iter().zip(variance).map(|(&g, &v)| (f64::from(g) * inverse_deviation(v)) as f32).collect();
         Self { mean, beta, scale }
     }
 
@@ -179,7 +180,8 @@ impl GradientCoefficients {
             }
         }
         let count = rows.max(1) as f64;
-        let mut this = Self { scale: vec![0.0; channels], slope: vec![0.0; channels], constant: vec![0.0; channels] };
+        let mut this =
+            Self { scale: vec![0.0; channels], slope: vec![0.0; channels], constant: vec![0.0; channels] };
         for c in 0..channels {
             let inverse = inverse_deviation(used.variance[c]);
             let scale = f64::from(gamma[c]) * inverse;

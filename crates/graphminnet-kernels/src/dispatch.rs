@@ -59,7 +59,8 @@ pub fn uses_wide_instructions() -> bool {
 
 fn detect() -> u8 {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2") {
+    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") && is_x86_feature_detected!("bmi2")
+    {
         return WIDE;
     }
     PORTABLE

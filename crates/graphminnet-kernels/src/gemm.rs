@@ -185,7 +185,9 @@ unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
     } else {
         let mut sums = [[0.0; PANEL / 2]; R];
         // SAFETY: promised by the caller; half a line is part of the line.
-        unsafe { tile::<S, R, { PANEL / 2 }>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        unsafe {
+            tile::<S, R, { PANEL / 2 }>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums)
+        };
         finish::<S, E, R, { PANEL / 2 }>(&sums, row, column, width, epilogue);
     }
 }

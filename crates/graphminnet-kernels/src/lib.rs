@@ -26,5 +26,6 @@ pub mod gemm;
 pub mod linear;
 pub mod norm_relu_residual;
 pub mod residual_norm;
+pub mod spectral_product;
 
 pub use dispatch::{force_portable, uses_wide_instructions};

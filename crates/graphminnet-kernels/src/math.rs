@@ -74,3 +74,51 @@ pub(crate) fn erf<S: Arithmetic>(x: f32) -> f32 {
     denominator = S::fma(denominator, square, -1.426_473_9e-2);
     x * numerator / denominator
 }
+
+/// Partial sums a reduction is spread over, so that it vectorises.
+const LANES: usize = 16;
+
+/// Adds up lanes in a fixed order.
+#[inline(always)]
+fn sum_lanes(lanes: [f32; LANES]) -> f32 {
+    let mut quarter = [0.0; 4];
+    for c in 0..4 {
+        quarter[c] = (lanes[c] + lanes[c + 8]) + (lanes[c + 4] + lanes[c + 12]);
+    }
+    (quarter[0] + quarter[2]) + (quarter[1] + quarter[3])
+}
+
+/// `Σ a·b`.
+#[inline(always)]
+pub(crate) fn dot<S: Arithmetic>(a: &[f32], b: &[f32]) -> f32 {
+    let b = &b[..a.len()];
+    let mut lanes = [0.0; LANES];
+    let (mut a_blocks, mut b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    for (a, b) in (&mut a_blocks).zip(&mut b_blocks) {
+        for c in 0..LANES {
+            lanes[c] = S::fma(a[c], b[c], lanes[c]);
+        }
+    }
+    for (c, (a, b)) in a_blocks.remainder().iter().zip(b_blocks.remainder()).enumerate() {
+        lanes[c] = S::fma(*a, *b, lanes[c]);
+    }
+    sum_lanes(lanes)
+}
+
+/// `Σ a·b·c`.
+#[inline(always)]
+pub(crate) fn dot3<S: Arithmetic>(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
+    let (b, c) = (&b[..a.len()], &c[..a.len()]);
+    let mut lanes = [0.0; LANES];
+    let whole = a.len() / LANES * LANES;
+    for start in (0..whole).step_by(LANES) {
+        let (a, b, c) = (&a[start..start + LANES], &b[start..start + LANES], &c[start..start + LANES]);
+        for lane in 0..LANES {
+            lanes[lane] = S::fma(a[lane] * b[lane], c[lane], lanes[lane]);
+        }
+    }
+    for i in whole..a.len() {
+        lanes[i - whole] = S::fma(a[i] * b[i], c[i], lanes[i - whole]);
+    }
+    sum_lanes(lanes)
+}

@@ -134,7 +134,9 @@ mod tests {
 
     #[test]
     fn balanced_ranges_cover_all_segments_once() {
-        for (sizes, min_cost) in [(vec![], 1), (vec![0, 0], 1), (vec![5, 0, 1000, 0, 3], 10), (vec![1; 500], 7)] {
+        for (sizes, min_cost) in
+            [(vec![], 1), (vec![0, 0], 1), (vec![5, 0, 1000, 0, 3], 10), (vec![1; 500], 7)]
+        {
             let mut offsets = vec![0u32];
             for size in &sizes {
                 offsets.push(offsets[offsets.len() - 1] + size);

@@ -7,7 +7,8 @@
 //! `dx = dt` and `d_branch = dt ⊙ mask`.
 
 use crate::batch_norm::{
-    Affine, GradientCoefficients, Statistics, UsedStatistics, add_moments, batch_statistics, moments, sum_blocks,
+    Affine, GradientCoefficients, Statistics, UsedStatistics, add_moments, batch_statistics, moments,
+    sum_blocks,
 };
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
@@ -67,7 +68,12 @@ pub fn residual_norm(
     for_each_piece(rows, rows_per_piece(channels), |range| {
         // SAFETY: pieces are disjoint.
         let out = unsafe { y.rows(&range, channels) };
-        normalise_rows(rows_of(t, &range, channels), add.map(|add| rows_of(add, &range, channels)), &affine, out);
+        normalise_rows(
+            rows_of(t, &range, channels),
+            add.map(|add| rows_of(add, &range, channels)),
+            &affine,
+            out,
+        );
     });
 }
 
