@@ -1,1 +1,31 @@
-//! Placeholder.
+//! Fused CPU kernels of GraphMinNet: slices in, slices out.
+//!
+//! The crate knows nothing of any tensor framework. Every operation is a forward function and a backward function
+//! over row-major `f32` slices; the file of an operation opens with its formula, its shapes and its gradient.
+//!
+//! * Outputs are given by the caller and are overwritten completely unless the function's name says `accumulate`.
+//! * Gradients that may not be wanted are `Option<&mut [f32]>`; work for absent ones is skipped.
+//! * Results are the same bits for any number of threads of the current rayon pool.
+//! * Lengths are checked once at the entrance; a wrong one panics with a message naming the slice.
+//! * `NaN`s and infinities are computed with, not checked for.
+//!
+//! Calls made from a thread of the rayon pool (for example inside `ThreadPool::install`) avoid waking the pool each
+//! time, which matters for kernels of a few microseconds.
+
+mod dispatch;
+mod math;
+mod parallel;
+mod scratch;
+
+pub mod batch_norm;
+pub mod dropout;
+pub mod edge_gate;
+pub mod edges;
+pub mod gated_aggregate;
+pub mod gemm;
+pub mod linear;
+pub mod norm_relu_residual;
+pub mod residual_norm;
+pub mod spectral_product;
+
+pub use dispatch::{force_portable, uses_wide_instructions};

@@ -1,0 +1,128 @@
+//! The edges of a batch of graphs, sorted by target, with an index by source.
+//!
+//! Sums over incoming edges walk consecutive edges; sums over outgoing edges go through a list of edge numbers.
+//! Either way each node is written by one thread only, in a fixed order.
+
+/// Directed edges `source → target`, sorted by target.
+#[derive(Clone, Copy, Debug)]
+pub struct Edges<'a> {
+    /// Number of nodes.
+    pub num_nodes: usize,
+    /// Source node of every edge.
+    pub source: &'a [u32],
+    /// Target node of every edge, ascending.
+    pub target: &'a [u32],
+    /// Edges `incoming[i]..incoming[i + 1]` point to node `i`; `num_nodes + 1` values.
+    pub incoming: &'a [u32],
+    /// `outgoing_edges[outgoing[j]..outgoing[j + 1]]` leave node `j`; `num_nodes + 1` values.
+    pub outgoing: &'a [u32],
+    /// Edge numbers grouped by source, ascending within a group.
+    pub outgoing_edges: &'a [u32],
+}
+
+impl Edges<'_> {
+    /// Number of edges.
+    pub fn num_edges(&self) -> usize {
+        self.source.len()
+    }
+
+    /// Checks the lengths; values out of range are caught where they are used.
+    pub(crate) fn check(&self) {
+        let edges = self.source.len();
+        assert_eq!(self.target.len(), edges, "edges: length of target");
+        assert_eq!(self.outgoing_edges.len(), edges, "edges: length of outgoing_edges");
+        for (offsets, name) in [(self.incoming, "incoming"), (self.outgoing, "outgoing")] {
+            assert_eq!(offsets.len(), self.num_nodes + 1, "edges: length of {name}");
+            assert!(
+                offsets[0] == 0 && offsets[self.num_nodes] as usize == edges,
+                "edges: {name} does not span all edges"
+            );
+        }
+    }
+}
+
+/// Owner of the arrays behind [`Edges`].
+#[derive(Clone, Debug, Default)]
+pub struct SortedEdges {
+    num_nodes: usize,
+    source: Vec<u32>,
+    target: Vec<u32>,
+    incoming: Vec<u32>,
+    outgoing: Vec<u32>,
+    outgoing_edges: Vec<u32>,
+    order: Vec<u32>,
+}
+
+impl SortedEdges {
+    /// Sorts edges given in any order by target (stable).
+    ///
+    /// # Panics
+    ///
+    /// If the lists differ in length or name a node that does not exist.
+    pub fn new(num_nodes: usize, source: &[u32], target: &[u32]) -> Self {
+        assert_eq!(source.len(), target.len(), "edges: source and target differ in length");
+        let (incoming, order) = group_by(num_nodes, target);
+        let pick = |values: &[u32]| order.iter().map(|&edge| values[edge as usize]).collect::<Vec<_>>();
+        let (source, target) = (pick(source), pick(target));
+        let (outgoing, outgoing_edges) = group_by(num_nodes, &source);
+        Self { num_nodes, source, target, incoming, outgoing, outgoing_edges, order }
+    }
+
+    /// The edges, borrowed.
+    pub fn as_edges(&self) -> Edges<'_> {
+        Edges {
+            num_nodes: self.num_nodes,
+            source: &self.source,
+            target: &self.target,
+            incoming: &self.incoming,
+            outgoing: &self.outgoing,
+            outgoing_edges: &self.outgoing_edges,
+        }
+    }
+
+    /// For every sorted edge, its number in the lists given to [`Self::new`].
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+}
+
+/// Groups the positions of `keys` by key: offsets of the groups (`groups + 1` values), and the positions.
+///
+/// # Panics
+///
+/// If a key is not below `groups`.
+pub fn group_by(groups: usize, keys: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut offsets = vec![0u32; groups + 1];
+    for &key in keys {
+        offsets[key as usize + 1] += 1;
+    }
+    for group in 0..groups {
+        offsets[group + 1] += offsets[group];
+    }
+    let mut next = offsets.clone();
+    let mut positions = vec![0u32; keys.len()];
+    for (position, &key) in keys.iter().enumerate() {
+        let slot = &mut next[key as usize];
+        positions[*slot as usize] = position as u32;
+        *slot += 1;
+    }
+    (offsets, positions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_sorted_by_target_and_indexed_by_source() {
+        let sorted = SortedEdges::new(4, &[3, 0, 1, 0], &[1, 2, 1, 0]);
+        let edges = sorted.as_edges();
+        edges.check();
+        assert_eq!(edges.target, [0, 1, 1, 2]);
+        assert_eq!(edges.source, [0, 3, 1, 0]);
+        assert_eq!(edges.incoming, [0, 1, 3, 4, 4]);
+        assert_eq!(edges.outgoing, [0, 2, 3, 3, 4]);
+        assert_eq!(edges.outgoing_edges, [0, 3, 2, 1]);
+        assert_eq!(sorted.order(), [3, 0, 2, 1]);
+    }
+}

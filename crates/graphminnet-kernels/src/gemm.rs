@@ -1,0 +1,292 @@
+//! Matrix products: `C[rows, columns] = A[rows, depth] · B[depth, columns]`, with a free choice of what to do with C.
+//!
+//! B is packed in panels of 16 columns (the last one padded with zeros), so that a step along the depth reads one
+//! cache line. A tile of 6 × 16 sums lives in registers; A is read in place through two strides, which also serves
+//! products with a transposed A. What happens to a finished row of sums is the [`Epilogue`]'s business.
+
+use crate::dispatch::{Arithmetic, simd_fn};
+use crate::parallel::{Disjoint, for_each_piece};
+use crate::scratch::Scratch;
+
+/// Columns of a panel of packed B.
+pub(crate) const PANEL: usize = 16;
+/// Rows of a register tile.
+const TILE_ROWS: usize = 6;
+
+/// The left operand: element (row, step) is `values[row · row_stride + step · depth_stride]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Left<'a> {
+    pub values: &'a [f32],
+    pub row_stride: usize,
+    pub depth_stride: usize,
+}
+
+impl<'a> Left<'a> {
+    /// `A` stored row by row, `depth` values each.
+    pub fn row_major(values: &'a [f32], depth: usize) -> Self {
+        Self { values, row_stride: depth, depth_stride: 1 }
+    }
+
+    /// `A` stored transposed: `values` is `[depth, rows]`.
+    pub fn transposed(values: &'a [f32], rows: usize) -> Self {
+        Self { values, row_stride: 1, depth_stride: rows }
+    }
+}
+
+/// Receives the finished sums.
+pub(crate) trait Epilogue {
+    /// `sums` are the values of C in `row`, from `column` on (at most 16 of them).
+    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]);
+}
+
+/// Writes C.
+pub(crate) struct Store<'a> {
+    pub out: &'a mut [f32],
+    pub row_stride: usize,
+}
+
+impl Epilogue for Store<'_> {
+    #[inline(always)]
+    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
+        let start = row * self.row_stride + column;
+        self.out[start..start + sums.len()].copy_from_slice(sums);
+    }
+}
+
+/// Adds C to what is there.
+pub(crate) struct Add<'a> {
+    pub out: &'a mut [f32],
+    pub row_stride: usize,
+}
+
+impl Epilogue for Add<'_> {
+    #[inline(always)]
+    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
+        let start = row * self.row_stride + column;
+        for (out, sum) in self.out[start..start + sums.len()].iter_mut().zip(sums) {
+            *out += sum;
+        }
+    }
+}
+
+/// Length of B packed.
+pub(crate) fn packed_len(depth: usize, columns: usize) -> usize {
+    columns.div_ceil(PANEL) * PANEL * depth
+}
+
+simd_fn! {
+    /// Packs B stored row by row, `[depth, columns]`, rows `row_stride` apart.
+    pub(crate) fn pack<S>(b: &[f32], depth: usize, columns: usize, row_stride: usize, packed: &mut [f32]) {
+        for (panel, out) in packed.chunks_exact_mut((PANEL * depth).max(1)).enumerate() {
+            let first = panel * PANEL;
+            let width = PANEL.min(columns - first);
+            for (step, line) in out.chunks_exact_mut(PANEL).enumerate() {
+                let from = &b[step * row_stride + first..][..width];
+                if width == PANEL {
+                    line.copy_from_slice(&from[..PANEL]);
+                } else {
+                    line[..width].copy_from_slice(from);
+                    line[width..].fill(0.0);
+                }
+            }
+        }
+    }
+}
+
+/// Packs B stored transposed, `[columns, depth]`: a linear layer's weight.
+pub(crate) fn pack_transposed(b: &[f32], depth: usize, columns: usize, packed: &mut [f32]) {
+    for (panel, out) in packed.chunks_exact_mut((PANEL * depth).max(1)).enumerate() {
+        let first = panel * PANEL;
+        let width = PANEL.min(columns - first);
+        if width < PANEL {
+            out.fill(0.0);
+        }
+        // Blocks of 16 steps: the lines being written stay in the nearest cache.
+        for block in (0..depth).step_by(PANEL) {
+            let end = (block + PANEL).min(depth);
+            for column in 0..width {
+                let from = &b[(first + column) * depth..][block..end];
+                for (line, &value) in out[block * PANEL..end * PANEL].chunks_exact_mut(PANEL).zip(from) {
+                    line[column] = value;
+                }
+            }
+        }
+    }
+}
+
+/// `sums[r][c] += Σ_step A[r, step] · B[step, c]`.
+///
+/// # Safety
+///
+/// `a` and `b` must be readable at every element named by `R`, `W`, `depth` and the strides.
+#[inline(always)]
+unsafe fn tile<S: Arithmetic, const R: usize, const W: usize>(
+    depth: usize,
+    a: *const f32,
+    row_stride: usize,
+    depth_stride: usize,
+    b: *const f32,
+    sums: &mut [[f32; W]; R],
+) {
+    for step in 0..depth {
+        // SAFETY: promised by the caller.
+        let line = unsafe { &*b.add(step * PANEL).cast::<[f32; W]>() };
+        for r in 0..R {
+            // SAFETY: promised by the caller.
+            let value = unsafe { *a.add(r * row_stride + step * depth_stride) };
+            for c in 0..W {
+                sums[r][c] = S::fma(value, line[c], sums[r][c]);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn finish<S: Arithmetic, E: Epilogue, const R: usize, const W: usize>(
+    sums: &[[f32; W]; R],
+    row: usize,
+    column: usize,
+    width: usize,
+    epilogue: &mut E,
+) {
+    if width == W {
+        for (r, sums) in sums.iter().enumerate() {
+            epilogue.row::<S>(row + r, column, sums);
+        }
+    } else {
+        // A copy, so that the sums of the usual case never need an address.
+        let copy = *sums;
+        for (r, sums) in copy.iter().enumerate() {
+            epilogue.row::<S>(row + r, column, &sums[..width]);
+        }
+    }
+}
+
+/// # Safety
+///
+/// As [`tile`] for `R` rows from `row` on.
+#[inline(always)]
+unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
+    left: Left<'_>,
+    row: usize,
+    depth: usize,
+    panel: *const f32,
+    column: usize,
+    width: usize,
+    epilogue: &mut E,
+) {
+    // SAFETY: the caller promises that row `row` exists.
+    let a = unsafe { left.values.as_ptr().add(row * left.row_stride) };
+    if width > PANEL / 2 {
+        let mut sums = [[0.0; PANEL]; R];
+        // SAFETY: promised by the caller.
+        unsafe { tile::<S, R, PANEL>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        finish::<S, E, R, PANEL>(&sums, row, column, width, epilogue);
+    } else {
+        let mut sums = [[0.0; PANEL / 2]; R];
+        // SAFETY: promised by the caller; half a line is part of the line.
+        unsafe {
+            tile::<S, R, { PANEL / 2 }>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums)
+        };
+        finish::<S, E, R, { PANEL / 2 }>(&sums, row, column, width, epilogue);
+    }
+}
+
+/// The product on one thread; for use inside other `simd_fn!` bodies.
+///
+/// # Panics
+///
+/// If an operand is too short.
+#[inline(always)]
+pub(crate) fn product_body<S: Arithmetic, E: Epilogue>(
+    rows: usize,
+    depth: usize,
+    columns: usize,
+    left: Left<'_>,
+    packed: &[f32],
+    epilogue: &mut E,
+) {
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    let last = (rows - 1) * left.row_stride + depth.saturating_sub(1) * left.depth_stride;
+    assert!(depth == 0 || last < left.values.len(), "matrix product: left operand is too short");
+    assert!(packed.len() >= packed_len(depth, columns), "matrix product: packed operand is too short");
+    // Rows worked on together: A's part stays in the nearest cache while the panels pass by.
+    let block = if left.row_stride >= left.depth_stride {
+        (4096 / depth.max(1) / TILE_ROWS).clamp(1, 16) * TILE_ROWS
+    } else {
+        rows
+    };
+    let mut start = 0;
+    while start < rows {
+        let end = (start + block).min(rows);
+        for panel in 0..columns.div_ceil(PANEL) {
+            let column = panel * PANEL;
+            let width = PANEL.min(columns - column);
+            // SAFETY: `packed` holds that many panels, as asserted.
+            let b = unsafe { packed.as_ptr().add(panel * PANEL * depth) };
+            let mut row = start;
+            // SAFETY (of all calls): rows up to `end` exist in A and panel `panel` in B, as asserted.
+            unsafe {
+                while row + TILE_ROWS <= end {
+                    rows_times_panel::<S, E, TILE_ROWS>(left, row, depth, b, column, width, epilogue);
+                    row += TILE_ROWS;
+                }
+                match end - row {
+                    5 => rows_times_panel::<S, E, 5>(left, row, depth, b, column, width, epilogue),
+                    4 => rows_times_panel::<S, E, 4>(left, row, depth, b, column, width, epilogue),
+                    3 => rows_times_panel::<S, E, 3>(left, row, depth, b, column, width, epilogue),
+                    2 => rows_times_panel::<S, E, 2>(left, row, depth, b, column, width, epilogue),
+                    1 => rows_times_panel::<S, E, 1>(left, row, depth, b, column, width, epilogue),
+                    _ => {}
+                }
+            }
+        }
+        start = end;
+    }
+}
+
+simd_fn! {
+    /// The product on one thread.
+    ///
+    /// # Panics
+    ///
+    /// If an operand is too short.
+    pub(crate) fn product<S; E: Epilogue>(
+        rows: usize,
+        depth: usize,
+        columns: usize,
+        left: Left<'_>,
+        packed: &[f32],
+        epilogue: &mut E,
+    ) {
+        product_body::<S, E>(rows, depth, columns, left, packed, epilogue);
+    }
+}
+
+/// Rows per parallel piece: about two million operations, which is long against the cost of handing out work.
+pub(crate) fn rows_per_product_piece(depth: usize, columns: usize) -> usize {
+    (1_000_000 / (depth * columns).max(1)).clamp(24, 2400).div_ceil(24) * 24
+}
+
+/// `c[rows, columns] = a[rows, depth] · b[depth, columns]`, all row-major, on all threads.
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn matmul(rows: usize, depth: usize, columns: usize, a: &[f32], b: &[f32], c: &mut [f32]) {
+    assert_eq!(a.len(), rows * depth, "matmul: length of a");
+    assert_eq!(b.len(), depth * columns, "matmul: length of b");
+    assert_eq!(c.len(), rows * columns, "matmul: length of c");
+    let mut packed = Scratch::new(packed_len(depth, columns));
+    pack(b, depth, columns, columns, &mut packed);
+    let packed = &packed[..];
+    let c = Disjoint::new(c);
+    for_each_piece(rows, rows_per_product_piece(depth, columns), |range| {
+        let left = Left::row_major(&a[range.start * depth..range.end * depth], depth);
+        // SAFETY: pieces are disjoint.
+        let mut store = Store { out: unsafe { c.rows(&range, columns) }, row_stride: columns };
+        product(range.len(), depth, columns, left, packed, &mut store);
+    });
+}

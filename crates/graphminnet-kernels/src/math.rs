@@ -1,0 +1,124 @@
+//! Scalar functions that vectorise: `exp`, the logistic sigmoid, `erf`.
+//!
+//! NaN in gives NaN out: bounds are applied by comparisons that are false for NaN.
+
+use crate::dispatch::Arithmetic;
+
+/// Adding and subtracting 1.5·2²³ rounds to the nearest integer, which then sits in the low bits.
+const ROUND: f32 = 12_582_912.0;
+const LN_2_HIGH: f32 = 0.693_359_4;
+const LN_2_LOW: f32 = -2.121_944_4e-4;
+
+#[inline(always)]
+fn clamp_keep_nan(x: f32, low: f32, high: f32) -> f32 {
+    let x = if x < low { low } else { x };
+    if x > high { high } else { x }
+}
+
+/// `(n, e^r)` with `x = n·ln 2 + r`, `|r| ≤ ln 2 / 2`; `n` as an integer.
+#[inline(always)]
+fn reduced_exp<S: Arithmetic>(x: f32) -> (i32, f32) {
+    let rounded = S::fma(x, std::f32::consts::LOG2_E, ROUND);
+    let n = rounded - ROUND;
+    let r = S::fma(n, -LN_2_LOW, S::fma(n, -LN_2_HIGH, x));
+    let mut p = 1.987_569_1e-4;
+    p = S::fma(p, r, 1.398_2e-3);
+    p = S::fma(p, r, 8.333_452e-3);
+    p = S::fma(p, r, 4.166_579_6e-2);
+    p = S::fma(p, r, 1.666_666_5e-1);
+    p = S::fma(p, r, 5e-1);
+    let p = S::fma(p, r * r, r) + 1.0;
+    // The bit pattern of `rounded` is that of ROUND plus n.
+    ((rounded.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32), p)
+}
+
+/// 2ⁿ for −126 ≤ n ≤ 127.
+#[inline(always)]
+fn power_of_two(n: i32) -> f32 {
+    f32::from_bits((n.wrapping_add(127) << 23) as u32)
+}
+
+/// eˣ to about 1 ulp on the whole range, with gradual underflow, 0 and ∞ at the ends.
+#[inline(always)]
+pub(crate) fn exp<S: Arithmetic>(x: f32) -> f32 {
+    let (n, p) = reduced_exp::<S>(clamp_keep_nan(x, -105.0, 90.0));
+    // Two factors, since 2ⁿ alone leaves the range of normal numbers before the product does.
+    let half = n >> 1;
+    p * power_of_two(half) * power_of_two(n.wrapping_sub(half))
+}
+
+/// 1 / (1 + e⁻ˣ).
+#[inline(always)]
+pub(crate) fn sigmoid<S: Arithmetic>(x: f32) -> f32 {
+    // Within ±87 one factor 2ⁿ is enough, and outside the sigmoid is 1 or below 1e-37.
+    let (n, p) = reduced_exp::<S>(clamp_keep_nan(-x, -87.0, 87.0));
+    1.0 / S::fma(p, power_of_two(n), 1.0)
+}
+
+/// erf(x) to about 1e-7, as a rational function of x.
+#[inline(always)]
+pub(crate) fn erf<S: Arithmetic>(x: f32) -> f32 {
+    let x = clamp_keep_nan(x, -4.0, 4.0);
+    let square = x * x;
+    let mut numerator = -2.726_142_3e-10;
+    numerator = S::fma(numerator, square, 2.770_681_4e-8);
+    numerator = S::fma(numerator, square, -2.101_024e-6);
+    numerator = S::fma(numerator, square, -5.692_506_4e-5);
+    numerator = S::fma(numerator, square, -7.349_906_3e-4);
+    numerator = S::fma(numerator, square, -2.954_599_8e-3);
+    numerator = S::fma(numerator, square, -1.609_603_3e-2);
+    let mut denominator = -1.456_607_2e-5;
+    denominator = S::fma(denominator, square, -2.133_740_6e-4);
+    denominator = S::fma(denominator, square, -1.682_827e-3);
+    denominator = S::fma(denominator, square, -7.373_329_2e-3);
+    denominator = S::fma(denominator, square, -1.426_473_9e-2);
+    x * numerator / denominator
+}
+
+/// Partial sums a reduction is spread over, so that it vectorises.
+const LANES: usize = 16;
+
+/// Adds up lanes in a fixed order.
+#[inline(always)]
+fn sum_lanes(lanes: [f32; LANES]) -> f32 {
+    let mut quarter = [0.0; 4];
+    for c in 0..4 {
+        quarter[c] = (lanes[c] + lanes[c + 8]) + (lanes[c + 4] + lanes[c + 12]);
+    }
+    (quarter[0] + quarter[2]) + (quarter[1] + quarter[3])
+}
+
+/// `Σ a·b`.
+#[inline(always)]
+pub(crate) fn dot<S: Arithmetic>(a: &[f32], b: &[f32]) -> f32 {
+    let b = &b[..a.len()];
+    let mut lanes = [0.0; LANES];
+    let (mut a_blocks, mut b_blocks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    for (a, b) in (&mut a_blocks).zip(&mut b_blocks) {
+        for c in 0..LANES {
+            lanes[c] = S::fma(a[c], b[c], lanes[c]);
+        }
+    }
+    for (c, (a, b)) in a_blocks.remainder().iter().zip(b_blocks.remainder()).enumerate() {
+        lanes[c] = S::fma(*a, *b, lanes[c]);
+    }
+    sum_lanes(lanes)
+}
+
+/// `Σ a·b·c`.
+#[inline(always)]
+pub(crate) fn dot3<S: Arithmetic>(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
+    let (b, c) = (&b[..a.len()], &c[..a.len()]);
+    let mut lanes = [0.0; LANES];
+    let whole = a.len() / LANES * LANES;
+    for start in (0..whole).step_by(LANES) {
+        let (a, b, c) = (&a[start..start + LANES], &b[start..start + LANES], &c[start..start + LANES]);
+        for lane in 0..LANES {
+            lanes[lane] = S::fma(a[lane] * b[lane], c[lane], lanes[lane]);
+        }
+    }
+    for i in whole..a.len() {
+        lanes[i - whole] = S::fma(a[i] * b[i], c[i], lanes[i - whole]);
+    }
+    sum_lanes(lanes)
+}

@@ -1,0 +1,245 @@
+//! `y = residual + dropout(ReLU(BN(pre)))`, the update of nodes and edges in the gated graph convolution.
+//!
+//! Shapes: `pre`, `residual`, `y` are `[rows, channels]`; γ, β and the statistics `[channels]`.
+//!
+//! Gradient: `d_residual = dy` (the caller passes it on); with `g = dy ⊙ mask ⊙ [BN(pre) > 0]` the rest is that of
+//! the normalisation, see [`crate::batch_norm`]. Mask and sign are computed again.
+
+use crate::batch_norm::{
+    Affine, GradientCoefficients, Statistics, UsedStatistics, batch_statistics, sum_blocks,
+};
+use crate::dispatch::{Arithmetic, simd_fn};
+use crate::dropout::{Dropout, Mask};
+use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
+
+/// Computes `y`. Backward needs `pre`, γ, β and the statistics used. `residual` may be absent (zero).
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn norm_relu_residual(
+    pre: &[f32],
+    residual: Option<&[f32]>,
+    gamma: &[f32],
+    beta: &[f32],
+    statistics: Statistics<'_>,
+    dropout: Option<Dropout>,
+    y: &mut [f32],
+) {
+    let channels = gamma.len();
+    assert_eq!(pre.len(), y.len(), "norm_relu_residual: pre and y differ in length");
+    assert!(residual.is_none_or(|r| r.len() == y.len()), "norm_relu_residual: length of the residual");
+    assert!(pre.len().is_multiple_of(channels.max(1)), "norm_relu_residual: length of pre");
+    let affine = match statistics {
+        Statistics::Batch { mean, variance } => {
+            batch_statistics(pre, mean, variance);
+            Affine::new(mean, variance, gamma, beta)
+        }
+        Statistics::Given { mean, variance } => Affine::new(mean, variance, gamma, beta),
+    };
+    let mask = dropout.and_then(Dropout::mask);
+    let rows = pre.len() / channels.max(1);
+    let y = Disjoint::new(y);
+    for_each_piece(rows, rows_per_piece(channels), |range| {
+        // SAFETY: pieces are disjoint.
+        let out = unsafe { y.rows(&range, channels) };
+        let residual = residual.map(|residual| rows_of(residual, &range, channels));
+        forward_rows(rows_of(pre, &range, channels), residual, &affine, mask, range.start, out);
+    });
+}
+
+simd_fn! {
+    fn forward_rows<S>(
+        pre: &[f32],
+        residual: Option<&[f32]>,
+        affine: &Affine<'_>,
+        mask: Option<Mask>,
+        first_row: usize,
+        out: &mut [f32],
+    ) {
+        let channels = affine.scale.len();
+        for (row, out) in out.chunks_exact_mut(channels.max(1)).enumerate() {
+            let at = row * channels..(row + 1) * channels;
+            activate_row::<S>(out, &pre[at.clone()], affine);
+            if let Some(mask) = &mask {
+                mask_row(out, mask, ((first_row + row) * channels) as u32);
+            }
+            if let Some(residual) = residual {
+                add_row(out, &residual[at]);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn activate_row<S: Arithmetic>(out: &mut [f32], pre: &[f32], affine: &Affine<'_>) {
+    let channels = out.len();
+    let (pre, mean) = (&pre[..channels], &affine.mean[..channels]);
+    let (scale, beta) = (&affine.scale[..channels], &affine.beta[..channels]);
+    for c in 0..channels {
+        out[c] = Affine::apply::<S>(mean[c], scale[c], beta[c], pre[c]).max(0.0);
+    }
+}
+
+#[inline(always)]
+fn mask_row(out: &mut [f32], mask: &Mask, first: u32) {
+    for (offset, out) in out.iter_mut().enumerate() {
+        *out *= mask.factor(first.wrapping_add(offset as u32));
+    }
+}
+
+#[inline(always)]
+fn add_row(out: &mut [f32], row: &[f32]) {
+    for (out, value) in out.iter_mut().zip(row) {
+        *out += value;
+    }
+}
+
+/// Gradients of [`norm_relu_residual`]; those not wanted are not written.
+#[derive(Default)]
+pub struct NormGradients<'a> {
+    /// `[rows, channels]`
+    pub input: Option<&'a mut [f32]>,
+    /// `[channels]`
+    pub gamma: Option<&'a mut [f32]>,
+    /// `[channels]`
+    pub beta: Option<&'a mut [f32]>,
+}
+
+/// Computes the wanted gradients from `dy`; `input` is that of `pre`.
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn norm_relu_residual_backward(
+    pre: &[f32],
+    gamma: &[f32],
+    beta: &[f32],
+    used: UsedStatistics<'_>,
+    dropout: Option<Dropout>,
+    dy: &[f32],
+    gradients: NormGradients<'_>,
+) {
+    let channels = gamma.len();
+    assert_eq!(pre.len(), dy.len(), "norm_relu_residual_backward: pre and dy differ in length");
+    assert!(pre.len().is_multiple_of(channels.max(1)), "norm_relu_residual_backward: length of pre");
+    let affine = Affine::new(used.mean, used.variance, gamma, beta);
+    let mask = dropout.and_then(Dropout::mask);
+    let rows = pre.len() / channels.max(1);
+    let NormGradients { input, gamma: d_gamma, beta: d_beta } = gradients;
+    let needs_sums = used.from_batch || d_gamma.is_some() || d_beta.is_some();
+    let sums = if needs_sums {
+        sum_blocks(rows, channels, |range, sums, products| {
+            let (pre, dy) = (rows_of(pre, &range, channels), rows_of(dy, &range, channels));
+            sum_rows(pre, dy, &affine, mask, range.start, sums, products);
+        })
+    } else {
+        vec![0.0; 2 * channels]
+    };
+    let coefficients = GradientCoefficients::new(rows, &sums, used, gamma, d_gamma, d_beta);
+    if let Some(d_pre) = input {
+        assert_eq!(d_pre.len(), pre.len(), "norm_relu_residual_backward: length of d_pre");
+        let d_pre = Disjoint::new(d_pre);
+        for_each_piece(rows, rows_per_piece(channels), |range| {
+            // SAFETY: pieces are disjoint.
+            let out = unsafe { d_pre.rows(&range, channels) };
+            let (pre, dy) = (rows_of(pre, &range, channels), rows_of(dy, &range, channels));
+            gradient_rows(pre, dy, &affine, mask, range.start, &coefficients, out);
+        });
+    }
+}
+
+/// `out = dy ⊙ mask ⊙ [BN(pre) > 0]`.
+#[inline(always)]
+fn active_gradient_row<S: Arithmetic>(
+    out: &mut [f32],
+    pre: &[f32],
+    dy: &[f32],
+    affine: &Affine<'_>,
+    mask: Option<&Mask>,
+    first: u32,
+) {
+    let channels = out.len();
+    let (pre, dy, mean) = (&pre[..channels], &dy[..channels], &affine.mean[..channels]);
+    let (scale, beta) = (&affine.scale[..channels], &affine.beta[..channels]);
+    for c in 0..channels {
+        let active = Affine::apply::<S>(mean[c], scale[c], beta[c], pre[c]) > 0.0;
+        out[c] = if active { dy[c] } else { 0.0 };
+    }
+    if let Some(mask) = mask {
+        mask_row(out, mask, first);
+    }
+}
+
+simd_fn! {
+    fn sum_rows<S>(
+        pre: &[f32],
+        dy: &[f32],
+        affine: &Affine<'_>,
+        mask: Option<Mask>,
+        first_row: usize,
+        sums: &mut [f32],
+        products: &mut [f32],
+    ) {
+        let channels = affine.scale.len().max(1);
+        let mut gradient = vec![0.0; channels];
+        for (row, (pre, dy)) in pre.chunks_exact(channels).zip(dy.chunks_exact(channels)).enumerate() {
+            let first = ((first_row + row) * channels) as u32;
+            active_gradient_row::<S>(&mut gradient, pre, dy, affine, mask.as_ref(), first);
+            add_sums_row::<S>(&gradient, pre, affine.mean, sums, products);
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn add_sums_row<S: Arithmetic>(
+    gradient: &[f32],
+    t: &[f32],
+    mean: &[f32],
+    sums: &mut [f32],
+    products: &mut [f32],
+) {
+    let channels = gradient.len();
+    let (t, mean) = (&t[..channels], &mean[..channels]);
+    let (sums, products) = (&mut sums[..channels], &mut products[..channels]);
+    for c in 0..channels {
+        sums[c] += gradient[c];
+        products[c] = S::fma(gradient[c], t[c] - mean[c], products[c]);
+    }
+}
+
+simd_fn! {
+    fn gradient_rows<S>(
+        pre: &[f32],
+        dy: &[f32],
+        affine: &Affine<'_>,
+        mask: Option<Mask>,
+        first_row: usize,
+        coefficients: &GradientCoefficients,
+        out: &mut [f32],
+    ) {
+        let channels = affine.scale.len().max(1);
+        let rows = pre.chunks_exact(channels).zip(dy.chunks_exact(channels));
+        for (row, ((pre, dy), out)) in rows.zip(out.chunks_exact_mut(channels)).enumerate() {
+            let first = ((first_row + row) * channels) as u32;
+            active_gradient_row::<S>(out, pre, dy, affine, mask.as_ref(), first);
+            through_norm_row::<S>(out, pre, affine.mean, coefficients);
+        }
+    }
+}
+
+/// Turns the gradient of the normalised value into that of the value.
+#[inline(always)]
+pub(crate) fn through_norm_row<S: Arithmetic>(
+    gradient: &mut [f32],
+    t: &[f32],
+    mean: &[f32],
+    coefficients: &GradientCoefficients,
+) {
+    let channels = gradient.len();
+    let (t, mean, scale) = (&t[..channels], &mean[..channels], &coefficients.scale[..channels]);
+    let (slope, constant) = (&coefficients.slope[..channels], &coefficients.constant[..channels]);
+    for c in 0..channels {
+        gradient[c] = S::fma(scale[c], gradient[c], S::fma(t[c] - mean[c], slope[c], constant[c]));
+    }
+}

@@ -1,0 +1,7 @@
+//! One file per operation.
+
+mod dropout;
+mod gated;
+mod linear;
+mod norms;
+mod spectral_product;

@@ -1,0 +1,134 @@
+use crate::common::{Check, Random, offsets, same_bits_on_all_pools};
+use graphminnet_kernels::spectral_product::{
+    SmallGraphs, SpectralGradients, SpectralInputs, spectral_product, spectral_product_backward,
+    spectral_product_with,
+};
+
+/// `s` from the definition: codes of all nodes, their sum per graph, inner products.
+fn reference(sizes: &[usize], d: usize, m: usize, l: usize, v: &[Vec<f64>]) -> Vec<f64> {
+    let (w, p, f, b) = (&v[0], &v[1], &v[2], &v[3]);
+    let mut s = Vec::new();
+    let mut first = 0;
+    for (graph, &size) in sizes.iter().enumerate() {
+        let code = |node: usize, k: usize, i: usize| -> f64 {
+            let sum: f64 = (0..d).map(|j| b[k * d + j] * f[(graph * m + i) * d + j] * w[node * d + j]).sum();
+            p[node * m + i] * sum
+        };
+        let mut total = vec![0.0; l * m];
+        let mut codes = vec![0.0; size * l * m];
+        for node in 0..size {
+            for k in 0..l {
+                for i in 0..m {
+                    let value = code(first + node, k, i);
+                    codes[(node * l + k) * m + i] = value;
+                    total[k * m + i] += value;
+                }
+            }
+        }
+        for node in 0..size {
+            for k in 0..l {
+                s.push((0..m).map(|i| codes[(node * l + k) * m + i] * total[k * m + i]).sum());
+            }
+        }
+        first += size;
+    }
+    s
+}
+
+fn check(sizes: &[usize], d: usize, m: usize, l: usize, small: SmallGraphs) {
+    let nodes: usize = sizes.iter().sum();
+    let offsets = offsets(sizes);
+    let mut random = Random::new((nodes * l + m) as u64);
+    let inputs = |v: &'_ [Vec<f32>]| -> SpectralInputs<'static> {
+        // The test keeps the vectors alive; leaking copies keeps the signature simple.
+        let leak = |v: &[f32]| -> &'static [f32] { Box::leak(v.to_vec().into_boxed_slice()) };
+        SpectralInputs {
+            offsets: Box::leak(offsets.clone().into_boxed_slice()),
+            channels: d,
+            eigenpairs: m,
+            hidden: l,
+            w: leak(&v[0]),
+            p: leak(&v[1]),
+            f: leak(&v[2]),
+            b: leak(&v[3]),
+        }
+    };
+    Check {
+        what: format!("spectral_product {sizes:?} D{d} M{m} l{l} {small:?}"),
+        inputs: vec![
+            random.values(nodes * d),
+            random.values(nodes * m),
+            random.values(sizes.len() * m * d),
+            random.values(l * d),
+        ],
+        reference: &|v| reference(sizes, d, m, l, v),
+        forward: &|v| {
+            let mut s = vec![f32::NAN; nodes * l];
+            spectral_product_with(inputs(v), small, &mut s);
+            s
+        },
+        backward: &|v, ds| {
+            let mut gradients: Vec<Vec<f32>> = v.iter().map(|v| vec![f32::NAN; v.len()]).collect();
+            let [w, p, f, b] = &mut gradients[..] else { unreachable!() };
+            let wanted = SpectralGradients { w: Some(w), p: Some(p), f: Some(f), b: Some(b) };
+            spectral_product_backward(inputs(v), ds, wanted);
+            let mut alone = vec![f32::NAN; v[0].len()];
+            let wanted = SpectralGradients { w: Some(&mut alone), ..Default::default() };
+            spectral_product_backward(inputs(v), ds, wanted);
+            assert!(alone == gradients[0], "dw alone differs");
+            gradients.into_iter().map(Some).collect()
+        },
+        tolerance: 5e-6,
+    }
+    .run();
+}
+
+#[test]
+fn values_and_gradients_agree_with_the_definition_on_both_ways() {
+    for small in [SmallGraphs::ThroughQ, SmallGraphs::Direct, SmallGraphs::Cheaper] {
+        check(&[1], 1, 1, 1, small);
+        check(&[3, 0, 5], 4, 3, 7, small);
+        check(&[0, 0], 4, 3, 7, small);
+        check(&[], 4, 3, 7, small);
+        check(&[9, 30, 1, 14], 32, 16, 36, small);
+        check(&[40, 11], 20, 9, 17, small);
+        check(&[25, 0, 13], 33, 5, 100, small);
+        check(&[7, 2], 32, 31, 52, small);
+        check(&[6, 2], 32, 0, 5, small);
+        check(&[300], 8, 3, 6, small);
+    }
+}
+
+#[test]
+fn large_graphs_are_shared_between_threads() {
+    check(&[10, 1500, 1100], 3, 2, 5, SmallGraphs::Cheaper);
+    check(&[2100], 16, 2, 4, SmallGraphs::ThroughQ);
+}
+
+#[test]
+fn very_large_graphs_give_the_same_bits_on_all_pools() {
+    let (nodes, d, m, l) = (70_000, 8, 3, 9);
+    let mut random = Random::new(2);
+    let (w, p) = (random.values(nodes * d), random.values(nodes * m));
+    let (f, b, ds) = (random.values(m * d), random.values(l * d), random.values(nodes * l));
+    let offsets = offsets(&[nodes]);
+    let inputs = SpectralInputs {
+        offsets: &offsets,
+        channels: d,
+        eigenpairs: m,
+        hidden: l,
+        w: &w,
+        p: &p,
+        f: &f,
+        b: &b,
+    };
+    same_bits_on_all_pools("large graph", Vec::clone, || {
+        let mut s = vec![f32::NAN; nodes * l];
+        spectral_product(inputs, &mut s);
+        let (mut dw, mut dp, mut df, mut db) = (w.clone(), p.clone(), f.clone(), b.clone());
+        let wanted =
+            SpectralGradients { w: Some(&mut dw), p: Some(&mut dp), f: Some(&mut df), b: Some(&mut db) };
+        spectral_product_backward(inputs, &ds, wanted);
+        [s, dw, dp, df, db].concat()
+    });
+}
