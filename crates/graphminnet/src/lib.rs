@@ -4,6 +4,7 @@ pub mod config;
 pub mod model;
 pub mod nn;
 pub mod ops;
+pub mod weights;
 
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use graphminnet_data::{self as data};

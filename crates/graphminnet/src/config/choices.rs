@@ -280,7 +280,10 @@ impl FromStr for Phi {
             ("deepset", _) => Ok(Self::Deepset),
             ("zero", _) => Ok(Self::Zero),
             (_, Some(Ok(exponent))) => Ok(Self::Power(exponent)),
-            _ => Err(format!("`{}` is not one of deepset, zero, power:k with a whole number k", text.escape_debug())),
+            _ => Err(format!(
+                "`{}` is not one of deepset, zero, power:k with a whole number k",
+                text.escape_debug()
+            )),
         }
     }
 }
@@ -313,7 +316,9 @@ impl FromStr for Beta {
         match (text, text.strip_prefix("fixed:").map(str::parse::<f64>)) {
             ("learn", _) => Ok(Self::Learn),
             (_, Some(Ok(value))) if value.is_finite() => Ok(Self::Fixed(value)),
-            _ => Err(format!("`{}` is not one of learn, fixed:v with a finite number v", text.escape_debug())),
+            _ => {
+                Err(format!("`{}` is not one of learn, fixed:v with a finite number v", text.escape_debug()))
+            }
         }
     }
 }

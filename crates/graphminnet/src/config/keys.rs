@@ -41,13 +41,15 @@ where
     for (key, value) in table {
         merged.insert(key.clone(), value.clone());
         // One key at a time, so that the message names the key that is wrong.
-        Value::Table(merged.clone())
-            .try_into::<T>()
-            .map_err(|error| ConfigError::BadValue { key: path(section, key), message: one_line(error.message()) })?;
+        Value::Table(merged.clone()).try_into::<T>().map_err(|error| ConfigError::BadValue {
+            key: path(section, key),
+            message: one_line(error.message()),
+        })?;
     }
-    Value::Table(merged)
-        .try_into()
-        .map_err(|error: toml::de::Error| ConfigError::BadValue { key: section.to_owned(), message: one_line(error.message()) })
+    Value::Table(merged).try_into().map_err(|error: toml::de::Error| ConfigError::BadValue {
+        key: section.to_owned(),
+        message: one_line(error.message()),
+    })
 }
 
 /// Every key of a section: those of its JSON form, which keeps optional keys that are unset.

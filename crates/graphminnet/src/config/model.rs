@@ -182,7 +182,9 @@ impl ModelConfig {
         config.check()?;
         match config.keys_without_effect().into_iter().find(|(key, _)| table.contains_key(*key)) {
             None => Ok(config),
-            Some((key, reason)) => Err(ConfigError::UnusedKey { key: keys::path(SECTION, key), reason: reason.into() }),
+            Some((key, reason)) => {
+                Err(ConfigError::UnusedKey { key: keys::path(SECTION, key), reason: reason.into() })
+            }
         }
     }
 
@@ -254,24 +256,30 @@ impl ModelConfig {
     fn check_block(&self) -> Result<(), ConfigError> {
         if self.lap_dim == 0 {
             let needed = (Phi::Power(0), Phi::Zero, Layout::Channel, Aggregate::Add);
-            require(
-                (self.phi_a, self.phi_c, self.layout, self.aggregate) == needed,
-                "lap_dim",
-                0,
-                || "without eigenpairs the block needs phi_a = \"power:0\", phi_c = \"zero\", layout = \"channel\", aggregate = \"add\"".into(),
-            )?;
+            require((self.phi_a, self.phi_c, self.layout, self.aggregate) == needed, "lap_dim", 0, || {
+                "without eigenpairs the block needs phi_a = \"power:0\", phi_c = \"zero\", layout = \"channel\", aggregate = \"add\"".into()
+            })?;
         }
         let type4 = matches!(self.inner_product, InnerProduct::Type4a | InnerProduct::Type4b);
-        require(self.type4_second != PairKind::Type1, "type4_second", self.type4_second, || "must be type2 or type3".into())?;
+        require(self.type4_second != PairKind::Type1, "type4_second", self.type4_second, || {
+            "must be type2 or type3".into()
+        })?;
         let needs_square = self.inner_product == InnerProduct::Type2
             || type4 && (self.type4_first == PairKind::Type2 || self.type4_second == PairKind::Type2);
         require(!needs_square || self.columns() == self.hidden, "inner_product", self.inner_product, || {
-            format!("type2 needs as many columns as hidden channels, but there are {} columns and hidden = {}", self.columns(), self.hidden)
+            format!(
+                "type2 needs as many columns as hidden channels, but there are {} columns and hidden = {}",
+                self.columns(),
+                self.hidden
+            )
         })?;
         let uses_encoder = self.phi_a == Phi::Deepset || self.phi_c == Phi::Deepset;
-        require(!(uses_encoder && self.allocate_set_encoder == Some(false)), "allocate_set_encoder", false, || {
-            "phi_a or phi_c is deepset, which needs the set encoder".into()
-        })?;
+        require(
+            !(uses_encoder && self.allocate_set_encoder == Some(false)),
+            "allocate_set_encoder",
+            false,
+            || "phi_a or phi_c is deepset, which needs the set encoder".into(),
+        )?;
         if let Beta::Fixed(value) = self.beta {
             require((0.0..=2.0).contains(&value), "beta", self.beta, || "a fixed β lies in [0, 2]".into())?;
         }
@@ -292,27 +300,36 @@ impl ModelConfig {
             }
         }
         if self.node_pe == NodePeKind::Rwse {
-            require(self.rwse_steps >= 1, "rwse_steps", self.rwse_steps, || "node_pe = \"rwse\" needs at least 1 step".into())?;
-        }
-        let tables = |key: &'static str, kind: &str, tables: &[usize]| {
-            let shown = format!("{tables:?}");
-            require(!tables.is_empty() && (kind == "atoms" || tables.len() == 1), key, &shown, || match kind {
-                "atoms" => "needs the size of every categorical column".to_owned(),
-                _ => format!("the {kind} encoder needs the size of exactly one categorical column"),
+            require(self.rwse_steps >= 1, "rwse_steps", self.rwse_steps, || {
+                "node_pe = \"rwse\" needs at least 1 step".into()
             })?;
-            require(tables.iter().all(|size| (1..=LARGEST).contains(size)), key, &shown, || {
-                format!("every size must lie between 1 and {LARGEST}")
-            })
-        };
+        }
+        let tables =
+            |key: &'static str, kind: &str, tables: &[usize]| {
+                let shown = format!("{tables:?}");
+                require(!tables.is_empty() && (kind == "atoms" || tables.len() == 1), key, &shown, || {
+                    match kind {
+                        "atoms" => "needs the size of every categorical column".to_owned(),
+                        _ => format!("the {kind} encoder needs the size of exactly one categorical column"),
+                    }
+                })?;
+                require(tables.iter().all(|size| (1..=LARGEST).contains(size)), key, &shown, || {
+                    format!("every size must lie between 1 and {LARGEST}")
+                })
+            };
         match self.node_encoder {
             NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
-                require(self.node_in >= 1, "node_in", self.node_in, || "needs at least one numeric node column".into())?;
+                require(self.node_in >= 1, "node_in", self.node_in, || {
+                    "needs at least one numeric node column".into()
+                })?;
             }
             kind => tables("node_vocab", kind.word(), &self.node_vocab)?,
         }
         match self.edge_encoder {
             EdgeEncoderKind::Linear => {
-                require(self.edge_in >= 1, "edge_in", self.edge_in, || "needs at least one numeric edge column".into())?;
+                require(self.edge_in >= 1, "edge_in", self.edge_in, || {
+                    "needs at least one numeric edge column".into()
+                })?;
             }
             EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => {
                 tables("edge_vocab", self.edge_encoder.word(), &self.edge_vocab)?;
@@ -320,7 +337,10 @@ impl ModelConfig {
             EdgeEncoderKind::Dummy => {}
             EdgeEncoderKind::None => {
                 require(self.local == LocalKind::None, "edge_encoder", "none", || {
-                    format!("the local branch `{}` needs edge features; \"dummy\" learns one vector for all edges", self.local)
+                    format!(
+                        "the local branch `{}` needs edge features; \"dummy\" learns one vector for all edges",
+                        self.local
+                    )
                 })?;
             }
         }
@@ -348,7 +368,11 @@ impl ModelConfig {
             (!numeric_edges, &["edge_in"], "the edge encoder takes no numbers"),
             (!tabled_edges, &["edge_vocab"], "the edge encoder embeds no categories"),
             (self.head == HeadKind::San, &["head_layers", "head_l2norm"], "the san head has a fixed form"),
-            (self.head == HeadKind::Mlp && self.head_layers == 1, &["head_l2norm"], "a single layer has nothing to normalise"),
+            (
+                self.head == HeadKind::Mlp && self.head_layers == 1,
+                &["head_l2norm"],
+                "a single layer has nothing to normalise",
+            ),
             (self.level == LevelKind::Node, &["pooling"], "level is node"),
             (self.lap_dim == 0, &["whole_eigenspaces"], "lap_dim is 0"),
         ]
@@ -373,5 +397,9 @@ fn require(
     if holds {
         return Ok(());
     }
-    Err(ConfigError::Invalid { key: keys::path(SECTION, key), value: value.to_string(), expected: expected() })
+    Err(ConfigError::Invalid {
+        key: keys::path(SECTION, key),
+        value: value.to_string(),
+        expected: expected(),
+    })
 }

@@ -67,8 +67,9 @@ impl Recipe {
     ///
     /// [`ConfigError`] for a syntax error, an unknown key, a bad value, a key without effect or a contradiction.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
-        let table: Table =
-            text.parse().map_err(|error: toml::de::Error| ConfigError::Syntax { message: error.to_string() })?;
+        let table: Table = text
+            .parse()
+            .map_err(|error: toml::de::Error| ConfigError::Syntax { message: error.to_string() })?;
         keys::reject_unknown("", &table, &["title", "dataset", "model", "train"].map(str::to_owned))?;
         let text_of = |key: &str, default: &str| match table.get(key) {
             None => Ok(default.to_owned()),

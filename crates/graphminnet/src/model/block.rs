@@ -17,6 +17,9 @@
 //! h_u = z_u ⊙ h̃_u ⊙ (β·s_u + (2 − β)·q_u)                      with it
 //! ```
 
+// The fields carry the letters of the formulas above.
+#![allow(non_snake_case)]
+
 use super::inner_product;
 use super::{ModelInput, Spectrum};
 use crate::config::{Beta, BetaRange, DropoutSite, InputNorm, Layout, ModelConfig};
@@ -27,7 +30,6 @@ use burn::tensor::{Tensor, activation};
 
 /// The parameters of one block, under the paper's letters.
 #[derive(Module, Debug)]
-#[allow(non_snake_case)]
 pub struct Block {
     /// Features to rows.
     pub W: Projection,
@@ -53,7 +55,8 @@ impl Block {
         let (hidden, rows) = (config.hidden, config.rows());
         let deviation = (1.0 / (2 * hidden) as f64).sqrt();
         let deg_coef = config.degree_scaling.then(|| init.normal([hidden, 2], deviation));
-        let mut projection = |inputs, outputs, activation, bias| Projection::new(inputs, outputs, activation, bias, init);
+        let mut projection =
+            |inputs, outputs, activation, bias| Projection::new(inputs, outputs, activation, bias, init);
         let w = projection(hidden, rows, config.nonlinear_wb, false);
         let b = projection(rows, hidden, config.nonlinear_wb, false);
         let z = projection(hidden, hidden, config.nonlinear_zh, config.zh_bias);
@@ -157,7 +160,8 @@ fn self_similarity(
         // C_u[:,i] = p_u[i]·E_i, so q_u = Σ_i p_u[i]²·κ[i] with one number κ per graph and eigenpair.
         Layout::Channel => {
             let rows = spectrum.phi_c.clone().reshape([graphs * pairs, channels]);
-            let weights = (first.forward(rows.clone()) * second.forward(rows)).sum_dim(1).reshape([graphs, pairs]);
+            let weights =
+                (first.forward(rows.clone()) * second.forward(rows)).sum_dim(1).reshape([graphs, pairs]);
             weighted_squares(spectrum.positions.clone(), weights, &input.structure)
         }
         // C_u[i,j] = E_i[j]·p_u[i]: the maps mix eigenpairs, so C_u itself is needed.

@@ -90,7 +90,8 @@ impl NodePe {
             (Self::Rwse(encoder), Some(probabilities)) => encoder.forward(probabilities.clone(), pass),
             (Self::Rwse(_), None) => unreachable!("a model's input is made for its own encoders"),
             (Self::Lappe(encoder), _) => {
-                let signs = if config.lappe_sign_flip { pass.signs(config.stored_eigenpairs()) } else { None };
+                let signs =
+                    if config.lappe_sign_flip { pass.signs(config.stored_eigenpairs()) } else { None };
                 let device = input.eigenvectors.device();
                 let signs = signs.map(|signs| {
                     let count = signs.len();

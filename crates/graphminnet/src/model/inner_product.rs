@@ -147,14 +147,18 @@ impl Terms<'_> {
             kind => {
                 let overlap = spectrum.phi_a.clone().transpose().matmul(spectrum.phi_a.clone()); // [G, D, D]
                 let bt = b.transpose(); // [D, l]
-                let squares = bt.clone().reshape([1, channels, 1, hidden]) * bt.reshape([1, 1, channels, hidden]);
+                let squares =
+                    bt.clone().reshape([1, channels, 1, hidden]) * bt.reshape([1, 1, channels, hidden]);
                 let squares = match kind {
                     PairKind::Type3 => squares.sum_dim(3),
                     _ => squares,
                 };
                 let [_, _, _, width] = squares.dims();
-                (overlap.reshape([graphs, channels, channels, 1]) * squares)
-                    .reshape([graphs, channels * channels, width])
+                (overlap.reshape([graphs, channels, channels, 1]) * squares).reshape([
+                    graphs,
+                    channels * channels,
+                    width,
+                ])
             }
         };
         batched_rows(outer, matrices, self.structure)
@@ -197,14 +201,15 @@ impl Terms<'_> {
     /// `Σ_v ⟨X_u, X_v⟩_first ⊙ ⟨Y_u, Y_v⟩_second`, graph by graph.
     fn all_pairs(&self, x: Tensor<3>, y: Tensor<3>) -> Tensor<2> {
         let (first, second) = (self.config.type4_first, self.config.type4_second);
-        let graphs = self.structure.node_offsets().windows(2).filter(|range| range[0] < range[1]).map(|range| {
-            let (start, size) = (range[0] as usize, (range[1] - range[0]) as usize);
-            let x = x.clone().narrow(0, start, size);
-            let y = y.clone().narrow(0, start, size);
-            let products = pairwise(first, x) * pairwise(second, y); // [n, n, l or 1]
-            let [_, _, width] = products.dims();
-            products.sum_dim(1).reshape([size, width])
-        });
+        let graphs =
+            self.structure.node_offsets().windows(2).filter(|range| range[0] < range[1]).map(|range| {
+                let (start, size) = (range[0] as usize, (range[1] - range[0]) as usize);
+                let x = x.clone().narrow(0, start, size);
+                let y = y.clone().narrow(0, start, size);
+                let products = pairwise(first, x) * pairwise(second, y); // [n, n, l or 1]
+                let [_, _, width] = products.dims();
+                products.sum_dim(1).reshape([size, width])
+            });
         let graphs: Vec<Tensor<2>> = graphs.collect();
         if graphs.is_empty() {
             return Tensor::zeros([0, self.config.hidden], &x.device());

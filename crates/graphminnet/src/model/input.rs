@@ -172,21 +172,33 @@ impl ModelInput {
     }
 }
 
-fn node_features(config: &ModelConfig, features: &Features, device: &Device) -> Result<FeatureInput, InputError> {
+fn node_features(
+    config: &ModelConfig,
+    features: &Features,
+    device: &Device,
+) -> Result<FeatureInput, InputError> {
     match config.node_encoder {
-        NodeEncoderKind::Linear | NodeEncoderKind::Premp => numbers("numeric node", features, config.node_in, device),
+        NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
+            numbers("numeric node", features, config.node_in, device)
+        }
         NodeEncoderKind::Embed | NodeEncoderKind::Atoms => categories("node", features, &config.node_vocab),
     }
 }
 
-fn edge_features(config: &ModelConfig, features: &Features, device: &Device) -> Result<FeatureInput, InputError> {
+fn edge_features(
+    config: &ModelConfig,
+    features: &Features,
+    device: &Device,
+) -> Result<FeatureInput, InputError> {
     match config.edge_encoder {
         EdgeEncoderKind::Linear => numbers("numeric edge", features, config.edge_in, device),
         EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => categories("edge", features, &config.edge_vocab),
         EdgeEncoderKind::Dummy => {
             // One category for every edge.
             let table = CategoryTable::new(&vec![0; features.rows()], &[1]);
-            Ok(FeatureInput::Categories(table.unwrap_or_else(|_| unreachable!("category 0 is in a table of one"))))
+            Ok(FeatureInput::Categories(
+                table.unwrap_or_else(|_| unreachable!("category 0 is in a table of one")),
+            ))
         }
         EdgeEncoderKind::None => Ok(FeatureInput::Absent(features.rows())),
     }
@@ -223,7 +235,11 @@ fn expect_length(
     expected: usize,
     reason: impl FnOnce() -> String,
 ) -> Result<(), InputError> {
-    if found == expected { Ok(()) } else { Err(InputError::Length { what, found, expected, reason: reason() }) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(InputError::Length { what, found, expected, reason: reason() })
+    }
 }
 
 fn expect_values(what: &'static str, values: &[f32], rows: usize, columns: usize) -> Result<(), InputError> {

@@ -73,11 +73,23 @@ impl Layer {
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let site = |place| Site { layer, place };
         let global = self.gmn.forward(nodes.clone(), input, spectrum, config, layer, pass);
-        let global = self.norm_global.residual(nodes.clone(), Some((global, output_dropout(config, layer, pass))), None, pass);
+        let global = self.norm_global.residual(
+            nodes.clone(),
+            Some((global, output_dropout(config, layer, pass))),
+            None,
+            pass,
+        );
         let (mixed, edges) = match (&self.local, &self.norm_local, edges) {
             (Some(Local::Gated(gated)), Some(norm), Some(edges)) => {
-                let (local, edges) =
-                    gated.forward(nodes, edges, &input.structure, config.drop_local, layer, pass, update_edges);
+                let (local, edges) = gated.forward(
+                    nodes,
+                    edges,
+                    &input.structure,
+                    config.drop_local,
+                    layer,
+                    pass,
+                    update_edges,
+                );
                 (norm.residual(local, None, Some(global), pass), edges)
             }
             (Some(Local::Gine(gine)), Some(norm), Some(edges)) => {

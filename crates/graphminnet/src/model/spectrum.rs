@@ -40,9 +40,9 @@ impl Spectrum {
             Phi::Power(exponent) => power(eigenvalues.clone(), valid.clone(), exponent, channels),
             Phi::Deepset => encoded
                 .get_or_insert_with(|| {
-                    encoder
-                        .map(|encoder| encoder.forward(eigenvalues.clone(), valid.clone()))
-                        .unwrap_or_else(|| unreachable!("a checked configuration with deepset has a set encoder"))
+                    encoder.map(|encoder| encoder.forward(eigenvalues.clone(), valid.clone())).unwrap_or_else(
+                        || unreachable!("a checked configuration with deepset has a set encoder"),
+                    )
                 })
                 .clone(),
         };

@@ -7,6 +7,9 @@
 //! ε_ij ← ε_ij + Dropout(ReLU(BN_edge(ê_ij)))
 //! ```
 
+// The fields carry the letters of the formulas above.
+#![allow(non_snake_case)]
+
 use super::{BatchNorm, Init, Linear, Pass, Site};
 use crate::ops::{Structure, edge_gate, gated_aggregate};
 use burn::module::Module;
@@ -15,7 +18,6 @@ use std::sync::Arc;
 
 /// The five linear maps and two norms, under the letters of the formula.
 #[derive(Module, Debug)]
-#[allow(non_snake_case)]
 pub struct GatedGcn {
     /// Own part of a node.
     pub A: Linear,

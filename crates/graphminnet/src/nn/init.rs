@@ -36,7 +36,11 @@ impl Init {
         Param::from_tensor(Tensor::full(shape, value, &self.device))
     }
 
-    fn draw<const D: usize>(&mut self, shape: [usize; D], mut value: impl FnMut(&mut Stream) -> f64) -> Param<Tensor<D>> {
+    fn draw<const D: usize>(
+        &mut self,
+        shape: [usize; D],
+        mut value: impl FnMut(&mut Stream) -> f64,
+    ) -> Param<Tensor<D>> {
         let count = shape.iter().product();
         let values: Vec<f32> = (0..count).map(|_| value(&mut self.stream) as f32).collect();
         Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), &self.device))

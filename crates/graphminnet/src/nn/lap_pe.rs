@@ -28,7 +28,9 @@ impl LapPe {
         signs: Option<Tensor<1>>,
         structure: &Arc<Structure>,
     ) -> Tensor<2> {
-        let bias = |layer: &Linear| layer.bias.as_ref().map_or_else(|| unreachable!("both layers have a bias"), |b| b.val());
+        let bias = |layer: &Linear| {
+            layer.bias.as_ref().map_or_else(|| unreachable!("both layers have a bias"), |b| b.val())
+        };
         let weights = LapPeWeights {
             weight1: self.lin1.weight.val(),
             bias1: bias(&self.lin1),

@@ -39,7 +39,8 @@ impl Linear {
     /// All must have a bias, or none.
     pub fn side_by_side(layers: &[&Self], x: Tensor<2>) -> Tensor<2> {
         let weight = Tensor::cat(layers.iter().map(|layer| layer.weight.val()).collect(), 0);
-        let biases: Vec<Tensor<1>> = layers.iter().filter_map(|layer| layer.bias.as_ref().map(Param::val)).collect();
+        let biases: Vec<Tensor<1>> =
+            layers.iter().filter_map(|layer| layer.bias.as_ref().map(Param::val)).collect();
         let bias = (!biases.is_empty()).then(|| Tensor::cat(biases, 0));
         linear(x, weight, bias, Epilogue::None)
     }

@@ -78,8 +78,9 @@ impl SetEncoder {
     pub fn new(width: usize, init: &mut Init) -> Self {
         let input = Linear::new(1, width, true, init);
         let input_ln = LayerNorm::new(width, init);
-        let layers =
-            (0..SET_LAYERS).map(|_| SetLayer { f: SetMlp::new(width, init), g: SetMlp::new(width, init) }).collect();
+        let layers = (0..SET_LAYERS)
+            .map(|_| SetLayer { f: SetMlp::new(width, init), g: SetMlp::new(width, init) })
+            .collect();
         Self { input, input_ln, layers }
     }
 
@@ -100,7 +101,8 @@ impl SetEncoder {
         let valid = valid.reshape([graphs, pairs, 1]);
         let flat = |cube: Tensor<3>| cube.reshape([graphs * pairs, width]);
         let cube = |flat: Tensor<2>| flat.reshape([graphs, pairs, width]);
-        let mut code = cube(self.input_ln.forward_silu(self.input.forward(roots.reshape([graphs * pairs, 1]))));
+        let mut code =
+            cube(self.input_ln.forward_silu(self.input.forward(roots.reshape([graphs * pairs, 1]))));
         for layer in &self.layers {
             let rows = flat(code.clone());
             let mean = (cube(layer.f.forward(rows.clone())) * valid.clone()).sum_dim(1) / count.clone();

@@ -57,7 +57,13 @@ impl CategoryTable {
 
 impl std::fmt::Debug for CategoryTable {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "CategoryTable({} items, {} columns, {} rows)", self.len(), self.columns, self.table_rows)
+        write!(
+            formatter,
+            "CategoryTable({} items, {} columns, {} rows)",
+            self.len(),
+            self.columns,
+            self.table_rows
+        )
     }
 }
 

@@ -85,7 +85,10 @@ impl<const D: usize> From<Tensor<D>> for Operand {
 /// # Panics
 ///
 /// If an operand is not a float tensor on the CPU; callers check the device with [`on_cpu`].
-pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(kernel: K, operands: [Operand; N]) -> Tensor<D> {
+pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(
+    kernel: K,
+    operands: [Operand; N],
+) -> Tensor<D> {
     if operands.iter().all(|operand| matches!(operand, Operand::Plain(_))) {
         let inputs = operands.map(|operand| match operand {
             Operand::Plain(tensor) => Array::from_tensor(tensor),
@@ -106,7 +109,8 @@ pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(kernel: K, opera
         Array::from_tensor(values)
     });
     let guards = guards.try_into().unwrap_or_else(|_| unreachable!("one guard per operand"));
-    let output = match Recorded(kernel.clone()).prepare::<NoCheckpointing>(guards).compute_bound().stateful() {
+    let output = match Recorded(kernel.clone()).prepare::<NoCheckpointing>(guards).compute_bound().stateful()
+    {
         OpsKind::Tracked(preparation) => {
             let (output, saved) = kernel.forward(&inputs, true);
             let saved = saved.expect("a kernel keeps what its gradient needs when asked to");

@@ -60,7 +60,8 @@ fn generic(
     };
     let values = gather_graphs(eigenvalues, structure);
     let exist = gather_graphs(exist, structure).reshape([nodes, pairs, 1]);
-    let inputs = Tensor::cat(vec![entries.reshape([nodes * pairs, 1]), values.reshape([nodes * pairs, 1])], 1);
+    let inputs =
+        Tensor::cat(vec![entries.reshape([nodes * pairs, 1]), values.reshape([nodes * pairs, 1])], 1);
     let inner = activation::relu(inputs.matmul(weights.weight1.transpose()) + weights.bias1.unsqueeze());
     let outer = activation::relu(inner.matmul(weights.weight2.transpose()) + weights.bias2.unsqueeze());
     (outer.reshape([nodes, pairs, width]) * exist).sum_dim(1).reshape([nodes, width])

@@ -60,9 +60,11 @@ fn generic(
         * b.reshape([1, 1, channels, hidden])
         * abar.reshape([graphs, pairs, 1, hidden]); // [G, M, D, l]
     let outer = p.reshape([graphs, longest, pairs, 1]) * w.reshape([graphs, longest, 1, channels]);
-    let s = outer
-        .reshape([graphs, longest, pairs * channels])
-        .matmul(q.reshape([graphs, pairs * channels, hidden])); // [G, N, l]
+    let s = outer.reshape([graphs, longest, pairs * channels]).matmul(q.reshape([
+        graphs,
+        pairs * channels,
+        hidden,
+    ])); // [G, N, l]
     unpad(s, structure)
 }
 

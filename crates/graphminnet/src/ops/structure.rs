@@ -86,7 +86,8 @@ impl Structure {
                     target: upload(&mut self.topology.target.iter().map(|&node| i64::from(node))),
                     graph_of_node: upload(&mut self.graph_of_node.iter().map(|&graph| i64::from(graph))),
                     padded_row: upload(&mut self.graph_of_node.iter().enumerate().map(|(node, &graph)| {
-                        i64::from(graph) * longest + node as i64 - i64::from(self.node_offsets[graph as usize])
+                        i64::from(graph) * longest + node as i64
+                            - i64::from(self.node_offsets[graph as usize])
                     })),
                 }
             })

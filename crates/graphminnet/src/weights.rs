@@ -1,0 +1,322 @@
+//! A model's parameters and running statistics by name, and as safetensors files.
+//!
+//! Names follow the structure of the model (`layers.0.gmn.W.weight`, `layers.0.norm_ffn.running_mean`); linear
+//! weights are `[out, in]`. They are the names of the reference implementation, so files can be exchanged with it.
+
+use crate::model::GraphMinNet;
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Gradients, Tensor, TensorData};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why weights could not be read or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WeightsError {
+    /// The file could not be read or written.
+    #[error("cannot access the weights file {path}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The bytes are not a valid safetensors file.
+    #[error("not a valid safetensors file ({message}); it may be truncated or damaged")]
+    Format {
+        /// What is wrong.
+        message: String,
+    },
+    /// A tensor that the model needs is not in the file.
+    #[error("the weights have no tensor `{name}`, which the model needs")]
+    Missing {
+        /// Name of the tensor.
+        name: String,
+    },
+    /// The file holds a tensor that the model does not have.
+    #[error("the weights hold a tensor `{name}` that the model does not have; they belong to another model")]
+    Unexpected {
+        /// Name of the tensor.
+        name: String,
+    },
+    /// A tensor has another shape than the model's.
+    #[error("tensor `{name}` has shape {found:?}, the model's has {expected:?}")]
+    Shape {
+        /// Name of the tensor.
+        name: String,
+        /// Shape in the file.
+        found: Vec<usize>,
+        /// Shape in the model.
+        expected: Vec<usize>,
+    },
+    /// A tensor is not made of 32-bit floats.
+    #[error("tensor `{name}` holds {found}, expected 32-bit floats (F32)")]
+    Type {
+        /// Name of the tensor.
+        name: String,
+        /// Type in the file.
+        found: String,
+    },
+    /// A tensor holds a value that is not finite.
+    #[error("tensor `{name}` holds {value} at position {position}; weights must be finite")]
+    NonFinite {
+        /// Name of the tensor.
+        name: String,
+        /// Position of the value.
+        position: usize,
+        /// The value.
+        value: f32,
+    },
+}
+
+/// One tensor of a model by name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedTensor {
+    /// Name, as in a weights file.
+    pub name: String,
+    /// Shape.
+    pub shape: Vec<usize>,
+    /// Values, row-major.
+    pub values: Vec<f32>,
+}
+
+impl NamedTensor {
+    /// Whether training adjusts the tensor (a running statistic is only tracked).
+    pub fn is_parameter(&self) -> bool {
+        is_parameter(&self.name)
+    }
+}
+
+fn is_parameter(name: &str) -> bool {
+    !(name.ends_with(".running_mean") || name.ends_with(".running_var"))
+}
+
+/// All parameters and running statistics of a module, in the order of its structure.
+pub fn named_tensors<M: Module>(module: &M) -> Vec<NamedTensor> {
+    let mut collector = Collector::default();
+    module.visit(&mut collector);
+    collector.tensors
+}
+
+/// The name and gradient of every parameter; `None` where it did not take part.
+pub fn named_gradients<M: Module>(module: &M, gradients: &Gradients) -> Vec<(String, Option<Vec<f32>>)> {
+    let mut collector = GradientCollector { path: Names::default(), gradients, found: Vec::new() };
+    module.visit(&mut collector);
+    collector.found
+}
+
+/// Number of trainable parameters.
+pub fn count_parameters<M: Module>(module: &M) -> usize {
+    named_tensors(module)
+        .iter()
+        .filter(|tensor| tensor.is_parameter())
+        .map(|tensor| tensor.values.len())
+        .sum()
+}
+
+/// The bytes of a safetensors file with all parameters and running statistics.
+///
+/// # Errors
+///
+/// [`WeightsError::Format`] if the tensors cannot be written as safetensors.
+pub fn to_bytes<M: Module>(module: &M) -> Result<Vec<u8>, WeightsError> {
+    let tensors = named_tensors(module);
+    let bytes: Vec<Vec<u8>> = tensors
+        .iter()
+        .map(|tensor| tensor.values.iter().flat_map(|value| value.to_le_bytes()).collect())
+        .collect();
+    let mut views = Vec::with_capacity(tensors.len());
+    for (tensor, bytes) in tensors.iter().zip(&bytes) {
+        let view = TensorView::new(Dtype::F32, tensor.shape.clone(), bytes).map_err(format_error)?;
+        views.push((tensor.name.as_str(), view));
+    }
+    safetensors::serialize(views, None).map_err(format_error)
+}
+
+/// Writes a model's weights to a safetensors file.
+///
+/// # Errors
+///
+/// [`WeightsError::Io`] if the file cannot be written.
+pub fn save(model: &GraphMinNet, path: &Path) -> Result<(), WeightsError> {
+    std::fs::write(path, to_bytes(model)?)
+        .map_err(|source| WeightsError::Io { path: path.to_owned(), source })
+}
+
+/// The model with the weights of a safetensors file.
+///
+/// # Errors
+///
+/// [`WeightsError`] if the file cannot be read, is damaged, or belongs to another model.
+pub fn load(model: GraphMinNet, path: &Path) -> Result<GraphMinNet, WeightsError> {
+    let bytes = std::fs::read(path).map_err(|source| WeightsError::Io { path: path.to_owned(), source })?;
+    from_bytes(model, &bytes)
+}
+
+/// The module with the weights in the bytes of a safetensors file.
+///
+/// # Errors
+///
+/// [`WeightsError`] if the bytes are damaged or belong to another model.
+pub fn from_bytes<M: Module>(module: M, bytes: &[u8]) -> Result<M, WeightsError> {
+    let file = SafeTensors::deserialize(bytes).map_err(format_error)?;
+    let mut tensors = BTreeMap::new();
+    for (name, view) in file.iter() {
+        if view.dtype() != Dtype::F32 {
+            return Err(WeightsError::Type { name: name.to_owned(), found: format!("{:?}", view.dtype()) });
+        }
+        let values =
+            view.data().chunks_exact(4).map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]));
+        tensors.insert(
+            name.to_owned(),
+            NamedTensor { name: name.to_owned(), shape: view.shape().to_vec(), values: values.collect() },
+        );
+    }
+    replace(module, tensors.into_values())
+}
+
+/// The module with other values for all of its parameters and running statistics.
+///
+/// # Errors
+///
+/// [`WeightsError`] if a tensor is missing, unexpected, misshapen or not finite; the module is then lost, since
+/// it may have been changed in part.
+pub fn replace<M: Module>(
+    module: M,
+    tensors: impl IntoIterator<Item = NamedTensor>,
+) -> Result<M, WeightsError> {
+    let tensors = tensors.into_iter().map(|tensor| (tensor.name.clone(), tensor)).collect();
+    let mut replacer = Replacer { path: Names::default(), tensors, error: None };
+    let module = module.map(&mut replacer);
+    if let Some(error) = replacer.error {
+        return Err(error);
+    }
+    match replacer.tensors.into_keys().min() {
+        None => Ok(module),
+        Some(name) => Err(WeightsError::Unexpected { name }),
+    }
+}
+
+fn format_error(error: safetensors::SafeTensorError) -> WeightsError {
+    WeightsError::Format { message: error.to_string() }
+}
+
+/// The path of the module being visited. Enum variants are not part of a name: they say which form a part has,
+/// not where it is.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl Names {
+    fn enter(&mut self, name: &str, container: &str) {
+        if !container.starts_with("Enum:") {
+            self.0.push(name.to_owned());
+        }
+    }
+
+    fn exit(&mut self, container: &str) {
+        if !container.starts_with("Enum:") {
+            self.0.pop();
+        }
+    }
+
+    fn current(&self) -> String {
+        self.0.join(".")
+    }
+}
+
+#[derive(Default)]
+struct Collector {
+    path: Names,
+    tensors: Vec<NamedTensor>,
+}
+
+impl ModuleVisitor for Collector {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.path.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _: &str, container_type: &str) {
+        self.path.exit(container_type);
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let tensor = param.val();
+        let shape = tensor.dims().to_vec();
+        self.tensors.push(NamedTensor { name: self.path.current(), shape, values: values(tensor) });
+    }
+}
+
+struct GradientCollector<'a> {
+    path: Names,
+    gradients: &'a Gradients,
+    found: Vec<(String, Option<Vec<f32>>)>,
+}
+
+impl ModuleVisitor for GradientCollector<'_> {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.path.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _: &str, container_type: &str) {
+        self.path.exit(container_type);
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let name = self.path.current();
+        if is_parameter(&name) {
+            self.found.push((name, param.val().grad(self.gradients).map(values)));
+        }
+    }
+}
+
+struct Replacer {
+    path: Names,
+    tensors: HashMap<String, NamedTensor>,
+    error: Option<WeightsError>,
+}
+
+impl Replacer {
+    fn take(&mut self, name: String, expected: &[usize]) -> Result<NamedTensor, WeightsError> {
+        let Some(tensor) = self.tensors.remove(&name) else { return Err(WeightsError::Missing { name }) };
+        if tensor.shape != expected {
+            return Err(WeightsError::Shape { name, found: tensor.shape, expected: expected.to_vec() });
+        }
+        match tensor.values.iter().position(|value| !value.is_finite()) {
+            None => Ok(tensor),
+            Some(position) => Err(WeightsError::NonFinite { name, position, value: tensor.values[position] }),
+        }
+    }
+}
+
+impl ModuleMapper for Replacer {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.path.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _: &str, container_type: &str) {
+        self.path.exit(container_type);
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        if self.error.is_some() {
+            return param;
+        }
+        let (expected, device) = (param.val().dims(), param.val().device());
+        match self.take(self.path.current(), &expected) {
+            Ok(tensor) => param.map(|old| {
+                let new = Tensor::from_data(TensorData::new(tensor.values, expected), &device);
+                if old.is_require_grad() { new.require_grad() } else { new }
+            }),
+            Err(error) => {
+                self.error = Some(error);
+                param
+            }
+        }
+    }
+}
+
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().to_vec().unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
+}
