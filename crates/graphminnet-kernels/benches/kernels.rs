@@ -2,7 +2,19 @@
 //!
 //! Each line is the least time of many runs, on all threads of the global pool.
 
+use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics};
+use graphminnet_kernels::edge_gate::{EdgeGateGradients, edge_gate, edge_gate_backward};
+use graphminnet_kernels::edges::SortedEdges;
+use graphminnet_kernels::gated_aggregate::{
+    GatedAggregateSaved, Write, gated_aggregate, gated_aggregate_backward,
+};
 use graphminnet_kernels::linear::{Activation, LinearGradients, LinearShape, linear, linear_backward};
+use graphminnet_kernels::norm_relu_residual::{
+    NormGradients, norm_relu_residual, norm_relu_residual_backward,
+};
+use graphminnet_kernels::spectral_product::{
+    SmallGraphs, SpectralGradients, SpectralInputs, spectral_product_backward, spectral_product_with,
+};
 use std::time::{Duration, Instant};
 
 /// Repeatable values in (-1, 1).
@@ -74,10 +86,124 @@ fn linear_shapes(bench: &Bench) {
     }
 }
 
+/// Graph sizes spread by about a fifth around the mean.
+fn graph_offsets(graphs: usize, mean: usize) -> Vec<u32> {
+    let spread = values(graphs, 9);
+    let mut offsets = vec![0u32];
+    for value in spread {
+        let size = (mean as f32 * (1.0 + 0.35 * value)).round() as u32;
+        offsets.push(offsets[offsets.len() - 1] + size);
+    }
+    offsets
+}
+
+fn spectral_shapes(bench: &Bench) {
+    for (name, graphs, mean, eigenpairs, hidden) in [
+        ("ZINC", 32, 23, 16, 64),
+        ("CLUSTER", 16, 117, 32, 36),
+        ("Peptides", 128, 151, 31, 100),
+        ("VOC", 16, 479, 63, 96),
+        ("one graph", 1, 50_000, 16, 64),
+    ] {
+        let channels = 32;
+        let offsets = graph_offsets(graphs, mean);
+        let nodes = offsets[graphs] as usize;
+        let (w, p) = (values(nodes * channels, 1), values(nodes * eigenpairs, 2));
+        let (f, b) = (values(graphs * eigenpairs * channels, 3), values(hidden * channels, 4));
+        let ds = values(nodes * hidden, 5);
+        let mut s = vec![0.0; nodes * hidden];
+        let (mut dw, mut dp, mut df, mut db) = (w.clone(), p.clone(), f.clone(), b.clone());
+        let inputs =
+            SpectralInputs { offsets: &offsets, channels, eigenpairs, hidden, w: &w, p: &p, f: &f, b: &b };
+        let flop = 2.0 * (nodes * eigenpairs * channels * hidden) as f64;
+        for small in [SmallGraphs::ThroughQ, SmallGraphs::Direct] {
+            bench.run(&format!("spectral fwd {name} {small:?}"), flop, || {
+                spectral_product_with(inputs, small, &mut s);
+            });
+        }
+        bench.run(&format!("spectral bwd {name}"), 2.0 * flop, || {
+            let gradients =
+                SpectralGradients { w: Some(&mut dw), p: None, f: Some(&mut df), b: Some(&mut db) };
+            spectral_product_backward(inputs, &ds, gradients);
+        });
+        bench.run(&format!("spectral bwd {name} with dp"), 2.0 * flop, || {
+            let gradients =
+                SpectralGradients { w: Some(&mut dw), p: Some(&mut dp), f: Some(&mut df), b: Some(&mut db) };
+            spectral_product_backward(inputs, &ds, gradients);
+        });
+    }
+}
+
+/// Random edges inside graphs of equal size.
+fn edges(graphs: usize, nodes: usize, edges: usize) -> SortedEdges {
+    let random = values(2 * graphs * edges, 6);
+    let node =
+        |i: usize| ((i / 2 / edges) * nodes + ((random[i] + 1.0) * 0.499 * nodes as f32) as usize) as u32;
+    let source: Vec<u32> = (0..graphs * edges).map(|i| node(2 * i)).collect();
+    let target: Vec<u32> = (0..graphs * edges).map(|i| node(2 * i + 1)).collect();
+    SortedEdges::new(graphs * nodes, &source, &target)
+}
+
+fn gated_shapes(bench: &Bench) {
+    for (name, graphs, nodes, per_graph, width) in
+        [("Peptides", 128, 151, 307, 100), ("CLUSTER", 16, 117, 4300, 36)]
+    {
+        let sorted = edges(graphs, nodes, per_graph);
+        let edges = sorted.as_edges();
+        let (n, e) = (edges.num_nodes, edges.num_edges());
+        let (features, weight, bias) = (values(e * width, 1), values(width * width, 2), values(width, 3));
+        let (de, ab) = (values(n * 2 * width, 4), values(n * 2 * width, 5));
+        let (mut gate, mut out, mut inverse) =
+            (vec![0.0; e * width], vec![0.0; n * width], vec![0.0; n * width]);
+        let flop = 2.0 * (e * width * width) as f64;
+        bench.run(&format!("edge_gate fwd {name}"), flop, || {
+            edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
+        });
+        edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
+        let (mut d_features, mut d_weight, mut d_bias, mut d_de) =
+            (features.clone(), weight.clone(), bias.clone(), de.clone());
+        bench.run(&format!("edge_gate bwd {name}"), 2.0 * flop, || {
+            let gradients = EdgeGateGradients {
+                edge_features: Some(&mut d_features),
+                weight: Some(&mut d_weight),
+                bias: Some(&mut d_bias),
+                de: Some(&mut d_de),
+            };
+            edge_gate_backward(edges, width, &features, &weight, &gate, gradients);
+        });
+        // Counting 20 operations per sigmoid and channel.
+        let flop = 22.0 * (e * width) as f64;
+        bench.run(&format!("gated_aggregate fwd {name}"), flop, || {
+            gated_aggregate(edges, width, &gate, &ab, &mut out, &mut inverse);
+        });
+        let saved = GatedAggregateSaved { gate: &gate, ab: &ab, out: &out, inverse: &inverse };
+        let d_out = values(n * width, 8);
+        let (mut d_gate, mut d_ab) = (features.clone(), ab.clone());
+        bench.run(&format!("gated_aggregate bwd {name}"), 2.0 * flop, || {
+            let wanted = Some((&mut d_gate[..], Write::Overwrite));
+            gated_aggregate_backward(edges, width, saved, &d_out, wanted, Some(&mut d_ab));
+        });
+        let (mut mean, mut variance) = (bias.clone(), bias.clone());
+        let mut y = features.clone();
+        let flop = 8.0 * (e * width) as f64;
+        bench.run(&format!("norm_relu_residual fwd {name} edges"), flop, || {
+            let statistics = Statistics::Batch { mean: &mut mean, variance: &mut variance };
+            norm_relu_residual(&gate, Some(&features), &bias, &bias, statistics, None, &mut y);
+        });
+        bench.run(&format!("norm_relu_residual bwd {name} edges"), 2.0 * flop, || {
+            let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
+            let wanted = NormGradients { input: Some(&mut d_gate), ..Default::default() };
+            norm_relu_residual_backward(&gate, &bias, &bias, used, None, &features, wanted);
+        });
+    }
+}
+
 fn main() {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let bench = Bench { filter };
     rayon::ThreadPoolBuilder::new().build().expect("a thread pool").install(|| {
         linear_shapes(&bench);
+        spectral_shapes(&bench);
+        gated_shapes(&bench);
     });
 }

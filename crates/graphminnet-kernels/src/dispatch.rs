@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 /// How a kernel body multiplies and adds.
 pub(crate) trait Arithmetic: Copy {
+    /// Whether the body is compiled with wide instructions.
+    const WIDE: bool;
+
     /// `a · b + c`.
     fn fma(a: f32, b: f32, c: f32) -> f32;
 }
@@ -17,6 +20,8 @@ pub(crate) trait Arithmetic: Copy {
 pub(crate) struct Fused;
 
 impl Arithmetic for Fused {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn fma(a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)
@@ -28,6 +33,8 @@ impl Arithmetic for Fused {
 pub(crate) struct Plain;
 
 impl Arithmetic for Plain {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn fma(a: f32, b: f32, c: f32) -> f32 {
         a * b + c

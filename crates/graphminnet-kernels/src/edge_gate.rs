@@ -9,7 +9,9 @@
 
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::edges::Edges;
-use crate::gemm::{Epilogue, Left, pack_transposed, packed_len, product, rows_per_product_piece};
+use crate::gemm::{
+    Epilogue, Left, load_lanes, pack_transposed, packed_len, product, rows_per_product_piece, store_lanes,
+};
 use crate::linear::{Activation, LinearGradients, LinearShape, linear_backward};
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, for_each_range, rows_of};
 use crate::scratch::Scratch;
@@ -64,16 +66,22 @@ struct StoreGate<'a> {
 
 impl Epilogue for StoreGate<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
-        let (width, count) = (self.bias.len(), sums.len());
-        let at_target = self.target[row] as usize * 2 * width + column;
-        let at_source = self.source[row] as usize * 2 * width + width + column;
-        let gate = &mut self.gate[row * width + column..][..count];
-        let bias = &self.bias[column..column + count];
-        let (d, e) = (&self.de[at_target..at_target + count], &self.de[at_source..at_source + count]);
-        for c in 0..count {
-            gate[c] = sums[c] + bias[c] + d[c] + e[c];
+    fn row<S: Arithmetic, const W: usize>(
+        &mut self,
+        row: usize,
+        column: usize,
+        width: usize,
+        sums: [f32; W],
+    ) {
+        let stride = self.bias.len();
+        let bias = load_lanes::<W>(&self.bias[column..], width);
+        let d = load_lanes::<W>(&self.de[self.target[row] as usize * 2 * stride + column..], width);
+        let e = load_lanes::<W>(&self.de[(self.source[row] as usize * 2 + 1) * stride + column..], width);
+        let mut values = sums;
+        for c in 0..W {
+            values[c] += bias[c] + d[c] + e[c];
         }
+        store_lanes(&mut self.gate[row * stride + column..], width, values);
     }
 }
 

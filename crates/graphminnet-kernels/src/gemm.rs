@@ -34,9 +34,38 @@ impl<'a> Left<'a> {
 }
 
 /// Receives the finished sums.
+///
+/// Implementations work on arrays of `W` lanes loaded with [`load_lanes`] and written with [`store_lanes`]: slices behind
+/// a reference may overlap for all the compiler knows, and then loops over them are not vectorised.
 pub(crate) trait Epilogue {
-    /// `sums` are the values of C in `row`, from `column` on (at most 16 of them).
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]);
+    /// `sums` are the values of C in `row`, from `column` on; only the first `width` of them count.
+    fn row<S: Arithmetic, const W: usize>(&mut self, row: usize, column: usize, width: usize, sums: [f32; W]);
+}
+
+/// The first `width` values of `from`, then zeros.
+#[inline(always)]
+pub(crate) fn load_lanes<const W: usize>(from: &[f32], width: usize) -> [f32; W] {
+    let mut lanes = [0.0; W];
+    if width == W {
+        lanes.copy_from_slice(&from[..W]);
+    } else {
+        for (lane, value) in lanes.iter_mut().zip(&from[..width]) {
+            *lane = *value;
+        }
+    }
+    lanes
+}
+
+/// Writes the first `width` lanes.
+#[inline(always)]
+pub(crate) fn store_lanes<const W: usize>(to: &mut [f32], width: usize, lanes: [f32; W]) {
+    if width == W {
+        to[..W].copy_from_slice(&lanes);
+    } else {
+        for (value, lane) in to[..width].iter_mut().zip(lanes) {
+            *value = lane;
+        }
+    }
 }
 
 /// Writes C.
@@ -47,9 +76,14 @@ pub(crate) struct Store<'a> {
 
 impl Epilogue for Store<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
-        let start = row * self.row_stride + column;
-        self.out[start..start + sums.len()].copy_from_slice(sums);
+    fn row<S: Arithmetic, const W: usize>(
+        &mut self,
+        row: usize,
+        column: usize,
+        width: usize,
+        sums: [f32; W],
+    ) {
+        store_lanes(&mut self.out[row * self.row_stride + column..], width, sums);
     }
 }
 
@@ -61,11 +95,19 @@ pub(crate) struct Add<'a> {
 
 impl Epilogue for Add<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
-        let start = row * self.row_stride + column;
-        for (out, sum) in self.out[start..start + sums.len()].iter_mut().zip(sums) {
-            *out += sum;
+    fn row<S: Arithmetic, const W: usize>(
+        &mut self,
+        row: usize,
+        column: usize,
+        width: usize,
+        sums: [f32; W],
+    ) {
+        let out = &mut self.out[row * self.row_stride + column..];
+        let mut total = load_lanes::<W>(out, width);
+        for c in 0..W {
+            total[c] += sums[c];
         }
+        store_lanes(out, width, total);
     }
 }
 
@@ -114,11 +156,76 @@ pub(crate) fn pack_transposed(b: &[f32], depth: usize, columns: usize, packed: &
     }
 }
 
-/// `sums[r][c] += Σ_step A[r, step] · B[step, c]`.
+/// `sums[r][c] = Σ_step A[r, step] · B[step, c]`.
 ///
 /// # Safety
 ///
 /// `a` and `b` must be readable at every element named by `R`, `W`, `depth` and the strides.
+#[inline(always)]
+unsafe fn tile_body<S: Arithmetic, const R: usize, const W: usize>(
+    depth: usize,
+    a: *const f32,
+    row_stride: usize,
+    depth_stride: usize,
+    b: *const f32,
+    sums: &mut [[f32; W]; R],
+) {
+    let mut registers = [[0.0; W]; R];
+    for step in 0..depth {
+        // SAFETY: promised by the caller.
+        let line = unsafe { &*b.add(step * PANEL).cast::<[f32; W]>() };
+        for r in 0..R {
+            // SAFETY: promised by the caller.
+            let value = unsafe { *a.add(r * row_stride + step * depth_stride) };
+            for c in 0..W {
+                registers[r][c] = S::fma(value, line[c], registers[r][c]);
+            }
+        }
+    }
+    *sums = registers;
+}
+
+/// # Safety
+///
+/// As [`tile_body`], on a processor with the wide instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi2")]
+#[inline(never)]
+unsafe fn tile_wide<const R: usize, const W: usize>(
+    depth: usize,
+    a: *const f32,
+    row_stride: usize,
+    depth_stride: usize,
+    b: *const f32,
+    sums: &mut [[f32; W]; R],
+) {
+    // SAFETY: promised by the caller.
+    unsafe { tile_body::<crate::dispatch::Fused, R, W>(depth, a, row_stride, depth_stride, b, sums) }
+}
+
+/// As [`tile_body`], but never inlined: on its own, the compiler keeps all sums in registers.
+///
+/// # Safety
+///
+/// As [`tile_body`].
+#[inline(never)]
+unsafe fn tile_baseline<S: Arithmetic, const R: usize, const W: usize>(
+    depth: usize,
+    a: *const f32,
+    row_stride: usize,
+    depth_stride: usize,
+    b: *const f32,
+    sums: &mut [[f32; W]; R],
+) {
+    // SAFETY: promised by the caller.
+    unsafe { tile_body::<S, R, W>(depth, a, row_stride, depth_stride, b, sums) }
+}
+
+/// The tile, compiled for the instructions `S` stands for.
+///
+/// # Safety
+///
+/// As [`tile_body`].
 #[inline(always)]
 unsafe fn tile<S: Arithmetic, const R: usize, const W: usize>(
     depth: usize,
@@ -128,17 +235,13 @@ unsafe fn tile<S: Arithmetic, const R: usize, const W: usize>(
     b: *const f32,
     sums: &mut [[f32; W]; R],
 ) {
-    for step in 0..depth {
-        // SAFETY: promised by the caller.
-        let line = unsafe { &*b.add(step * PANEL).cast::<[f32; W]>() };
-        for r in 0..R {
-            // SAFETY: promised by the caller.
-            let value = unsafe { *a.add(r * row_stride + step * depth_stride) };
-            for c in 0..W {
-                sums[r][c] = S::fma(value, line[c], sums[r][c]);
-            }
-        }
+    #[cfg(target_arch = "x86_64")]
+    if S::WIDE {
+        // SAFETY: promised by the caller; wide bodies only run where the instructions exist.
+        return unsafe { tile_wide::<R, W>(depth, a, row_stride, depth_stride, b, sums) };
     }
+    // SAFETY: promised by the caller.
+    unsafe { tile_baseline::<S, R, W>(depth, a, row_stride, depth_stride, b, sums) }
 }
 
 #[inline(always)]
@@ -149,15 +252,12 @@ fn finish<S: Arithmetic, E: Epilogue, const R: usize, const W: usize>(
     width: usize,
     epilogue: &mut E,
 ) {
-    if width == W {
-        for (r, sums) in sums.iter().enumerate() {
-            epilogue.row::<S>(row + r, column, sums);
-        }
-    } else {
-        // A copy, so that the sums of the usual case never need an address.
-        let copy = *sums;
-        for (r, sums) in copy.iter().enumerate() {
-            epilogue.row::<S>(row + r, column, &sums[..width]);
+    for (r, sums) in sums.iter().enumerate() {
+        // Told apart here, so that the usual case is compiled for the full width.
+        if width == W {
+            epilogue.row::<S, W>(row + r, column, W, *sums);
+        } else {
+            epilogue.row::<S, W>(row + r, column, width, *sums);
         }
     }
 }
@@ -177,18 +277,20 @@ unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
 ) {
     // SAFETY: the caller promises that row `row` exists.
     let a = unsafe { left.values.as_ptr().add(row * left.row_stride) };
-    if width > PANEL / 2 {
-        let mut sums = [[0.0; PANEL]; R];
-        // SAFETY: promised by the caller.
-        unsafe { tile::<S, R, PANEL>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
-        finish::<S, E, R, PANEL>(&sums, row, column, width, epilogue);
+    // Many layers are a multiple of four wide, so narrow last panels get tiles of their own.
+    // SAFETY (of all calls): promised by the caller; part of a line is readable where the line is.
+    if width > 8 {
+        let mut sums = [[0.0; 16]; R];
+        unsafe { tile::<S, R, 16>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        finish::<S, E, R, 16>(&sums, row, column, width, epilogue);
+    } else if width > 4 {
+        let mut sums = [[0.0; 8]; R];
+        unsafe { tile::<S, R, 8>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        finish::<S, E, R, 8>(&sums, row, column, width, epilogue);
     } else {
-        let mut sums = [[0.0; PANEL / 2]; R];
-        // SAFETY: promised by the caller; half a line is part of the line.
-        unsafe {
-            tile::<S, R, { PANEL / 2 }>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums)
-        };
-        finish::<S, E, R, { PANEL / 2 }>(&sums, row, column, width, epilogue);
+        let mut sums = [[0.0; 4]; R];
+        unsafe { tile::<S, R, 4>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        finish::<S, E, R, 4>(&sums, row, column, width, epilogue);
     }
 }
 

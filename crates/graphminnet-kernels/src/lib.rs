@@ -16,16 +16,28 @@ mod dispatch;
 mod math;
 mod parallel;
 mod scratch;
+mod segments;
 
+pub mod activation;
+pub mod adamw;
 pub mod batch_norm;
+pub mod bound_rows;
 pub mod dropout;
 pub mod edge_gate;
 pub mod edges;
+pub mod embedding_sum;
+pub mod gate_product;
 pub mod gated_aggregate;
+pub mod gather_rows;
 pub mod gemm;
+pub mod gine_aggregate;
+pub mod layer_norm_silu;
 pub mod linear;
 pub mod norm_relu_residual;
+pub mod peak;
+pub mod pool;
 pub mod residual_norm;
 pub mod spectral_product;
+pub mod weighted_squares;
 
 pub use dispatch::{force_portable, uses_wide_instructions};

@@ -13,7 +13,8 @@
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::gemm::{
-    Add, Epilogue, Left, Store, pack, pack_transposed, packed_len, product, rows_per_product_piece,
+    Add, Epilogue, Left, Store, load_lanes, pack, pack_transposed, packed_len, product,
+    rows_per_product_piece, store_lanes,
 };
 use crate::parallel::{Disjoint, for_each_piece, map_pieces, rows_of};
 use crate::scratch::Scratch;
@@ -103,13 +104,19 @@ struct StoreBiased<'a> {
 
 impl Epilogue for StoreBiased<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
-        let start = row * self.bias.len() + column;
-        let out = &mut self.out[start..start + sums.len()];
-        let bias = &self.bias[column..column + sums.len()];
-        for ((out, sum), bias) in out.iter_mut().zip(sums).zip(bias) {
-            *out = sum + bias;
+    fn row<S: Arithmetic, const W: usize>(
+        &mut self,
+        row: usize,
+        column: usize,
+        width: usize,
+        sums: [f32; W],
+    ) {
+        let bias = load_lanes::<W>(&self.bias[column..], width);
+        let mut values = sums;
+        for c in 0..W {
+            values[c] += bias[c];
         }
+        store_lanes(&mut self.out[row * self.bias.len() + column..], width, values);
     }
 }
 
@@ -123,24 +130,30 @@ struct StoreRelu<'a> {
 
 impl Epilogue for StoreRelu<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
-        let start = row * self.columns + column;
-        let out = &mut self.out[start..start + sums.len()];
+    fn row<S: Arithmetic, const W: usize>(
+        &mut self,
+        row: usize,
+        column: usize,
+        width: usize,
+        sums: [f32; W],
+    ) {
+        let mut values = sums;
         if let Some(bias) = self.bias {
-            for ((out, sum), bias) in out.iter_mut().zip(sums).zip(&bias[column..column + sums.len()]) {
-                *out = (sum + bias).max(0.0);
+            let bias = load_lanes::<W>(&bias[column..], width);
+            for c in 0..W {
+                values[c] += bias[c];
             }
-        } else {
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out = sum.max(0.0);
-            }
+        }
+        for value in &mut values {
+            *value = value.max(0.0);
         }
         if let Some(mask) = &self.mask {
             let first = ((self.first_row + row) * self.columns + column) as u32;
-            for (offset, out) in out.iter_mut().enumerate() {
-                *out *= mask.factor(first.wrapping_add(offset as u32));
+            for (c, value) in values.iter_mut().enumerate() {
+                *value *= mask.factor(first.wrapping_add(c as u32));
             }
         }
+        store_lanes(&mut self.out[row * self.columns + column..], width, values);
     }
 }
 

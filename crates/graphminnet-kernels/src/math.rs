@@ -122,3 +122,19 @@ pub(crate) fn dot3<S: Arithmetic>(a: &[f32], b: &[f32], c: &[f32]) -> f32 {
     }
     sum_lanes(lanes)
 }
+
+/// `Σ a`.
+#[inline(always)]
+pub(crate) fn sum(a: &[f32]) -> f32 {
+    let mut lanes = [0.0; LANES];
+    let mut blocks = a.chunks_exact(LANES);
+    for block in &mut blocks {
+        for c in 0..LANES {
+            lanes[c] += block[c];
+        }
+    }
+    for (lane, value) in lanes.iter_mut().zip(blocks.remainder()) {
+        *lane += value;
+    }
+    sum_lanes(lanes)
+}

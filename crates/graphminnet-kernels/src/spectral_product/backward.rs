@@ -2,7 +2,7 @@
 
 use super::{DEPTH, LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
-use crate::gemm::{Add, Epilogue, Left, PANEL, packed_len, product_body};
+use crate::gemm::{Add, Epilogue, Left, PANEL, load_lanes, packed_len, product_body, store_lanes};
 use crate::math::{dot, dot3};
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, map_pieces};
 use crate::scratch::Scratch;
@@ -381,19 +381,30 @@ struct Contract<'a> {
 
 impl Epilogue for Contract<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
-        let at = row * self.channels + column..row * self.channels + column + sums.len();
-        let dt = &self.dt[column..column + sums.len()];
+    fn row<S: Arithmetic, const W: usize>(
+        &mut self,
+        row: usize,
+        column: usize,
+        width: usize,
+        sums: [f32; W],
+    ) {
+        let start = row * self.channels + column;
         let entry = row * self.eigenpairs + self.pair;
+        let dt = load_lanes::<W>(&self.dt[column..], width);
+        let mut gradient = sums;
+        for c in 0..W {
+            gradient[c] += dt[c];
+        }
         if let Some(dw) = &mut self.dw {
-            let (p, dw) = (self.p[entry], &mut dw[at.clone()]);
-            for c in 0..sums.len() {
-                dw[c] = S::fma(p, sums[c] + dt[c], dw[c]);
+            let p = self.p[entry];
+            let mut total = load_lanes::<W>(&dw[start..], width);
+            for c in 0..W {
+                total[c] = S::fma(p, gradient[c], total[c]);
             }
+            store_lanes(&mut dw[start..], width, total);
         }
         if let Some(dp) = &mut self.dp {
-            let w = &self.w[at];
-            dp[entry] += dot::<S>(sums, w) + dot::<S>(dt, w);
+            dp[entry] += dot::<S>(&gradient, &load_lanes::<W>(&self.w[start..], width));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
-use crate::gemm::{Add, Epilogue, Left, PANEL, Store, pack_transposed, packed_len, product_body};
+use crate::gemm::{
+    Add, Epilogue, Left, PANEL, Store, load_lanes, pack_transposed, packed_len, product_body, store_lanes,
+};
 use crate::parallel::Disjoint;
 use crate::scratch::Scratch;
 use rayon::prelude::*;
@@ -225,12 +227,20 @@ struct AddTimesCode<'a> {
 
 impl Epilogue for AddTimesCode<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic>(&mut self, row: usize, column: usize, sums: &[f32]) {
-        let s = &mut self.s[row * self.hidden + column..][..sums.len()];
-        let code = &self.code[column..column + sums.len()];
-        for c in 0..sums.len() {
-            s[c] = S::fma(sums[c], code[c], s[c]);
+    fn row<S: Arithmetic, const W: usize>(
+        &mut self,
+        row: usize,
+        column: usize,
+        width: usize,
+        sums: [f32; W],
+    ) {
+        let out = &mut self.s[row * self.hidden + column..];
+        let code = load_lanes::<W>(&self.code[column..], width);
+        let mut total = load_lanes::<W>(out, width);
+        for c in 0..W {
+            total[c] = S::fma(sums[c], code[c], total[c]);
         }
+        store_lanes(out, width, total);
     }
 }
 
