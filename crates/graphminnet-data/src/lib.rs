@@ -7,6 +7,7 @@
 //!
 //! * [`data`] — data sets: targets, schema, splits;
 //! * [`graph`] — the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
+//! * [`rng`] — random numbers as pure functions of a key;
 //! * [`spectral`] — Laplacian eigenpairs, random-walk return probabilities, degrees.
 //!
 //! This crate never sees a tensor, prints nothing and keeps no global state.
@@ -15,6 +16,7 @@
 
 pub mod data;
 pub mod graph;
+pub mod rng;
 pub mod spectral;
 
 pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};
