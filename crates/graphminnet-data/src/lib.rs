@@ -7,6 +7,7 @@
 //!
 //! * [`data`] — data sets: targets, schema, splits;
 //! * [`graph`] — the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
+//! * [`rng`] — random numbers as pure functions of a key;
 //! * [`spectral`] — Laplacian eigenpairs, random-walk return probabilities, degrees.
 //!
 //! This crate never sees a tensor, prints nothing and keeps no global state.

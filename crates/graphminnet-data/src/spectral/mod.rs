@@ -11,6 +11,45 @@
 //! * **Local degree profile**: out-degree, and minimum, maximum, mean and unbiased standard deviation of the
 //!   out-neighbours' out-degrees.
 
+//!
+//! Every returned eigenpair has been checked for its residual and for orthogonality to the others; where no solver
+//! reaches the accuracy the answer is a [`SpectralError`], never a wrong number. Results are a pure function of the
+//! graph: they do not depend on the number of threads. Inside a repeated eigenvalue any orthonormal basis is as good
+//! as any other; which one comes out is deterministic, but not invariant to renumbering the nodes.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `laplacian` | the matrix |
+//! | `components` | the zero eigenspace |
+//! | `dense` | small components, by library solvers |
+//! | `davidson`, `chebyshev`, `shift_invert`, `tall` | large components |
+//! | `solution`, `verify`, `canonical` | the choice between them, the check, the sign |
+//! | `eigenpairs` | components put together |
+//! | `random_walk`, `degree` | what is not an eigenpair |
+//! | `prepare` | all of it for one graph or many |
+
+mod canonical;
+mod chebyshev;
+mod components;
+mod davidson;
+mod degree;
+mod dense;
+mod eigenpairs;
+mod error;
+mod laplacian;
+mod prepare;
+mod random_walk;
+mod shift_invert;
+mod solution;
+mod tall;
+mod verify;
+
+pub use degree::{DEGREE_PROFILE_COLUMNS, degree_profile, log_degrees};
+pub use eigenpairs::{Eigenpairs, lowest_eigenpairs};
+pub use error::SpectralError;
+pub use prepare::{PrepareReport, StoredEigenpairs, prepare_all, prepare_graph};
+pub use random_walk::return_probabilities;
+
 use crate::graph::Graph;
 use std::sync::Arc;
 
@@ -45,6 +84,8 @@ pub struct PreparedGraph {
     pub usable_eigenpairs: usize,
     /// Whether the cut at `K` splits an eigenspace (recorded whatever `whole_eigenspaces` says).
     pub splits_eigenspace: bool,
+    /// Number of connected components; 0 if no eigenpairs were asked for.
+    pub num_components: usize,
     /// Return probabilities, `[nodes, steps]` row-major.
     pub random_walk: Vec<f32>,
     /// `ln(1 + degree)` of every node.

@@ -2,7 +2,7 @@
 
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_data::rng::Stream;
+use graphminnet_data::rng::{self, Stream};
 
 /// Draws initial parameters on a device.
 pub struct Init {
@@ -13,7 +13,7 @@ pub struct Init {
 impl Init {
     /// Initial values for `seed` on `device`.
     pub fn new(seed: u64, device: &Device) -> Self {
-        Self { stream: Stream::new(seed, "init", &[]), device: device.clone() }
+        Self { stream: rng::stream(seed, "init", &[]), device: device.clone() }
     }
 
     /// The device that parameters are made on.

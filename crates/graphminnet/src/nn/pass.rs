@@ -1,7 +1,7 @@
 //! One pass through a model: training or not, and where its random numbers come from.
 
 use crate::ops::Dropout;
-use graphminnet_data::rng::Stream;
+use graphminnet_data::rng;
 
 /// A place in the model where randomness is used; every place has a mask of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Pass {
     pub fn dropout(self, probability: f64, site: Site) -> Option<Dropout> {
         match self {
             Self::Train { seed } if probability > 0.0 => {
-                let seed = Stream::new(seed, site.place, &[site.layer as u64]).next_u64();
+                let seed = rng::stream(seed, site.place, &[site.layer as u64]).next_u64();
                 Some(Dropout { probability: probability as f32, seed })
             }
             _ => None,
@@ -49,7 +49,7 @@ impl Pass {
         match self {
             Self::Eval => None,
             Self::Train { seed } => {
-                let mut stream = Stream::new(seed, "eigenvector signs", &[]);
+                let mut stream = rng::stream(seed, "eigenvector signs", &[]);
                 Some((0..count).map(|_| if stream.next_u64() >> 63 == 0 { 1.0 } else { -1.0 }).collect())
             }
         }

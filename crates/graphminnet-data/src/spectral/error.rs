@@ -1,0 +1,74 @@
+//! What can go wrong while a graph is prepared. Every variant carries the numbers, none is swallowed.
+
+use crate::graph::GraphError;
+
+/// Why a graph could not be prepared.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpectralError {
+    /// The iteration stopped before all wanted pairs were accurate, and the component is too large to solve densely.
+    #[error(
+        "only {converged} of {wanted} eigenpairs of a component with {nodes} nodes converged in {iterations} iterations"
+    )]
+    NotConverged {
+        /// Nodes of the connected component.
+        nodes: usize,
+        /// Pairs asked for.
+        wanted: usize,
+        /// Pairs that reached the tolerance.
+        converged: usize,
+        /// Iterations spent.
+        iterations: usize,
+    },
+    /// The dense solver gave up.
+    #[error("the dense eigensolver did not converge on a matrix of order {nodes}")]
+    Dense {
+        /// Order of the matrix.
+        nodes: usize,
+    },
+    /// A computed pair does not satisfy `L v = λ v`.
+    #[error("eigenpair {pair} (eigenvalue {eigenvalue:e}) has residual {residual:e}, more than {limit:e}")]
+    Residual {
+        /// Position of the pair in its connected component.
+        pair: usize,
+        /// Its eigenvalue.
+        eigenvalue: f64,
+        /// `‖L v − λ v‖`.
+        residual: f64,
+        /// The largest accepted residual.
+        limit: f64,
+    },
+    /// Two computed eigenvectors are not orthogonal, or one is not a unit vector.
+    #[error(
+        "eigenvectors {first} and {second} have inner product off by {deviation:e}, more than {limit:e}"
+    )]
+    Orthogonality {
+        /// Position of the first vector in its connected component.
+        first: usize,
+        /// Position of the second (equal to the first for a wrong norm).
+        second: usize,
+        /// How far the inner product is from 0 (or from 1 for a norm).
+        deviation: f64,
+        /// The largest accepted deviation.
+        limit: f64,
+    },
+    /// The result would not fit into memory addresses.
+    #[error("{columns} values for each of {nodes} nodes are more than can be stored")]
+    TooLarge {
+        /// Number of nodes.
+        nodes: usize,
+        /// Values asked for per node.
+        columns: usize,
+    },
+    /// The degree profile could not be attached to the graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// One graph of many failed.
+    #[error("graph {graph}: {source}")]
+    InGraph {
+        /// Position of the graph.
+        graph: usize,
+        /// What went wrong there.
+        source: Box<SpectralError>,
+    },
+}

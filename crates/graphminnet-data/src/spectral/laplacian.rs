@@ -1,0 +1,120 @@
+//! The unnormalised Laplacian `L = Deg − A` of an undirected simple graph, stored as neighbour lists.
+//!
+//! No value is stored: off-diagonal entries are −1 and the diagonal is the length of the neighbour list.
+
+use super::tall::{CHUNK_ROWS, Tall};
+use crate::graph::Graph;
+use rayon::prelude::*;
+
+/// Neighbour lists of an undirected simple graph, read as the matrix `Deg − A`.
+#[derive(Debug, Clone)]
+pub(crate) struct Laplacian {
+    offsets: Vec<u32>,
+    neighbours: Vec<u32>,
+}
+
+impl Laplacian {
+    /// The Laplacian of the undirected simple graph underneath `graph`.
+    pub fn of(graph: &Graph) -> Self {
+        let (offsets, neighbours) = graph.undirected_neighbours();
+        Self { offsets, neighbours }
+    }
+
+    pub fn num_nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of off-diagonal entries (twice the number of undirected edges).
+    pub fn num_entries(&self) -> usize {
+        self.neighbours.len()
+    }
+
+    pub fn neighbours(&self, node: usize) -> &[u32] {
+        &self.neighbours[self.offsets[node] as usize..self.offsets[node + 1] as usize]
+    }
+
+    pub fn degree(&self, node: usize) -> usize {
+        (self.offsets[node + 1] - self.offsets[node]) as usize
+    }
+
+    /// The Laplacian of a set of nodes that is closed under neighbourhood; `local` numbers the nodes inside it.
+    pub fn restricted_to(&self, nodes: &[u32], local: &[u32]) -> Self {
+        let mut offsets = vec![0u32];
+        let mut neighbours = Vec::new();
+        for &node in nodes {
+            neighbours.extend(self.neighbours(node as usize).iter().map(|&other| local[other as usize]));
+            offsets.push(neighbours.len() as u32);
+        }
+        Self { offsets, neighbours }
+    }
+
+    /// An upper bound of the largest eigenvalue: the largest sum of degrees over an edge (Anderson and Morley 1985).
+    pub fn spectral_bound(&self) -> f64 {
+        let largest = |node: usize| self.neighbours(node).iter().map(|&other| self.degree(other as usize)).max();
+        (0..self.num_nodes())
+            .filter_map(|node| largest(node).map(|other| other + self.degree(node)))
+            .max()
+            .unwrap_or(0) as f64
+    }
+
+    /// `‖L v − λ v‖` of one column of a row-major table with `stride` columns.
+    pub fn residual(&self, vectors: &[f64], stride: usize, column: usize, eigenvalue: f64) -> f64 {
+        let entry = |node: usize| vectors[node * stride + column];
+        (0..self.num_nodes())
+            .map(|node| {
+                let sum: f64 = self.neighbours(node).iter().map(|&other| entry(other as usize)).sum();
+                let difference = (self.degree(node) as f64 - eigenvalue) * entry(node) - sum;
+                difference * difference
+            })
+            .sum::<f64>()
+            .sqrt()
+    }
+
+    /// `out ← scale · (L − shift) · x − previous_scale · out` on blocks of `B` columns.
+    ///
+    /// Row `i` of `out` depends on row `i` of its old value only, so one pass suffices; rows are cut into fixed
+    /// chunks, so the result does not depend on the number of threads.
+    pub fn apply<const B: usize>(&self, x: &Tall, out: &mut Tall, shift: f64, scale: f64, previous_scale: f64) {
+        debug_assert!(x.stride() == B && out.stride() == B);
+        let (rows, _) = x.data().as_chunks::<B>();
+        out.data_mut().par_chunks_mut(CHUNK_ROWS * B).enumerate().for_each(|(chunk, out)| {
+            let (out, _) = out.as_chunks_mut::<B>();
+            for (row, out) in out.iter_mut().enumerate() {
+                let node = chunk * CHUNK_ROWS + row;
+                let diagonal = self.degree(node) as f64 - shift;
+                let mut sum = rows[node].map(|value| diagonal * value);
+                for &other in self.neighbours(node) {
+                    let other = &rows[other as usize];
+                    for column in 0..B {
+                        sum[column] -= other[column];
+                    }
+                }
+                for column in 0..B {
+                    out[column] = scale * sum[column] - previous_scale * out[column];
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_holds_with_equality_for_a_star() {
+        let star = Graph::from_edges(5, (1..5).map(|leaf| [0, leaf]).collect()).unwrap();
+        assert_eq!(Laplacian::of(&star).spectral_bound(), 5.0);
+        assert_eq!(Laplacian::of(&Graph::from_edges(2, vec![]).unwrap()).spectral_bound(), 0.0);
+    }
+
+    #[test]
+    fn applying_the_laplacian_of_a_path_takes_second_differences() {
+        let path = Laplacian::of(&Graph::from_edges(3, vec![[0, 1], [1, 2]]).unwrap());
+        let mut x = Tall::zeros(3, 2);
+        x.data_mut().copy_from_slice(&[1.0, 0.0, 4.0, 1.0, 9.0, 0.0]);
+        let mut out = Tall::zeros(3, 2);
+        path.apply::<2>(&x, &mut out, 0.0, 1.0, 0.0);
+        assert_eq!(out.data(), &[-3.0, -1.0, -2.0, 2.0, 5.0, -1.0]);
+    }
+}

@@ -1,0 +1,193 @@
+//! Everything that [`PrepareOptions`] asks for, for one graph or for many in parallel.
+
+use super::degree::{degree_profile, log_degrees};
+use super::eigenpairs::lowest_eigenpairs;
+use super::error::SpectralError;
+use super::random_walk::return_probabilities;
+use super::{PrepareOptions, PreparedGraph};
+use crate::graph::Graph;
+use rayon::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// The eigenpairs of one graph as they are stored: single precision, zeros where the graph has fewer than `K` nodes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct StoredEigenpairs {
+    /// Eigenvalues, ascending, `[K]`.
+    pub values: Vec<f32>,
+    /// Eigenvectors, `[nodes, K]` row-major.
+    pub vectors: Vec<f32>,
+    /// How many of the `K` pairs exist.
+    pub count: usize,
+    /// How many leading pairs belong to eigenspaces that lie whole among the `K`.
+    pub count_in_whole_eigenspaces: usize,
+    /// Number of connected components.
+    pub num_components: usize,
+}
+
+impl StoredEigenpairs {
+    /// Computes the lowest `stored` eigenpairs of a graph.
+    ///
+    /// # Errors
+    ///
+    /// [`SpectralError`] if a pair could not be computed to the accuracy that is verified.
+    pub fn compute(graph: &Graph, stored: usize) -> Result<Self, SpectralError> {
+        if stored == 0 {
+            return Ok(Self::default());
+        }
+        let nodes = graph.num_nodes();
+        let size = nodes
+            .checked_mul(stored)
+            .filter(|&size| size <= isize::MAX as usize / 16)
+            .ok_or(SpectralError::TooLarge { nodes, columns: stored })?;
+        let pairs = lowest_eigenpairs(graph, stored)?;
+        let count = pairs.values.len();
+        let mut values = vec![0f32; stored];
+        let mut vectors = vec![0f32; size];
+        for (to, from) in values.iter_mut().zip(&pairs.values) {
+            *to = *from as f32;
+        }
+        if count > 0 {
+            for (to, from) in vectors.chunks_exact_mut(stored).zip(pairs.vectors.chunks_exact(count)) {
+                for (to, from) in to.iter_mut().zip(from) {
+                    *to = *from as f32;
+                }
+            }
+        }
+        Ok(Self {
+            values,
+            vectors,
+            count,
+            count_in_whole_eigenspaces: pairs.num_in_whole_eigenspaces(),
+            num_components: pairs.num_components,
+        })
+    }
+}
+
+impl PreparedGraph {
+    /// Puts a prepared graph together from parts that were computed (or read from a cache) one by one.
+    ///
+    /// # Errors
+    ///
+    /// [`SpectralError::Graph`] if the degree profile cannot be attached.
+    pub fn from_parts(
+        graph: &Arc<Graph>,
+        options: &PrepareOptions,
+        eigenpairs: StoredEigenpairs,
+        random_walk: Vec<f32>,
+    ) -> Result<Self, SpectralError> {
+        let log_degree = log_degrees(graph);
+        let graph = match options.degree_profile {
+            true => Arc::new(Graph::clone(graph).with_node_features(degree_profile(graph)?)?),
+            false => Arc::clone(graph),
+        };
+        let usable = if options.whole_eigenspaces { eigenpairs.count_in_whole_eigenspaces } else { eigenpairs.count };
+        Ok(Self {
+            graph,
+            eigenvalues: eigenpairs.values,
+            eigenvectors: eigenpairs.vectors,
+            num_eigenpairs: eigenpairs.count,
+            usable_eigenpairs: usable,
+            splits_eigenspace: eigenpairs.count_in_whole_eigenspaces < eigenpairs.count,
+            num_components: eigenpairs.num_components,
+            random_walk,
+            log_degree,
+        })
+    }
+}
+
+/// Computes everything that the options ask for.
+///
+/// # Errors
+///
+/// [`SpectralError`] if an eigenpair could not be computed to the accuracy that is verified for each.
+///
+/// # Examples
+///
+/// ```
+/// use graphminnet_data::Graph;
+/// use graphminnet_data::spectral::{PrepareOptions, prepare_graph};
+/// use std::sync::Arc;
+///
+/// let path = Arc::new(Graph::from_edges(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]])?);
+/// let prepared = prepare_graph(&path, &PrepareOptions { eigenpairs: 4, ..Default::default() })?;
+/// assert_eq!(prepared.num_eigenpairs, 3); // three nodes, three pairs, and one place left empty
+/// assert!((prepared.eigenvalues[1] - 1.0).abs() < 1e-6);
+/// assert!((prepared.eigenvalues[2] - 3.0).abs() < 1e-6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn prepare_graph(graph: &Arc<Graph>, options: &PrepareOptions) -> Result<PreparedGraph, SpectralError> {
+    let eigenpairs = StoredEigenpairs::compute(graph, options.eigenpairs)?;
+    let random_walk = return_probabilities(graph, options.random_walk_steps);
+    PreparedGraph::from_parts(graph, options, eigenpairs, random_walk)
+}
+
+/// What a preparation found; counts are of graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PrepareReport {
+    /// All graphs.
+    pub graphs: usize,
+    /// Graphs in which the cut at `K` splits an eigenspace.
+    pub split_eigenspaces: usize,
+    /// Graphs with more than one connected component (counted only if eigenpairs were asked for).
+    pub disconnected: usize,
+    /// Graphs with fewer nodes than `K`.
+    pub fewer_nodes_than_eigenpairs: usize,
+    /// Time spent.
+    pub elapsed: Duration,
+}
+
+impl PrepareReport {
+    /// Counts over prepared graphs.
+    pub fn new(prepared: &[PreparedGraph], options: &PrepareOptions, elapsed: Duration) -> Self {
+        let count = |test: &dyn Fn(&PreparedGraph) -> bool| prepared.iter().filter(|graph| test(graph)).count();
+        Self {
+            graphs: prepared.len(),
+            split_eigenspaces: count(&|graph| graph.splits_eigenspace),
+            disconnected: count(&|graph| graph.num_components > 1),
+            fewer_nodes_than_eigenpairs: count(&|graph| graph.num_eigenpairs < options.eigenpairs),
+            elapsed,
+        }
+    }
+}
+
+/// Prepares many graphs in parallel, keeping their order; `progress` is told how many are done, from any thread.
+///
+/// # Errors
+///
+/// [`SpectralError::InGraph`] for the first graph (in order) that fails.
+pub fn prepare_all(
+    graphs: &[Arc<Graph>],
+    options: &PrepareOptions,
+    progress: &(dyn Fn(usize) + Sync),
+) -> Result<(Vec<PreparedGraph>, PrepareReport), SpectralError> {
+    let start = Instant::now();
+    let prepared = for_each_graph(graphs, progress, |graph| prepare_graph(graph, options))?;
+    let report = PrepareReport::new(&prepared, options, start.elapsed());
+    Ok((prepared, report))
+}
+
+/// Runs `work` on every graph in parallel, keeping the order of the results.
+pub(crate) fn for_each_graph<T: Send>(
+    graphs: &[Arc<Graph>],
+    progress: &(dyn Fn(usize) + Sync),
+    work: impl Fn(&Arc<Graph>) -> Result<T, SpectralError> + Sync,
+) -> Result<Vec<T>, SpectralError> {
+    let done = AtomicUsize::new(0);
+    let results: Vec<Result<T, SpectralError>> = graphs
+        .par_iter()
+        .map(|graph| {
+            let result = work(graph);
+            progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+            result
+        })
+        .collect();
+    results
+        .into_iter()
+        .enumerate()
+        .map(|(graph, result)| {
+            result.map_err(|source| SpectralError::InGraph { graph, source: Box::new(source) })
+        })
+        .collect()
+}

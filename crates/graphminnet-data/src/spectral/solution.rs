@@ -1,0 +1,79 @@
+//! The lowest non-zero eigenpairs of one connected component, by whichever solver suits its size.
+
+use super::canonical::canonical_sign;
+use super::davidson;
+use super::dense;
+use super::error::SpectralError;
+use super::laplacian::Laplacian;
+use super::tall::Tall;
+use super::verify::verify;
+use faer::Mat;
+
+/// Components up to this size are solved densely (see the measurements in [`davidson`]).
+pub(crate) const DENSE_NODES: usize = 600;
+/// Largest component that may fall back to the dense solver when the iteration fails: three matrices of 200 MB.
+const DENSE_FALLBACK_NODES: usize = 5_000;
+
+/// Some eigenpairs of a component, ascending; eigenvectors are the columns of `vectors`.
+#[derive(Debug, Clone)]
+pub(crate) struct Solution {
+    pub values: Vec<f64>,
+    pub vectors: Tall,
+}
+
+/// The lowest `count` eigenpairs above the trivial one, verified, with canonical signs.
+///
+/// # Errors
+///
+/// [`SpectralError`] if no solver gives pairs that pass the verification.
+pub(crate) fn lowest_above_zero(laplacian: &Laplacian, count: usize) -> Result<Solution, SpectralError> {
+    let nodes = laplacian.num_nodes();
+    let count = count.min(nodes.saturating_sub(1));
+    if count == 0 {
+        return Ok(Solution { values: Vec::new(), vectors: Tall::zeros(0, 1) });
+    }
+    // An iteration needs room to search in: near-complete spectra go to the dense solver, too.
+    let mut solution = if nodes <= DENSE_NODES || (nodes <= DENSE_FALLBACK_NODES && count * 4 > nodes) {
+        solve_densely(laplacian, count)?
+    } else {
+        match davidson::lowest_above_zero(laplacian, count).and_then(|solution| {
+            verify(laplacian, &solution)?;
+            Ok(solution)
+        }) {
+            Ok(solution) => solution,
+            Err(_) if nodes <= DENSE_FALLBACK_NODES => solve_densely(laplacian, count)?,
+            Err(error) => return Err(error),
+        }
+    };
+    let stride = solution.vectors.stride();
+    let signs: Vec<f64> = (0..count)
+        .map(|column| canonical_sign(solution.vectors.data().iter().skip(column).step_by(stride).copied()))
+        .collect();
+    solution.vectors.scale_columns(&signs);
+    for value in &mut solution.values {
+        *value = value.max(0.0);
+    }
+    Ok(solution)
+}
+
+fn solve_densely(laplacian: &Laplacian, count: usize) -> Result<Solution, SpectralError> {
+    let nodes = laplacian.num_nodes();
+    let mut matrix = Mat::zeros(nodes, nodes);
+    for node in 0..nodes {
+        matrix[(node, node)] = laplacian.degree(node) as f64;
+        for &other in laplacian.neighbours(node) {
+            matrix[(other as usize, node)] = -1.0;
+        }
+    }
+    // The first pair of a connected component is known: eigenvalue 0, constant vector.
+    let (values, columns) = dense::lowest_pairs(matrix, count + 1)?;
+    let mut vectors = Tall::zeros(nodes, count);
+    for (node, row) in vectors.data_mut().chunks_exact_mut(count).enumerate() {
+        for (pair, entry) in row.iter_mut().enumerate() {
+            *entry = columns[(node, pair + 1)];
+        }
+    }
+    let solution = Solution { values: values[1..].to_vec(), vectors };
+    verify(laplacian, &solution)?;
+    Ok(solution)
+}
