@@ -5,6 +5,7 @@ use super::choices::{
     Layout, LevelKind, LocalKind, NodeEncoderKind, NodePeKind, PairKind, Phi, Pooling,
 };
 use super::{ConfigError, keys};
+use graphminnet_data::spectral::PrepareOptions;
 use serde::{Deserialize, Serialize};
 
 /// Everything that decides a model's parameters and what it computes.
@@ -191,6 +192,16 @@ impl ModelConfig {
     /// Number of stored eigenpairs `K`: the `M` used ones and the trivial first one.
     pub fn stored_eigenpairs(&self) -> usize {
         self.lap_dim + 1
+    }
+
+    /// What has to be prepared for every graph before this model can see it.
+    pub fn prepare_options(&self) -> PrepareOptions {
+        PrepareOptions {
+            eigenpairs: self.stored_eigenpairs(),
+            whole_eigenspaces: self.whole_eigenspaces,
+            random_walk_steps: if self.node_pe == NodePeKind::Rwse { self.rwse_steps } else { 0 },
+            degree_profile: self.node_encoder == NodeEncoderKind::Premp,
+        }
     }
 
     /// Rows of the paper's matrices: positional channels, or eigenpairs in the `eigen` layout.

@@ -3,7 +3,8 @@
 use crate::config::{EdgeEncoderKind, ModelConfig, NodeEncoderKind, NodePeKind};
 use crate::ops::{CategoryTable, Structure};
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_data::{Features, GraphBatch};
+use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::{Features, Graph, GraphBatch, GraphError};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -35,6 +36,9 @@ pub enum InputError {
         /// Size of the model's vocabulary.
         size: usize,
     },
+    /// The graphs cannot stand in one batch.
+    #[error(transparent)]
+    Batch(#[from] GraphError),
     /// A prepared array has the wrong length.
     #[error("{what} has {found} values, expected {expected}: {reason}")]
     Length {
@@ -114,6 +118,34 @@ pub struct ModelInput {
 pub const ZERO_EIGENVALUE: f32 = 1e-4;
 
 impl ModelInput {
+    /// Puts prepared graphs into one batch on a device.
+    ///
+    /// The graphs must have been prepared with [`ModelConfig::prepare_options`].
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the graphs do not fit the model or each other.
+    pub fn from_prepared(
+        config: &ModelConfig,
+        graphs: &[&PreparedGraph],
+        device: &Device,
+    ) -> Result<Self, InputError> {
+        let members: Vec<&Graph> = graphs.iter().map(|prepared| prepared.graph.as_ref()).collect();
+        let batch = GraphBatch::new(&members)?;
+        let join = |values: fn(&PreparedGraph) -> &[f32]| -> Vec<f32> {
+            graphs.iter().flat_map(|prepared| values(prepared)).copied().collect()
+        };
+        let encodings = Encodings {
+            eigenvalues: &join(|prepared| &prepared.eigenvalues),
+            eigenvectors: &join(|prepared| &prepared.eigenvectors),
+            num_eigenpairs: &graphs.iter().map(|prepared| prepared.num_eigenpairs).collect::<Vec<_>>(),
+            usable_eigenpairs: &graphs.iter().map(|prepared| prepared.usable_eigenpairs).collect::<Vec<_>>(),
+            random_walk: &join(|prepared| &prepared.random_walk),
+            log_degree: &join(|prepared| &prepared.log_degree),
+        };
+        Self::new(config, &batch, encodings, device)
+    }
+
     /// Checks a batch against the configuration and puts it on a device.
     ///
     /// # Errors
