@@ -158,9 +158,9 @@ impl ModelInput {
         device: &Device,
     ) -> Result<Self, InputError> {
         let (graphs, num_nodes, pairs) = (batch.num_graphs(), batch.num_nodes(), config.stored_eigenpairs());
-        let matrix = |what, values: &[f32], rows: usize, columns: usize| {
+        let matrix = |what, values: &[f32], rows: usize, columns: usize| -> Result<Tensor<2>, InputError> {
             expect_values(what, values, rows, columns)?;
-            Ok(Tensor::<2>::from_data(TensorData::new(values.to_vec(), [rows, columns]), device))
+            Ok(Tensor::from_data(TensorData::new(values.to_vec(), [rows, columns]), device))
         };
         for (what, counts) in
             [("num_eigenpairs", encodings.num_eigenpairs), ("usable_eigenpairs", encodings.usable_eigenpairs)]
