@@ -54,7 +54,12 @@ impl Kernel<4> for Fused {
         (gates, keep.then(|| (edges.clone(), weight.clone())))
     }
 
-    fn backward(&self, (edges, weight): Self::Saved, gradient: Array, wanted: [bool; 4]) -> [Option<Array>; 4] {
+    fn backward(
+        &self,
+        (edges, weight): Self::Saved,
+        gradient: Array,
+        wanted: [bool; 4],
+    ) -> [Option<Array>; 4] {
         let width = edges.dim(1);
         let mut d_edges = Slot::like(&edges, wanted[0]);
         let mut d_weight = Slot::like(&weight, wanted[1]);

@@ -28,7 +28,8 @@ impl CategoryTable {
         if let Some((at, &value)) = misfit {
             return Err((at / columns, at % columns, value));
         }
-        let first_row = sizes.iter().scan(0, |next, size| Some(std::mem::replace(next, *next + *size as u32))).collect();
+        let first_row =
+            sizes.iter().scan(0, |next, size| Some(std::mem::replace(next, *next + *size as u32))).collect();
         Ok(Self {
             categories: Arc::new(values.to_vec()),
             first_row: Arc::new(first_row),

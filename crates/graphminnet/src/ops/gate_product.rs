@@ -30,12 +30,8 @@ pub fn gate_product(
     }
     let kernel = Fused { has_self_term: self_term.is_some() };
     let (own, beta) = self_term.map(|term| (term.own, term.beta)).unzip();
-    let operands = [
-        gate_and_candidate.into(),
-        similarity.into(),
-        Operand::optional(own),
-        Operand::optional(beta),
-    ];
+    let operands =
+        [gate_and_candidate.into(), similarity.into(), Operand::optional(own), Operand::optional(beta)];
     engine::run(kernel, operands)
 }
 
@@ -64,7 +60,8 @@ impl Kernel<4> for Fused {
     }
 
     fn backward(&self, operands: Self::Saved, gradient: Array, wanted: [bool; 4]) -> [Option<Array>; 4] {
-        let mut slots = [0, 1, 2, 3].map(|at| Slot::like(&operands[at], wanted[at] && (at < 2 || self.has_self_term)));
+        let mut slots =
+            [0, 1, 2, 3].map(|at| Slot::like(&operands[at], wanted[at] && (at < 2 || self.has_self_term)));
         let [gates, similarity, own, beta] = &operands;
         let [d_gates, d_similarity, d_own, d_beta] = slots.each_mut().map(Slot::as_mut);
         kernels::gate_product_backward(

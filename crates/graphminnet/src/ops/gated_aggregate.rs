@@ -47,13 +47,17 @@ impl Kernel<2> for Fused {
                 &mut inverse,
             );
         });
-        let saved = keep.then(|| {
-            [gates.clone(), nodes.clone(), mixed.clone(), Array::new(inverse, [num_nodes, width])]
-        });
+        let saved = keep
+            .then(|| [gates.clone(), nodes.clone(), mixed.clone(), Array::new(inverse, [num_nodes, width])]);
         (mixed, saved)
     }
 
-    fn backward(&self, [gates, nodes, out, inverse]: Self::Saved, gradient: Array, wanted: [bool; 2]) -> [Option<Array>; 2] {
+    fn backward(
+        &self,
+        [gates, nodes, out, inverse]: Self::Saved,
+        gradient: Array,
+        wanted: [bool; 2],
+    ) -> [Option<Array>; 2] {
         let mut d_gates = Slot::like(&gates, wanted[0]);
         let mut d_nodes = Slot::like(&nodes, wanted[1]);
         kernels::gated_aggregate_backward(

@@ -33,12 +33,23 @@ impl Kernel<2> for Fused {
 
     fn forward(&self, [nodes, edges]: &[Array; 2], keep: bool) -> (Array, Option<Self::Saved>) {
         let output = Array::written(nodes.shape(), |out| {
-            kernels::gine_aggregate(self.structure.edges(), nodes.dim(1), nodes.values(), edges.values(), out);
+            kernels::gine_aggregate(
+                self.structure.edges(),
+                nodes.dim(1),
+                nodes.values(),
+                edges.values(),
+                out,
+            );
         });
         (output, keep.then(|| [nodes.clone(), edges.clone()]))
     }
 
-    fn backward(&self, [nodes, edges]: Self::Saved, gradient: Array, wanted: [bool; 2]) -> [Option<Array>; 2] {
+    fn backward(
+        &self,
+        [nodes, edges]: Self::Saved,
+        gradient: Array,
+        wanted: [bool; 2],
+    ) -> [Option<Array>; 2] {
         let mut d_nodes = Slot::like(&nodes, wanted[0]);
         let mut d_edges = Slot::like(&edges, wanted[1]);
         kernels::gine_aggregate_backward(

@@ -35,7 +35,12 @@ impl Kernel<3> for Fused {
         (y, keep.then(|| inputs.clone()))
     }
 
-    fn backward(&self, [x, scale, shift]: Self::Saved, gradient: Array, wanted: [bool; 3]) -> [Option<Array>; 3] {
+    fn backward(
+        &self,
+        [x, scale, shift]: Self::Saved,
+        gradient: Array,
+        wanted: [bool; 3],
+    ) -> [Option<Array>; 3] {
         let mut dx = Slot::like(&x, wanted[0]);
         let mut d_scale = Slot::like(&scale, wanted[1]);
         let mut d_shift = Slot::like(&shift, wanted[2]);

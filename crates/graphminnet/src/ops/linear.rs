@@ -64,7 +64,12 @@ impl Kernel<3> for Fused {
         (y, keep.then(|| (x.clone(), weight.clone(), kept_output)))
     }
 
-    fn backward(&self, (x, weight, y): Self::Saved, gradient: Array, wanted: [bool; 3]) -> [Option<Array>; 3] {
+    fn backward(
+        &self,
+        (x, weight, y): Self::Saved,
+        gradient: Array,
+        wanted: [bool; 3],
+    ) -> [Option<Array>; 3] {
         let mut dx = Slot::like(&x, wanted[0]);
         let mut d_weight = Slot::like(&weight, wanted[1]);
         let mut d_bias = Slot::new([weight.dim(0)], wanted[2] && self.has_bias);

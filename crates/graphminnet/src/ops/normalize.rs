@@ -119,7 +119,9 @@ impl Measured {
     fn prepare(statistics: &Statistics) -> (Operand, Operand, Self) {
         match statistics {
             Statistics::Batch => (Operand::absent(), Operand::absent(), Self(Some(Arc::default()))),
-            Statistics::Given { mean, variance } => (mean.clone().into(), variance.clone().into(), Self(None)),
+            Statistics::Given { mean, variance } => {
+                (mean.clone().into(), variance.clone().into(), Self(None))
+            }
         }
     }
 

@@ -39,7 +39,12 @@ impl Kernel<2> for Fused {
         (q, keep.then(|| inputs.clone()))
     }
 
-    fn backward(&self, [entries, weights]: Self::Saved, gradient: Array, wanted: [bool; 2]) -> [Option<Array>; 2] {
+    fn backward(
+        &self,
+        [entries, weights]: Self::Saved,
+        gradient: Array,
+        wanted: [bool; 2],
+    ) -> [Option<Array>; 2] {
         let mut d_entries = Slot::like(&entries, wanted[0]);
         let mut d_weights = Slot::like(&weights, wanted[1]);
         kernels::weighted_squares_backward(
