@@ -388,5 +388,5 @@ fn unsort(rows: &[f32], order: &[usize]) -> Vec<f32> {
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().to_vec().unwrap()
+    tensor.into_data().try_to_vec().unwrap()
 }
