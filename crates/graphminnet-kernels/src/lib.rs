@@ -31,6 +31,7 @@ pub mod gated_aggregate;
 pub mod gather_rows;
 pub mod gemm;
 pub mod gine_aggregate;
+pub mod lap_pe;
 pub mod layer_norm_silu;
 pub mod linear;
 pub mod norm_relu_residual;
