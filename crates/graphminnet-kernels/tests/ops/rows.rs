@@ -8,7 +8,7 @@ use graphminnet_kernels::norm_relu_residual::NormGradients;
 
 #[test]
 fn bound_rows_agrees_with_the_reference() {
-    for (rows, width) in [(1, 1), (0, 3), (7, 5), (50, 36), (600, 100), (3, 31)] {
+    for (rows, width) in [(1, 2), (0, 3), (7, 5), (50, 36), (600, 100), (3, 31)] {
         for bound in [Bound::Rms, Bound::Ball, Bound::Unit] {
             let mut random = Random::new((rows * width) as u64);
             // Rows of every length, so that the ball binds for some and not for others.
