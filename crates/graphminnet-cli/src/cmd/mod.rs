@@ -1,0 +1,3 @@
+//! One file per subcommand: arguments, library calls, output.
+
+pub mod inspect;

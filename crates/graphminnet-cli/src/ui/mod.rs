@@ -1,0 +1,3 @@
+//! What people see: tables.
+
+pub mod table;
