@@ -38,6 +38,7 @@
 //! # Rooms
 //!
 //! * [`data`]: graphs, their files, their spectral preparation (a crate of its own, without tensors);
+//! * [`bench`]: workloads for timing;
 //! * [`config`]: options, recipes, strict reading of both;
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
@@ -45,6 +46,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod config;
 pub mod device;
 pub mod model;
