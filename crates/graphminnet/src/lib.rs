@@ -4,6 +4,8 @@ pub mod config;
 pub mod model;
 pub mod nn;
 pub mod ops;
+pub mod optim;
+pub mod task;
 pub mod weights;
 
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
