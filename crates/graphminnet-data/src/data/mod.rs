@@ -3,5 +3,6 @@
 //! This module turns bytes into [`Dataset`]s and never sees a tensor.
 
 mod dataset;
+pub mod generate;
 
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
