@@ -11,9 +11,8 @@ use std::time::Instant;
 /// A random tree of bounded reach with a few more edges, like a molecule.
 fn molecule(nodes: usize, extra: usize, seed: u64) -> Arc<Graph> {
     let mut random = stream(seed, "molecule", &[nodes as u64]);
-    let mut edges: Vec<[u32; 2]> = (1..nodes)
-        .map(|node| [node as u32, (node - 1 - random.below(4.min(node))) as u32])
-        .collect();
+    let mut edges: Vec<[u32; 2]> =
+        (1..nodes).map(|node| [node as u32, (node - 1 - random.below(4.min(node))) as u32]).collect();
     edges.extend((0..extra).map(|_| [random.below(nodes) as u32, random.below(nodes) as u32]));
     let both = edges.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
     Arc::new(Graph::from_edges(nodes, both).expect("edges are in range"))
@@ -21,7 +20,8 @@ fn molecule(nodes: usize, extra: usize, seed: u64) -> Arc<Graph> {
 
 fn random(nodes: usize) -> Graph {
     let mut random = stream(0, "random graph", &[]);
-    let edges = (0..nodes * 5 / 2).map(|_| [random.below(nodes) as u32, random.below(nodes) as u32]).collect();
+    let edges =
+        (0..nodes * 5 / 2).map(|_| [random.below(nodes) as u32, random.below(nodes) as u32]).collect();
     Graph::from_edges(nodes, edges).expect("edges are in range")
 }
 
@@ -66,7 +66,8 @@ fn time_large(name: &str, graph: &Graph, pairs: usize) {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let what = arguments.first().map_or("small", String::as_str);
-    let number = |at: usize, default: usize| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let number =
+        |at: usize, default: usize| arguments.get(at).and_then(|text| text.parse().ok()).unwrap_or(default);
     let (nodes, pairs) = (number(1, 100_000), number(2, 16));
     let eigen = |eigenpairs| PrepareOptions { eigenpairs, ..Default::default() };
     match what {

@@ -43,7 +43,9 @@ fn pattern_has_the_published_means() {
     // All graphs of one pattern share its size, so the mean over 100 patterns scatters by the pattern's part, in our
     // sample and in the published one.  An edge count has derivative (base · ½ + pattern · ½) by the pattern's size.
     let slope = [1.0, 97.5 * 0.5 + 19.5 * 0.5];
-    for (((mean, variance), published), slope) in nodes_and_edges(&dataset).into_iter().zip(published).zip(slope) {
+    for (((mean, variance), published), slope) in
+        nodes_and_edges(&dataset).into_iter().zip(published).zip(slope)
+    {
         let between = slope * slope * SIZE_VARIANCE / 100.0;
         let error = (variance / 2_000.0 + variance / 14_000.0 + 2.0 * between).sqrt();
         assert!((mean - published).abs() <= 3.0 * error, "{mean} ± {error} is not {published}");
@@ -70,8 +72,9 @@ fn edge_densities_are_those_of_the_parameters() {
         assert!(sample.graph.edges().is_sorted(), "edges are in row-major order");
         // One node of each community shows its number.
         for community in 0..6 {
-            let shown: Vec<usize> =
-                (0..nodes).filter(|&node| sample.graph.node_features().number_row(node)[community + 1] == 1.0).collect();
+            let shown: Vec<usize> = (0..nodes)
+                .filter(|&node| sample.graph.node_features().number_row(node)[community + 1] == 1.0)
+                .collect();
             assert_eq!(shown.len(), 1);
             assert_eq!(sample.targets[shown[0]], community as f32);
         }
@@ -114,7 +117,8 @@ fn the_class_of_a_ring_is_shown_at_the_opposite_node_only() {
             assert!((16..=24).contains(&nodes) && nodes % 2 == 0);
             let marked: Vec<usize> = (0..nodes).filter(|&node| features.number_row(node)[0] == 1.0).collect();
             assert_eq!(marked.len(), 1);
-            let shown = |node: usize| features.number_row(node % nodes)[1..].iter().position(|&value| value == 1.0);
+            let shown =
+                |node: usize| features.number_row(node % nodes)[1..].iter().position(|&value| value == 1.0);
             assert_eq!(shown(marked[0] + nodes / 2), Some(class));
             assert_eq!(shown(marked[0]), None);
             if let Some(neighbour) = shown(marked[0] + 1) {
@@ -123,7 +127,10 @@ fn the_class_of_a_ring_is_shown_at_the_opposite_node_only() {
         }
         // A neighbour's class says nothing: 3,000 rings, each cell 187 ± 13.
         let cells = by_neighbour.as_flattened();
-        assert!(cells.iter().all(|&count| if distractors { count.abs_diff(187) < 70 } else { count == 0 }), "{cells:?}");
+        assert!(
+            cells.iter().all(|&count| if distractors { count.abs_diff(187) < 70 } else { count == 0 }),
+            "{cells:?}"
+        );
     }
     let node_level = RingTransfer { level: Level::Node, ..Default::default() }.generate(0).unwrap();
     let labelled = node_level.samples[0].targets.iter().filter(|target| !target.is_nan()).count();

@@ -78,7 +78,10 @@ fn check(name: &str, graph: &Graph, count: usize, mut spectrum: Vec<f64>) -> Eig
     assert_eq!(pairs.values.len(), spectrum.len(), "{name}");
     for (found, expected) in pairs.values.iter().zip(&spectrum) {
         let error = (found - expected).abs();
-        assert!(error <= 1e-7 * expected + 1e-13 * pairs.spectral_bound, "{name}: {found:e} is not {expected:e}");
+        assert!(
+            error <= 1e-7 * expected + 1e-13 * pairs.spectral_bound,
+            "{name}: {found:e} is not {expected:e}"
+        );
     }
     match (pairs.next_value, next) {
         (Some(found), Some(next)) => assert!((found - next).abs() <= 1e-6 * next, "{name}: next {found}"),
@@ -99,9 +102,13 @@ fn check_vectors(name: &str, graph: &Graph, pairs: &Eigenpairs) {
         for node in 0..nodes {
             let around = &neighbours[offsets[node] as usize..offsets[node + 1] as usize];
             let sum: f64 = around.iter().map(|&other| entry(other as usize)).sum();
-            residual += (around.len() as f64 * entry(node) - sum - pairs.values[column] * entry(node)).powi(2);
+            residual +=
+                (around.len() as f64 * entry(node) - sum - pairs.values[column] * entry(node)).powi(2);
         }
-        assert!(residual.sqrt() <= 1e-7 * pairs.spectral_bound.max(1.0), "{name}: pair {column} {residual:e}");
+        assert!(
+            residual.sqrt() <= 1e-7 * pairs.spectral_bound.max(1.0),
+            "{name}: pair {column} {residual:e}"
+        );
         for other in 0..=column {
             let product: f64 = (0..nodes).map(|node| entry(node) * pairs.vectors[node * count + other]).sum();
             let expected = if other == column { 1.0 } else { 0.0 };
@@ -219,7 +226,10 @@ fn whole_eigenspaces_masks_what_the_cut_splits() {
     let masked = prepare_graph(&ring, &whole).unwrap();
     assert_eq!((masked.usable_eigenpairs, masked.splits_eigenspace), (3, true));
     let (_, report) = prepare_all(&[ring, Arc::new(path(3))], &plain, &|_| {}).unwrap();
-    assert_eq!((report.split_eigenspaces, report.fewer_nodes_than_eigenpairs, report.disconnected), (1, 1, 0));
+    assert_eq!(
+        (report.split_eigenspaces, report.fewer_nodes_than_eigenpairs, report.disconnected),
+        (1, 1, 0)
+    );
 }
 
 #[test]
@@ -247,9 +257,9 @@ fn a_large_random_graph_has_verified_pairs() {
 fn any_graph() -> impl Strategy<Value = Graph> {
     (0usize..14).prop_flat_map(|nodes| {
         let limit = nodes.max(1) as u32;
-        prop::collection::vec((0..limit, 0..limit), 0..if nodes == 0 { 1 } else { 30 }).prop_map(move |edges| {
-            Graph::from_edges(nodes, edges.into_iter().map(|(a, b)| [a, b]).collect()).unwrap()
-        })
+        prop::collection::vec((0..limit, 0..limit), 0..if nodes == 0 { 1 } else { 30 }).prop_map(
+            move |edges| Graph::from_edges(nodes, edges.into_iter().map(|(a, b)| [a, b]).collect()).unwrap(),
+        )
     })
 }
 

@@ -221,9 +221,14 @@ impl<'a> Search<'a> {
         let coefficients = self.ritz_vectors.subcols(first, count);
         self.block.set_product(&self.basis, coefficients);
         self.scratch.set_product(&self.image, coefficients);
-        let values = Mat::from_fn(count, count, |row, column| {
-            if row == column { self.ritz_values[first + row] } else { 0.0 }
-        });
+        let values =
+            Mat::from_fn(
+                count,
+                count,
+                |row, column| {
+                    if row == column { self.ritz_values[first + row] } else { 0.0 }
+                },
+            );
         self.scratch.subtract_product(count, &self.block, values.as_ref());
         self.scratch.column_norms(count)
     }
@@ -260,7 +265,9 @@ impl<'a> Search<'a> {
         if at >= self.laplacian.num_nodes() - 1 || self.accurate > at {
             return true;
         }
-        let (Some(&value), Some(&residual)) = (self.ritz_values.get(at), residuals.first()) else { return false };
+        let (Some(&value), Some(&residual)) = (self.ritz_values.get(at), residuals.first()) else {
+            return false;
+        };
         value - residual >= self.ritz_values[at - 1] * (1.0 - RELATIVE_RESIDUAL) || residual <= self.limit(at)
     }
 
@@ -316,8 +323,10 @@ fn normalise(block: &mut Tall, columns: usize) -> Vec<f64> {
 /// linearly dependent block does not upset.
 fn orthonormalise(block: &mut Tall, columns: usize) -> usize {
     let norms = block.column_norms(columns);
-    let factors: Vec<f64> =
-        norms.iter().map(|&norm| if norm > NEW_DIRECTION && norm.is_finite() { 1.0 / norm } else { 0.0 }).collect();
+    let factors: Vec<f64> = norms
+        .iter()
+        .map(|&norm| if norm > NEW_DIRECTION && norm.is_finite() { 1.0 / norm } else { 0.0 })
+        .collect();
     block.scale_columns(&factors);
     let gram = block.inner_products(columns, block, columns);
     let Ok((values, vectors)) = dense::lowest_pairs(gram, columns) else { return 0 };

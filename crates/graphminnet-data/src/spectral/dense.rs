@@ -47,7 +47,8 @@ pub(crate) fn lowest_pairs(matrix: Mat<f64>, count: usize) -> Result<(Vec<f64>, 
 
 fn tiny(matrix: &Mat<f64>, count: usize) -> Result<(Vec<f64>, Mat<f64>), SpectralError> {
     let order = matrix.nrows();
-    let full = nalgebra::DMatrix::from_fn(order, order, |row, column| matrix[(row.max(column), row.min(column))]);
+    let full =
+        nalgebra::DMatrix::from_fn(order, order, |row, column| matrix[(row.max(column), row.min(column))]);
     let eigen = nalgebra::SymmetricEigen::try_new(full, f64::EPSILON, 1000 * order)
         .ok_or(SpectralError::Dense { nodes: order })?;
     let mut ascending: Vec<usize> = (0..order).collect();

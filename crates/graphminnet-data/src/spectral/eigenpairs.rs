@@ -101,7 +101,8 @@ pub fn lowest_eigenpairs(graph: &Graph, count: usize) -> Result<Eigenpairs, Spec
     let zeros = values.len();
     for &(value, component, pair) in merged.iter().take(count - zeros) {
         let table = &solutions[component].vectors;
-        for (&node, row) in components[component].nodes.iter().zip(table.data().chunks_exact(table.stride())) {
+        for (&node, row) in components[component].nodes.iter().zip(table.data().chunks_exact(table.stride()))
+        {
             vectors[node as usize * count + values.len()] = row[pair];
         }
         values.push(value);

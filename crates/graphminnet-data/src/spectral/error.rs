@@ -39,9 +39,7 @@ pub enum SpectralError {
         limit: f64,
     },
     /// Two computed eigenvectors are not orthogonal, or one is not a unit vector.
-    #[error(
-        "eigenvectors {first} and {second} have inner product off by {deviation:e}, more than {limit:e}"
-    )]
+    #[error("eigenvectors {first} and {second} have inner product off by {deviation:e}, more than {limit:e}")]
     Orthogonality {
         /// Position of the first vector in its connected component.
         first: usize,

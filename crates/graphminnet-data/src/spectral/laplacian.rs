@@ -50,7 +50,8 @@ impl Laplacian {
 
     /// An upper bound of the largest eigenvalue: the largest sum of degrees over an edge (Anderson and Morley 1985).
     pub fn spectral_bound(&self) -> f64 {
-        let largest = |node: usize| self.neighbours(node).iter().map(|&other| self.degree(other as usize)).max();
+        let largest =
+            |node: usize| self.neighbours(node).iter().map(|&other| self.degree(other as usize)).max();
         (0..self.num_nodes())
             .filter_map(|node| largest(node).map(|other| other + self.degree(node)))
             .max()
@@ -74,7 +75,14 @@ impl Laplacian {
     ///
     /// Row `i` of `out` depends on row `i` of its old value only, so one pass suffices; rows are cut into fixed
     /// chunks, so the result does not depend on the number of threads.
-    pub fn apply<const B: usize>(&self, x: &Tall, out: &mut Tall, shift: f64, scale: f64, previous_scale: f64) {
+    pub fn apply<const B: usize>(
+        &self,
+        x: &Tall,
+        out: &mut Tall,
+        shift: f64,
+        scale: f64,
+        previous_scale: f64,
+    ) {
         debug_assert!(x.stride() == B && out.stride() == B);
         let (rows, _) = x.data().as_chunks::<B>();
         out.data_mut().par_chunks_mut(CHUNK_ROWS * B).enumerate().for_each(|(chunk, out)| {

@@ -82,7 +82,8 @@ impl PreparedGraph {
             true => Arc::new(Graph::clone(graph).with_node_features(degree_profile(graph)?)?),
             false => Arc::clone(graph),
         };
-        let usable = if options.whole_eigenspaces { eigenpairs.count_in_whole_eigenspaces } else { eigenpairs.count };
+        let usable =
+            if options.whole_eigenspaces { eigenpairs.count_in_whole_eigenspaces } else { eigenpairs.count };
         Ok(Self {
             graph,
             eigenvalues: eigenpairs.values,
@@ -141,7 +142,8 @@ pub struct PrepareReport {
 impl PrepareReport {
     /// Counts over prepared graphs.
     pub fn new(prepared: &[PreparedGraph], options: &PrepareOptions, elapsed: Duration) -> Self {
-        let count = |test: &dyn Fn(&PreparedGraph) -> bool| prepared.iter().filter(|graph| test(graph)).count();
+        let count =
+            |test: &dyn Fn(&PreparedGraph) -> bool| prepared.iter().filter(|graph| test(graph)).count();
         Self {
             graphs: prepared.len(),
             split_eigenspaces: count(&|graph| graph.splits_eigenspace),

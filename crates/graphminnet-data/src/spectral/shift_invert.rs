@@ -42,9 +42,13 @@ impl ShiftInverse {
         }
         // One thread throughout, so that the bits do not depend on the number of threads.
         let matrix = SparseColMat::<u32, f64>::try_new_from_triplets(nodes, nodes, &triplets).ok()?;
-        let symbolic =
-            factorize_symbolic_cholesky(matrix.symbolic(), Side::Lower, Default::default(), Default::default())
-                .ok()?;
+        let symbolic = factorize_symbolic_cholesky(
+            matrix.symbolic(),
+            Side::Lower,
+            Default::default(),
+            Default::default(),
+        )
+        .ok()?;
         if symbolic.len_val() > FILL * nodes {
             return None;
         }

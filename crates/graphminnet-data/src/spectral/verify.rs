@@ -70,8 +70,14 @@ mod tests {
         let not_a_number = verify(&edge, &edge_solution(f64::NAN, vec![half, -half])).unwrap_err();
         assert!(matches!(not_a_number, SpectralError::Residual { pair: 0, .. }), "{not_a_number}");
         let wrong_norm = verify(&edge, &edge_solution(2.0, vec![1.0, -1.0])).unwrap_err();
-        assert!(matches!(wrong_norm, SpectralError::Orthogonality { first: 0, second: 0, .. }), "{wrong_norm}");
+        assert!(
+            matches!(wrong_norm, SpectralError::Orthogonality { first: 0, second: 0, .. }),
+            "{wrong_norm}"
+        );
         let same_twice = verify(&edge, &edge_solution(2.0, vec![half, half, -half, -half])).unwrap_err();
-        assert!(matches!(same_twice, SpectralError::Orthogonality { first: 1, second: 0, .. }), "{same_twice}");
+        assert!(
+            matches!(same_twice, SpectralError::Orthogonality { first: 1, second: 0, .. }),
+            "{same_twice}"
+        );
     }
 }

@@ -54,7 +54,9 @@ impl Adjacency {
         let mut edges = Vec::new();
         for (a, &from_a) in original.iter().enumerate() {
             let row = &self.entries[from_a * self.nodes..(from_a + 1) * self.nodes];
-            edges.extend(original.iter().enumerate().filter(|&(_, &b)| row[b]).map(|(b, _)| [a as u32, b as u32]));
+            edges.extend(
+                original.iter().enumerate().filter(|&(_, &b)| row[b]).map(|(b, _)| [a as u32, b as u32]),
+            );
         }
         edges
     }

@@ -83,7 +83,9 @@ impl RingTransfer {
         let graph = Graph::new(nodes, edges, Features::numbers(nodes, columns, values)?, no_edge_features)?;
         let targets = match self.level {
             Level::Graph => vec![class as f32],
-            Level::Node => (0..nodes).map(|node| if node == target { class as f32 } else { f32::NAN }).collect(),
+            Level::Node => {
+                (0..nodes).map(|node| if node == target { class as f32 } else { f32::NAN }).collect()
+            }
         };
         Ok(Sample { id: sample_id("ring", split, at), graph: Arc::new(graph), targets })
     }
