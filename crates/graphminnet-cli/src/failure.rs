@@ -9,6 +9,7 @@
 //! | 4 | the machine or a file did not cooperate |
 //! | 130 | interrupted; the state is saved |
 
+use graphminnet::bench::BenchError;
 use graphminnet::config::ConfigError;
 use graphminnet::device::DeviceError;
 use graphminnet::model::InputError;
@@ -60,5 +61,5 @@ macro_rules! exits_with {
 exits_with! {
     2: ConfigError, DeviceError;
     3: InputError;
-    4: io::Error, serde_json::Error;
+    4: io::Error, serde_json::Error, BenchError;
 }

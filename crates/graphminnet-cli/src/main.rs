@@ -24,11 +24,14 @@ struct Arguments {
 enum Command {
     /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
     Inspect(cmd::inspect::Arguments),
+    /// Time training steps and inference on batches shaped like the benchmarks.
+    Bench(cmd::bench::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
+        Command::Bench(arguments) => cmd::bench::run(&arguments),
     };
     match result {
         Ok(code) => code,

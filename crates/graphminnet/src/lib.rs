@@ -41,6 +41,7 @@
 //! * [`bench`]: workloads for timing;
 //! * [`config`]: options, recipes, strict reading of both;
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
+//! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
 //! * [`paper`]: the numbers that the paper prints.
 
@@ -52,11 +53,14 @@ pub mod device;
 pub mod model;
 pub mod nn;
 pub mod ops;
+pub mod optim;
 pub mod paper;
 pub mod summary;
+pub mod task;
 pub mod weights;
 
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};
 pub use graphminnet_data as data;
+pub use graphminnet_kernels as kernels;
 pub use model::{GraphMinNet, ModelInput};

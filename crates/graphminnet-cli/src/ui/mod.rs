@@ -1,3 +1,4 @@
-//! What people see: tables.
+//! What people see: tables, memory.
 
+pub mod memory;
 pub mod table;

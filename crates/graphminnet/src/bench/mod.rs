@@ -4,7 +4,9 @@
 //! edges stands for the real data and needs no files.
 
 mod flops;
+mod measure;
 mod workload;
 
 pub use flops::{forward_flops, training_flops};
+pub use measure::{BenchError, Measurement, Times, measure};
 pub use workload::{Shape, Workload, random_graph};
