@@ -12,9 +12,10 @@
 //! The sigmoid is computed again rather than stored. One pass goes by target, one by source; no atomics.
 
 use crate::dispatch::{Arithmetic, simd_fn};
+use crate::edge_gate::AHEAD;
 use crate::edges::Edges;
 use crate::math::sigmoid;
-use crate::parallel::{Disjoint, balanced_ranges, for_each_range};
+use crate::parallel::{Disjoint, balanced_ranges, for_each_range, prefetch};
 use crate::scratch::Scratch;
 use std::ops::Range;
 
@@ -78,8 +79,10 @@ simd_fn! {
             numerator.fill(0.0);
             denominator.fill(EPSILON);
             for edge in edges.incoming[node] as usize..edges.incoming[node + 1] as usize {
-                let source = edges.source[edge] as usize;
-                let b = &ab[source * 2 * width + width..][..width];
+                if let Some(&next) = edges.source.get(edge + AHEAD) {
+                    prefetch(&ab[(next as usize * 2 + 1) * width..][..width]);
+                }
+                let b = &ab[(edges.source[edge] as usize * 2 + 1) * width..][..width];
                 add_edge::<S>(numerator, denominator, &gate[edge * width..][..width], b);
             }
             divide::<S>(numerator, denominator, &ab[node * 2 * width..][..width]);
@@ -199,7 +202,10 @@ fn gate_gradients<S: Arithmetic, const ACCUMULATE: bool>(
         let a = &saved.ab[node * 2 * width..][..width];
         node_terms(q, mean, &d_out[row.clone()], &saved.inverse[row.clone()], &saved.out[row], a);
         for edge in edges.incoming[node] as usize..edges.incoming[node + 1] as usize {
-            let b = &saved.ab[edges.source[edge] as usize * 2 * width + width..][..width];
+            if let Some(&next) = edges.source.get(edge + AHEAD) {
+                prefetch(&saved.ab[(next as usize * 2 + 1) * width..][..width]);
+            }
+            let b = &saved.ab[(edges.source[edge] as usize * 2 + 1) * width..][..width];
             let gate = &saved.gate[edge * width..][..width];
             edge_gradient::<S, ACCUMULATE>(&mut d_gate[(edge - first) * width..][..width], gate, q, mean, b);
         }
@@ -252,7 +258,13 @@ simd_fn! {
             d_a.copy_from_slice(&d_out[node * width..][..width]);
             d_b.fill(0.0);
             let outgoing = edges.outgoing[node] as usize..edges.outgoing[node + 1] as usize;
-            for &edge in &edges.outgoing_edges[outgoing] {
+            let outgoing = &edges.outgoing_edges[outgoing];
+            for (position, &edge) in outgoing.iter().enumerate() {
+                if let Some(&next) = outgoing.get(position + AHEAD) {
+                    let next = next as usize;
+                    prefetch(&gate[next * width..][..width]);
+                    prefetch(&q[edges.target[next] as usize * width..][..width]);
+                }
                 let (edge, target) = (edge as usize, edges.target[edge as usize] as usize);
                 add_gated::<S>(d_b, &gate[edge * width..][..width], &q[target * width..][..width]);
             }

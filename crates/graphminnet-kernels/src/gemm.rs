@@ -7,6 +7,7 @@
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::parallel::{Disjoint, for_each_piece};
 use crate::scratch::Scratch;
+use std::ops::Range;
 
 /// Columns of a panel of packed B.
 pub(crate) const PANEL: usize = 16;
@@ -38,6 +39,10 @@ impl<'a> Left<'a> {
 /// Implementations work on arrays of `W` lanes loaded with [`load_lanes`] and written with [`store_lanes`]: slices behind
 /// a reference may overlap for all the compiler knows, and then loops over them are not vectorised.
 pub(crate) trait Epilogue {
+    /// Called before the sums of rows `rows` from `column` on are computed: the time to ask for memory they will need.
+    #[inline(always)]
+    fn prepare(&self, _rows: Range<usize>, _column: usize) {}
+
     /// `sums` are the values of C in `row`, from `column` on; only the first `width` of them count.
     fn row<S: Arithmetic, const W: usize>(&mut self, row: usize, column: usize, width: usize, sums: [f32; W]);
 }
@@ -127,8 +132,8 @@ simd_fn! {
                 if width == PANEL {
                     line.copy_from_slice(&from[..PANEL]);
                 } else {
-                    line[..width].copy_from_slice(from);
-                    line[width..].fill(0.0);
+                    let lanes = load_lanes::<PANEL>(from, width);
+                    line.copy_from_slice(&lanes);
                 }
             }
         }
@@ -277,6 +282,7 @@ unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
 ) {
     // SAFETY: the caller promises that row `row` exists.
     let a = unsafe { left.values.as_ptr().add(row * left.row_stride) };
+    epilogue.prepare(row..row + R, column);
     // Many layers are a multiple of four wide, so narrow last panels get tiles of their own.
     // SAFETY (of all calls): promised by the caller; part of a line is readable where the line is.
     if width > 8 {
@@ -331,6 +337,11 @@ pub(crate) fn product_body<S: Arithmetic, E: Epilogue>(
             let mut row = start;
             // SAFETY (of all calls): rows up to `end` exist in A and panel `panel` in B, as asserted.
             unsafe {
+                // A narrow tile has half the sums; with twice the rows it keeps the arithmetic as busy.
+                while width <= PANEL / 2 && row + 2 * TILE_ROWS <= end {
+                    rows_times_panel::<S, E, { 2 * TILE_ROWS }>(left, row, depth, b, column, width, epilogue);
+                    row += 2 * TILE_ROWS;
+                }
                 while row + TILE_ROWS <= end {
                     rows_times_panel::<S, E, TILE_ROWS>(left, row, depth, b, column, width, epilogue);
                     row += TILE_ROWS;
