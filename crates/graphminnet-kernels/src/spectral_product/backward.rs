@@ -8,7 +8,7 @@ use crate::gemm::{
     store_lanes,
 };
 use crate::linear::add_weight_gradient;
-use crate::math::dot;
+use crate::math::{dot, sum};
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, map_pieces};
 use crate::scratch::Scratch;
 use rayon::prelude::*;
@@ -320,29 +320,45 @@ fn pair_row<S: Arithmetic>(
     db: &mut [f32],
     df: &mut [f32],
 ) -> f32 {
-    const LANES: usize = 8;
     let channels = b.len();
-    let (dq, f) = (&dq[..channels], &f[..channels]);
-    let (db, df) = (&mut db[..channels], &mut df[..channels]);
-    let mut sums = [0.0; LANES];
-    let whole = channels / LANES * LANES;
-    for start in (0..whole).step_by(LANES) {
-        for lane in 0..LANES {
-            let j = start + lane;
-            let product = b[j] * dq[j];
-            sums[lane] = S::fma(f[j], product, sums[lane]);
-            df[j] = S::fma(code, product, df[j]);
-            db[j] = S::fma(f[j], code * dq[j], db[j]);
+    let mut sums = [0.0; PANEL];
+    for start in (0..channels).step_by(PANEL) {
+        let at = start..(start + PANEL).min(channels);
+        let (b, dq, f) = (&b[at.clone()], &dq[at.clone()], &f[at.clone()]);
+        let (db, df) = (&mut db[at.clone()], &mut df[at]);
+        // Told apart so that the usual case is compiled for the full width.
+        if b.len() == PANEL {
+            pair_lanes::<S>(PANEL, code, b, dq, f, db, df, &mut sums);
+        } else {
+            pair_lanes::<S>(b.len(), code, b, dq, f, db, df, &mut sums);
         }
     }
-    for j in whole..channels {
-        let product = b[j] * dq[j];
-        sums[j - whole] = S::fma(f[j], product, sums[j - whole]);
-        df[j] = S::fma(code, product, df[j]);
-        db[j] = S::fma(f[j], code * dq[j], db[j]);
+    sum(&sums)
+}
+
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn pair_lanes<S: Arithmetic>(
+    width: usize,
+    code: f32,
+    b: &[f32],
+    dq: &[f32],
+    f: &[f32],
+    db: &mut [f32],
+    df: &mut [f32],
+    sums: &mut [f32; PANEL],
+) {
+    let (dq, f) = (load_lanes::<PANEL>(dq, width), load_lanes::<PANEL>(f, width));
+    let (mut db_lanes, mut df_lanes) = (load_lanes::<PANEL>(db, width), load_lanes::<PANEL>(df, width));
+    let mut products = load_lanes::<PANEL>(b, width);
+    for c in 0..PANEL {
+        products[c] *= dq[c];
+        sums[c] = S::fma(f[c], products[c], sums[c]);
+        df_lanes[c] = S::fma(code, products[c], df_lanes[c]);
+        db_lanes[c] = S::fma(f[c], code * dq[c], db_lanes[c]);
     }
-    let half = [sums[0] + sums[4], sums[1] + sums[5], sums[2] + sums[6], sums[3] + sums[7]];
-    (half[0] + half[2]) + (half[1] + half[3])
+    store_lanes(db, width, db_lanes);
+    store_lanes(df, width, df_lanes);
 }
 
 /// Gradients of the rows of some nodes of one graph.
@@ -392,19 +408,14 @@ simd_fn! {
             let column = panel * PANEL;
             let width = PANEL.min(channels - column);
             let f = &f[column..column + width];
+            let f = if width == PANEL { load_lanes::<PANEL>(f, PANEL) } else { load_lanes::<PANEL>(f, width) };
             for (k, line) in lines.chunks_exact_mut(PANEL).enumerate() {
-                let b = &b[k * channels + column..][..width];
-                let code = code[k];
-                if width == PANEL {
-                    for c in 0..PANEL {
-                        line[c] = b[c] * f[c] * code;
-                    }
-                } else {
-                    line[width..].fill(0.0);
-                    for c in 0..width {
-                        line[c] = b[c] * f[c] * code;
-                    }
+                let b = &b[k * channels + column..];
+                let mut lanes = if width == PANEL { load_lanes::<PANEL>(b, PANEL) } else { load_lanes(b, width) };
+                for c in 0..PANEL {
+                    lanes[c] *= f[c] * code[k];
                 }
+                line.copy_from_slice(&lanes);
             }
         }
         let mut contract = Contract {
