@@ -1,14 +1,15 @@
 //! Backward pass of the spectral product; formulas in the parent module.
 
 use super::forward::sum_code;
+use super::row_gradients::RowGradients;
 use super::{DEPTH, LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{
-    Add, Epilogue, Left, PANEL, Store, load_lanes, pack, pack_transposed, packed_len, product, product_body,
+    Add, Left, PANEL, Store, load_lanes, pack, pack_transposed, packed_len, product, product_body,
     store_lanes,
 };
 use crate::linear::add_weight_gradient;
-use crate::math::{dot, sum};
+use crate::math::sum;
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, map_pieces};
 use crate::scratch::Scratch;
 use rayon::prelude::*;
@@ -77,9 +78,9 @@ pub fn spectral_product_backward(inputs: SpectralInputs<'_>, ds: &[f32], gradien
 }
 
 /// Outputs written by many pieces of work.
-struct Sink<'a> {
-    w: Option<Disjoint<'a>>,
-    p: Option<Disjoint<'a>>,
+pub(super) struct Sink<'a> {
+    pub w: Option<Disjoint<'a>>,
+    pub p: Option<Disjoint<'a>>,
     f: Option<Disjoint<'a>>,
 }
 
@@ -113,9 +114,9 @@ impl Sink<'_> {
 }
 
 #[derive(Clone, Copy)]
-struct Pass<'a> {
-    inputs: SpectralInputs<'a>,
-    ds: &'a [f32],
+pub(super) struct Pass<'a> {
+    pub inputs: SpectralInputs<'a>,
+    pub ds: &'a [f32],
     /// `Bᵀ` as a right operand `[D, l]`.
     packed_b_transposed: &'a [f32],
     /// `B` as a right operand `[l, D]`.
@@ -123,17 +124,17 @@ struct Pass<'a> {
 }
 
 /// What the gradients of one graph's nodes need, eigenpair by eigenpair.
-struct GraphTerms {
+pub(super) struct GraphTerms {
     /// `T`, `[M, D]`
     table: Scratch,
     /// `ā`, `[M, padded l]`
-    code: Scratch,
+    pub code: Scratch,
     /// `dā`, `[M, l]`
     d_code: Scratch,
     /// `dF`, `[M, D]`
     df: Scratch,
     /// `dT`, `[M, D]`
-    dt: Scratch,
+    pub dt: Scratch,
 }
 
 impl GraphTerms {
@@ -359,118 +360,4 @@ fn pair_lanes<S: Arithmetic>(
     }
     store_lanes(db, width, db_lanes);
     store_lanes(df, width, df_lanes);
-}
-
-/// Gradients of the rows of some nodes of one graph.
-struct RowGradients<'a> {
-    pass: Pass<'a>,
-    graph: usize,
-    nodes: Range<usize>,
-    dw: Option<&'a mut [f32]>,
-    dp: Option<&'a mut [f32]>,
-    q: Scratch,
-}
-
-impl<'a> RowGradients<'a> {
-    /// # Safety
-    ///
-    /// No other borrow of the rows of `nodes` may be alive.
-    unsafe fn new(pass: &Pass<'a>, graph: usize, nodes: Range<usize>, sink: &Sink<'a>) -> Self {
-        let SpectralInputs { channels, eigenpairs, hidden, .. } = pass.inputs;
-        // SAFETY: promised by the caller.
-        let mut dw = sink.w.as_ref().map(|w| unsafe { w.rows(&nodes, channels) });
-        // SAFETY: promised by the caller.
-        let mut dp = sink.p.as_ref().map(|p| unsafe { p.rows(&nodes, eigenpairs) });
-        for gradient in [&mut dw, &mut dp].into_iter().flatten() {
-            gradient.fill(0.0);
-        }
-        let q = Scratch::new(packed_len(hidden, channels));
-        Self { pass: *pass, graph, nodes, dw, dp, q }
-    }
-
-    fn add_all(&mut self, terms: &GraphTerms) {
-        let SpectralInputs { channels, eigenpairs, hidden, .. } = self.pass.inputs;
-        let padded = hidden.div_ceil(PANEL) * PANEL;
-        for pair in 0..eigenpairs {
-            let dt = &terms.dt[pair * channels..(pair + 1) * channels];
-            add_pair_to_rows(self, pair, &terms.code[pair * padded..][..hidden], dt);
-        }
-    }
-}
-
-simd_fn! {
-    fn add_pair_to_rows<S>(rows: &mut RowGradients<'_>, pair: usize, code: &[f32], dt: &[f32]) {
-        let inputs = rows.pass.inputs;
-        let SpectralInputs { channels, eigenpairs, hidden, b, .. } = inputs;
-        let f = &inputs.f_of(rows.graph)[pair * channels..(pair + 1) * channels];
-        // Q of this eigenpair as the right operand [l, D].
-        for (panel, lines) in rows.q.chunks_exact_mut((PANEL * hidden).max(1)).enumerate() {
-            let column = panel * PANEL;
-            let width = PANEL.min(channels - column);
-            let f = &f[column..column + width];
-            let f = if width == PANEL { load_lanes::<PANEL>(f, PANEL) } else { load_lanes::<PANEL>(f, width) };
-            for (k, line) in lines.chunks_exact_mut(PANEL).enumerate() {
-                let b = &b[k * channels + column..];
-                let mut lanes = if width == PANEL { load_lanes::<PANEL>(b, PANEL) } else { load_lanes(b, width) };
-                for c in 0..PANEL {
-                    lanes[c] *= f[c] * code[k];
-                }
-                line.copy_from_slice(&lanes);
-            }
-        }
-        let mut contract = Contract {
-            pair,
-            channels,
-            eigenpairs,
-            p: inputs.p_rows(&rows.nodes),
-            w: inputs.w_rows(&rows.nodes),
-            dt,
-            dw: rows.dw.as_deref_mut(),
-            dp: rows.dp.as_deref_mut(),
-        };
-        let left = Left::row_major(&rows.pass.ds[rows.nodes.start * hidden..rows.nodes.end * hidden], hidden);
-        product_body::<S, _>(rows.nodes.len(), hidden, channels, left, &rows.q, &mut contract);
-    }
-}
-
-/// Contracts `d(p⊗w)_u[i,·] + dT_i` with `p_u[i]` to dw and with `w_u` to dp.
-struct Contract<'a> {
-    pair: usize,
-    channels: usize,
-    eigenpairs: usize,
-    p: &'a [f32],
-    w: &'a [f32],
-    dt: &'a [f32],
-    dw: Option<&'a mut [f32]>,
-    dp: Option<&'a mut [f32]>,
-}
-
-impl Epilogue for Contract<'_> {
-    #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
-        let start = row * self.channels + column;
-        let entry = row * self.eigenpairs + self.pair;
-        let dt = load_lanes::<W>(&self.dt[column..], width);
-        let mut gradient = sums;
-        for c in 0..W {
-            gradient[c] += dt[c];
-        }
-        if let Some(dw) = &mut self.dw {
-            let p = self.p[entry];
-            let mut total = load_lanes::<W>(&dw[start..], width);
-            for c in 0..W {
-                total[c] = S::fma(p, gradient[c], total[c]);
-            }
-            store_lanes(&mut dw[start..], width, total);
-        }
-        if let Some(dp) = &mut self.dp {
-            dp[entry] += dot::<S>(&gradient, &load_lanes::<W>(&self.w[start..], width));
-        }
-    }
 }

@@ -4,10 +4,16 @@
 //! cache line. A tile of 6 × 16 sums lives in registers; A is read in place through two strides, which also serves
 //! products with a transposed A. What happens to a finished row of sums is the [`Epilogue`]'s business.
 
+mod pack;
+mod tile;
+
+pub(crate) use pack::{pack, pack_transposed, packed_len};
+
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::parallel::{Disjoint, for_each_piece};
 use crate::scratch::Scratch;
 use std::ops::Range;
+use tile::tile;
 
 /// Columns of a panel of packed B.
 pub(crate) const PANEL: usize = 16;
@@ -140,145 +146,6 @@ impl Epilogue for Add<'_> {
         }
         store_lanes(out, width, total);
     }
-}
-
-/// Length of B packed.
-pub(crate) fn packed_len(depth: usize, columns: usize) -> usize {
-    columns.div_ceil(PANEL) * PANEL * depth
-}
-
-simd_fn! {
-    /// Packs B stored row by row, `[depth, columns]`, rows `row_stride` apart.
-    pub(crate) fn pack<S>(b: &[f32], depth: usize, columns: usize, row_stride: usize, packed: &mut [f32]) {
-        for (panel, out) in packed.chunks_exact_mut((PANEL * depth).max(1)).enumerate() {
-            let first = panel * PANEL;
-            let width = PANEL.min(columns - first);
-            for (step, line) in out.chunks_exact_mut(PANEL).enumerate() {
-                let from = &b[step * row_stride + first..][..width];
-                if width == PANEL {
-                    line.copy_from_slice(&from[..PANEL]);
-                } else {
-                    let lanes = load_lanes::<PANEL>(from, width);
-                    line.copy_from_slice(&lanes);
-                }
-            }
-        }
-    }
-}
-
-/// Packs B stored transposed, `[columns, depth]`: a linear layer's weight.
-pub(crate) fn pack_transposed(b: &[f32], depth: usize, columns: usize, packed: &mut [f32]) {
-    for (panel, out) in packed.chunks_exact_mut((PANEL * depth).max(1)).enumerate() {
-        let first = panel * PANEL;
-        let width = PANEL.min(columns - first);
-        if width < PANEL {
-            out.fill(0.0);
-        }
-        // Blocks of 16 steps: the lines being written stay in the nearest cache.
-        for block in (0..depth).step_by(PANEL) {
-            let end = (block + PANEL).min(depth);
-            for column in 0..width {
-                let from = &b[(first + column) * depth..][block..end];
-                for (line, &value) in out[block * PANEL..end * PANEL].chunks_exact_mut(PANEL).zip(from) {
-                    line[column] = value;
-                }
-            }
-        }
-    }
-}
-
-/// `sums[r][c] = Σ_step A[r, step] · B[step, c]`.
-///
-/// # Safety
-///
-/// `a` and `b` must be readable at every element named by `R`, `W`, `depth` and the strides.
-#[inline(always)]
-unsafe fn tile_body<S: Arithmetic, const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    line_stride: usize,
-    sums: &mut [[f32; W]; R],
-) {
-    let mut registers = [[0.0; W]; R];
-    for step in 0..depth {
-        // SAFETY: promised by the caller.
-        let line = unsafe { &*b.add(step * line_stride).cast::<[f32; W]>() };
-        for r in 0..R {
-            // SAFETY: promised by the caller.
-            let value = unsafe { *a.add(r * row_stride + step * depth_stride) };
-            for c in 0..W {
-                registers[r][c] = S::fma(value, line[c], registers[r][c]);
-            }
-        }
-    }
-    *sums = registers;
-}
-
-/// # Safety
-///
-/// As [`tile_body`], on a processor with the wide instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2")]
-#[inline(never)]
-unsafe fn tile_wide<const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    line_stride: usize,
-    sums: &mut [[f32; W]; R],
-) {
-    // SAFETY: promised by the caller.
-    unsafe {
-        tile_body::<crate::dispatch::Fused, R, W>(depth, a, row_stride, depth_stride, b, line_stride, sums)
-    }
-}
-
-/// As [`tile_body`], but never inlined: on its own, the compiler keeps all sums in registers.
-///
-/// # Safety
-///
-/// As [`tile_body`].
-#[inline(never)]
-unsafe fn tile_baseline<S: Arithmetic, const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    line_stride: usize,
-    sums: &mut [[f32; W]; R],
-) {
-    // SAFETY: promised by the caller.
-    unsafe { tile_body::<S, R, W>(depth, a, row_stride, depth_stride, b, line_stride, sums) }
-}
-
-/// The tile, compiled for the instructions `S` stands for.
-///
-/// # Safety
-///
-/// As [`tile_body`].
-#[inline(always)]
-unsafe fn tile<S: Arithmetic, const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    line_stride: usize,
-    sums: &mut [[f32; W]; R],
-) {
-    #[cfg(target_arch = "x86_64")]
-    if S::WIDE {
-        // SAFETY: promised by the caller; wide bodies only run where the instructions exist.
-        return unsafe { tile_wide::<R, W>(depth, a, row_stride, depth_stride, b, line_stride, sums) };
-    }
-    // SAFETY: promised by the caller.
-    unsafe { tile_baseline::<S, R, W>(depth, a, row_stride, depth_stride, b, line_stride, sums) }
 }
 
 #[inline(always)]
