@@ -2,7 +2,7 @@
 //!
 //! B is packed in panels of 16 columns (the last one padded with zeros), so that a step along the depth reads one
 //! cache line. A tile of 6 × 16 sums lives in registers; A is read in place through two strides, which also serves
-//! products with a transposed A. What happens to a finished row of sums is the [`Epilogue`]'s business.
+//! products with a transposed A. What happens to a finished row of sums is the `Epilogue`'s business.
 
 mod pack;
 mod tile;
