@@ -226,6 +226,7 @@ fn an_error_comes_in_its_place_and_an_early_end_is_clean() {
     let error = batches.next().unwrap().unwrap_err();
     assert!(matches!(error, LoaderError::NoSuchSample { index: 99, samples: 40 }), "{error}");
     assert!(batches.next().is_none());
+    drop(batches);
     // Dropped while the thread waits to deliver; the thread lets go of the data.
     let plan = (0..40).map(|at| vec![at]).collect();
     let mut batches = Batches::start(Arc::clone(&dataset), plan, 1).unwrap();
