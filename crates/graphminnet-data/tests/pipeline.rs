@@ -53,7 +53,7 @@ fn changing_one_parameter_recomputes_only_what_depends_on_it() {
     let mut fewer_graphs = dataset.clone();
     fewer_graphs.samples.pop();
     assert_eq!(origins(&fewer_graphs, &options(), &cache).1, "computed, computed");
-    assert!(cache.verify().unwrap().iter().all(|(_, result)| result.is_ok()));
+    assert!(cache.verify().unwrap().iter().all(|checked| checked.problem.is_none()));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_damaged_entry_is_noticed_and_rebuilt() {
     for (number, damage) in damages.into_iter().enumerate() {
         std::fs::write(&path, damage).unwrap();
         let verified = cache.verify().unwrap();
-        assert_eq!(verified.iter().filter(|(_, result)| result.is_err()).count(), 1, "damage {number}");
+        assert_eq!(verified.iter().filter(|checked| checked.problem.is_some()).count(), 1, "damage {number}");
         let (again, origin) = origins(&dataset, &options(), &cache);
         assert_eq!((origin.as_str(), again == first), ("rebuilt, cached", true), "damage {number}");
         assert!(std::fs::read(&path).unwrap() == whole);

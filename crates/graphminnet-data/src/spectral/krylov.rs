@@ -79,7 +79,7 @@ impl<'a> Search<'a> {
         let nodes = laplacian.num_nodes();
         let bound = laplacian.spectral_bound();
         let operator = match ShiftInverse::new(laplacian, bound) {
-            Some(inverse) => Operator::Inverse(inverse),
+            Some(inverse) => Operator::Inverse(Box::new(inverse)),
             None => Operator::Polynomial(filter(bound, bound / 30.0)),
         };
         let capacity = (2 * wanted + 12 * BLOCK).min(nodes - 1);

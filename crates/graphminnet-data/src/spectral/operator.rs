@@ -9,7 +9,7 @@ use super::tall::Tall;
 #[derive(Debug)]
 pub(crate) enum Operator {
     /// `(L + shift)⁻¹`.
-    Inverse(ShiftInverse),
+    Inverse(Box<ShiftInverse>),
     /// A polynomial of `L`.
     Polynomial(Filter),
 }
