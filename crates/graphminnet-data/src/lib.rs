@@ -15,6 +15,7 @@
 
 pub mod data;
 pub mod graph;
+pub mod io;
 pub mod spectral;
 
 pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};
