@@ -76,7 +76,7 @@ pub(super) fn graph(molecule: &Molecule) -> Result<Graph, SmilesError> {
             }
         }
     }
-    let (mut edges, mut orders) = (Vec::new(), Vec::new());
+    let mut bonds = Vec::with_capacity(kekule.bond_count());
     for (_, bond) in kekule.bonds() {
         let order = match bond.order {
             BondOrder::Single | BondOrder::Up | BondOrder::Down => 1,
@@ -89,8 +89,10 @@ pub(super) fn graph(molecule: &Molecule) -> Result<Graph, SmilesError> {
             }
         };
         let (first, second) = (bond.atom1.0, bond.atom2.0);
-        edges.extend([[first, second], [second, first]]);
-        orders.extend([order, order]);
+        bonds.push((first.min(second), first.max(second), order));
     }
+    bonds.sort_unstable();
+    let edges = bonds.iter().flat_map(|&(first, second, _)| [[first, second], [second, first]]).collect();
+    let orders = bonds.iter().flat_map(|&(_, _, order)| [order, order]).collect();
     build(types.len(), edges, (1, types), (1, orders))
 }

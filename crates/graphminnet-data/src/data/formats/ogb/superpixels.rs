@@ -19,6 +19,8 @@ const CANDIDATE_MARGIN: f64 = std::f64::consts::LN_2 + 1e-6;
 pub(super) struct Workspace {
     squared: Vec<f64>,
     scale: Vec<f64>,
+    /// One over the squared scale.
+    inverse: Vec<f64>,
     exponent: Vec<f64>,
     candidates: Vec<(f64, u32)>,
 }
@@ -34,18 +36,17 @@ pub(super) fn nearest_neighbours(
     let per_node = k.min(count.saturating_sub(1));
     let mut edges = Vec::with_capacity(count.saturating_mul(per_node));
     let mut features = Vec::with_capacity(count.saturating_mul(per_node));
-    let Workspace { squared, scale, exponent, candidates } = work;
+    let Workspace { squared, scale, inverse, exponent, candidates } = work;
     for (node, row) in squared.chunks_exact(count.max(1)).enumerate() {
         let own_scale = scale.get(node).copied().unwrap_or(1.0);
         exponent.clear();
-        exponent.extend(row.iter().zip(scale.iter()).map(|(squared, other)| {
-            let widest = own_scale.max(*other);
-            squared / (widest * widest)
-        }));
+        let own_inverse = 1.0 / (own_scale * own_scale);
+        exponent
+            .extend(row.iter().zip(inverse.iter()).map(|(squared, other)| squared * own_inverse.min(*other)));
         if let Some(own) = exponent.get_mut(node) {
             *own = f64::INFINITY;
         }
-        let bound = smallest(exponent, per_node) + CANDIDATE_MARGIN;
+        let bound = smallest(exponent, per_node, node) + CANDIDATE_MARGIN;
         candidates.clear();
         for (other, ((squared, other_scale), exponent)) in
             row.iter().zip(scale.iter()).zip(exponent.iter()).enumerate()
@@ -73,48 +74,51 @@ impl Workspace {
     fn prepare(&mut self, points: &[[f32; 2]]) {
         self.squared.clear();
         self.scale.clear();
+        self.inverse.clear();
         let mut nearest = [f64::INFINITY; SCALE_NEIGHBOURS];
-        for &[x, y] in points {
+        for (node, &[x, y]) in points.iter().enumerate() {
             let start = self.squared.len();
             self.squared.extend(points.iter().map(|&[other_x, other_y]| {
                 let (dx, dy) = (f64::from(x) - f64::from(other_x), f64::from(y) - f64::from(other_y));
                 dx * dx + dy * dy
             }));
             nearest.fill(f64::INFINITY);
-            for &squared in self.squared.get(start..).unwrap_or_default() {
-                keep_smallest(&mut nearest, squared);
-            }
+            keep_smallest(&mut nearest, self.squared.get(start..).unwrap_or_default(), node);
             let sum: f64 =
                 nearest.iter().filter(|squared| squared.is_finite()).map(|squared| squared.sqrt()).sum();
-            self.scale.push(sum / (SCALE_NEIGHBOURS - 1) as f64 + 1e-8);
+            let scale = sum / (SCALE_NEIGHBOURS - 1) as f64 + 1e-8;
+            self.scale.push(scale);
+            self.inverse.push(1.0 / (scale * scale));
         }
     }
 }
 
-/// Inserts a value into an ascending list of the smallest ones.
-fn keep_smallest(smallest: &mut [f64], value: f64) {
-    let mut carried = value;
-    if smallest.last().is_some_and(|last| carried >= *last) {
-        return;
-    }
-    for slot in smallest {
-        if carried < *slot {
-            std::mem::swap(slot, &mut carried);
+/// Fills an ascending list with the smallest of `values`, which are tried outwards from `centre`: nodes are numbered
+/// line by line, so near ones come early and most of the rest are turned away by one comparison.
+fn keep_smallest(smallest: &mut [f64], values: &[f64], centre: usize) {
+    let (before, after) = values.split_at(centre.min(values.len()));
+    for &value in after.iter().chain(before.iter().rev()) {
+        if smallest.last().is_some_and(|last| value >= *last) {
+            continue;
+        }
+        let mut carried = value;
+        for slot in smallest.iter_mut() {
+            let larger = slot.max(carried);
+            *slot = slot.min(carried);
+            carried = larger;
         }
     }
 }
 
 /// The `rank`-th smallest value, counted from 1; infinity if there are fewer.
-fn smallest(values: &[f64], rank: usize) -> f64 {
+fn smallest(values: &[f64], rank: usize, centre: usize) -> f64 {
     const MAX_RANK: usize = 64;
     if rank == 0 || rank > MAX_RANK {
         return f64::INFINITY;
     }
     let mut kept = [f64::INFINITY; MAX_RANK];
     let kept = kept.get_mut(..rank).unwrap_or_default();
-    for value in values {
-        keep_smallest(kept, *value);
-    }
+    keep_smallest(kept, values, centre);
     kept.last().copied().unwrap_or(f64::INFINITY)
 }
 
