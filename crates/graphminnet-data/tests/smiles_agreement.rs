@@ -116,7 +116,8 @@ fn zinc_types_equal_the_stored_ones() {
     let smiles = smiles_column(&data.join("zinc-12k/mapping/mol.csv.gz"));
     let limits = Limits::default();
     let start = std::time::Instant::now();
-    let graphs: Vec<_> = smiles.par_iter().map(|smiles| molecule_graph(smiles, Featurizer::Zinc, &limits)).collect();
+    let graphs: Vec<_> =
+        smiles.par_iter().map(|smiles| molecule_graph(smiles, Featurizer::Zinc, &limits)).collect();
     let seconds = start.elapsed().as_secs_f64();
     let sorted = |values: &[u32]| {
         let mut values = values.to_vec();

@@ -18,7 +18,7 @@ pub use write::{write_jsonl, write_jsonl_to};
 
 use crate::data::limits::within;
 use crate::data::schema::{Collector, Record, Table};
-use crate::data::{DataError, Level, Limits, Place, Read, ReadOptions, Split};
+use crate::data::{DataError, Level, Limits, Place, Read, ReadOptions};
 use crate::io::Lines;
 use parse::{Cell, Line, Rows};
 use std::path::Path;
@@ -56,6 +56,15 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         let names: Vec<String> =
             ignored.iter().map(|name| format!("`{}`", crate::data::escape(name))).collect();
         collector.notes.push(format!("fields that are not understood were ignored: {}", names.join(", ")));
+    }
+    // Files in which no graph has a node, or an edge, still have the schema's columns.
+    if let Some(schema) = &options.schema {
+        if shape.node.is_none() {
+            collector.name_node_columns(names("node", schema.node_columns.len(), options, true))?;
+        }
+        if shape.edge.is_none() {
+            collector.name_edge_columns(names("edge", schema.edge_columns.len(), options, false))?;
+        }
     }
     collector.finish()
 }
@@ -111,26 +120,29 @@ fn record(
             ));
         }
     }
+    let num_edges = line.edges.len();
+    let targets = targets.unwrap_or_default();
+    let num_targets = targets.rows;
     Ok(Record {
         place: place.clone(),
         id: line.id,
         num_nodes,
         edges: line.edges,
-        nodes: features(nodes, place, |column, cell, place| match cell {
+        nodes: features(nodes, num_nodes, place, |column, cell, place| match cell {
             Cell::Text(text) => collector.node_columns.text(column, &text, place),
             cell => {
                 let (value, is_integer) = number(&cell, place, "node_features")?;
                 collector.node_columns.number(column, value, is_integer, place)
             }
         })?,
-        edge_rows: features(edge_rows, place, |column, cell, place| match cell {
+        edge_rows: features(edge_rows, num_edges, place, |column, cell, place| match cell {
             Cell::Text(text) => collector.edge_columns.text(column, &text, place),
             cell => {
                 let (value, is_integer) = number(&cell, place, "edge_features")?;
                 collector.edge_columns.number(column, value, is_integer, place)
             }
         })?,
-        targets: features(targets.unwrap_or_default(), place, |column, cell, place| match cell {
+        targets: features(targets, num_targets, place, |column, cell, place| match cell {
             Cell::Null => Ok(collector.target_columns.missing(column)),
             Cell::Text(text) => collector.target_columns.text(column, &text, place),
             cell => {
@@ -138,7 +150,8 @@ fn record(
                 collector.target_columns.number(column, value, is_integer, place)
             }
         })?,
-        split: split(line.split.as_deref(), place)?,
+        split: super::parse_split(line.split.as_deref(), place)?,
+        graph: None,
     })
 }
 
@@ -212,6 +225,7 @@ fn check_rows(
 
 fn features(
     rows: Rows,
+    num_rows: usize,
     place: &Place,
     mut encode: impl FnMut(usize, Cell, &Place) -> Result<f64, DataError>,
 ) -> Result<Table, DataError> {
@@ -220,7 +234,7 @@ fn features(
     for (position, cell) in rows.cells.into_iter().enumerate() {
         values.push(encode(position % columns, cell, place)?);
     }
-    Ok(Table { rows: rows.rows, values })
+    Ok(Table { rows: num_rows, values })
 }
 
 fn number(cell: &Cell, place: &Place, field: &str) -> Result<(f64, bool), DataError> {
@@ -266,6 +280,7 @@ fn targets(
     }
     match target {
         None => (level.unwrap_or(Level::Graph), None),
+        Some(parse::Target::Flat(cells)) if cells.is_empty() => (level.unwrap_or(Level::Graph), None),
         Some(parse::Target::Nested(rows)) => (Level::Node, Some(rows)),
         Some(parse::Target::Flat(cells)) if level == Some(Level::Node) && cells.len() == num_nodes => {
             (Level::Node, Some(Rows { rows: cells.len(), columns: 1, cells }))
@@ -273,20 +288,5 @@ fn targets(
         Some(parse::Target::Flat(cells)) => {
             (Level::Graph, Some(Rows { rows: 1, columns: cells.len(), cells }))
         }
-    }
-}
-
-/// The part of the split that a text names.
-pub(super) fn split(text: Option<&str>, place: &Place) -> Result<Option<Split>, DataError> {
-    match text.map(str::trim) {
-        None | Some("") => Ok(None),
-        Some("train") => Ok(Some(Split::Train)),
-        Some("valid" | "val" | "validation") => Ok(Some(Split::Valid)),
-        Some("test") => Ok(Some(Split::Test)),
-        Some(other) => Err(DataError::value(
-            place.clone().in_column("split"),
-            other,
-            "`train`, `valid`, `test` or blank",
-        )),
     }
 }

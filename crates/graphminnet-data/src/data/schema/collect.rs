@@ -4,8 +4,8 @@ use super::columns::{ColumnSet, Table};
 use super::infer::{EncodeError, Encoder, TargetEncoder, level_name, list};
 use crate::data::limits::within;
 use crate::data::{
-    BadRow, ColumnKind, DataError, Dataset, EdgeDirection, Level, OnBadRow, Place, Read, ReadOptions, Report,
-    Sample, Schema, Split,
+    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, OnBadRow, Place, Read, ReadOptions,
+    Report, Sample, Schema, Split,
 };
 use crate::graph::{Features, Graph};
 use std::collections::HashMap;
@@ -25,6 +25,8 @@ pub(crate) struct Record {
     pub(crate) edge_rows: Table,
     pub(crate) targets: Table,
     pub(crate) split: Option<Split>,
+    /// The finished graph, where the reader builds it itself; the tables are then not looked at.
+    pub(crate) graph: Option<Graph>,
 }
 
 /// Records on their way to a data set.
@@ -40,6 +42,8 @@ pub(crate) struct Collector<'a> {
     pub(crate) target_columns: ColumnSet,
     /// Whether targets have one row per graph or per node.
     pub(crate) level: Level,
+    /// Node and edge columns, where the reader builds finished graphs itself.
+    pub(crate) fixed_columns: Option<(Vec<Column>, Vec<Column>)>,
     /// What the edges mean unless the options say otherwise.
     pub(crate) edges: EdgeDirection,
     /// Things worth telling a person.
@@ -61,6 +65,7 @@ impl<'a> Collector<'a> {
             edge_columns: ColumnSet::default(),
             target_columns: ColumnSet::default(),
             level: options.level.unwrap_or(Level::Graph),
+            fixed_columns: None,
             edges: EdgeDirection::AsGiven,
             notes: Vec::new(),
             slots: Vec::new(),
@@ -92,11 +97,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn named(
-        &self,
-        names: Vec<String>,
-        known: Option<&[crate::data::Column]>,
-    ) -> Result<ColumnSet, DataError> {
+    fn named(&self, names: Vec<String>, known: Option<&[Column]>) -> Result<ColumnSet, DataError> {
         let mut set = ColumnSet::new(names, &self.options.text, &self.options.limits)
             .map_err(DataError::limit(self.place.clone()))?;
         if let Some(known) = known {
@@ -149,18 +150,24 @@ impl<'a> Collector<'a> {
             return Err(self.bad_rows_error());
         }
         let known = self.options.schema.as_ref();
-        let (nodes, node_columns) = Encoder::new(
+        let is_fixed = self.fixed_columns.is_some();
+        let known_columns =
+            |pick: fn(&Schema) -> &Vec<Column>| known.filter(|_| !is_fixed).map(pick).map(Vec::as_slice);
+        let (nodes, mut node_columns) = Encoder::new(
             &self.node_columns,
-            known.map(|schema| schema.node_columns.as_slice()),
+            known_columns(|schema| &schema.node_columns),
             self.options,
             &self.place,
         )?;
-        let (edges, edge_columns) = Encoder::new(
+        let (edges, mut edge_columns) = Encoder::new(
             &self.edge_columns,
-            known.map(|schema| schema.edge_columns.as_slice()),
+            known_columns(|schema| &schema.edge_columns),
             self.options,
             &self.place,
         )?;
+        if let Some(fixed) = self.fixed_columns.take() {
+            (node_columns, edge_columns) = fixed;
+        }
         let targets = TargetEncoder::new(&self.target_columns, self.options);
         let schema = match known {
             Some(schema) => schema.clone(),
@@ -250,8 +257,17 @@ struct Finisher {
 }
 
 impl Finisher {
-    fn sample(&self, from: &Collector<'_>, record: Record, id: String) -> Result<Sample, BadRow> {
-        let place = record.place;
+    fn sample(&self, from: &Collector<'_>, mut record: Record, id: String) -> Result<Sample, BadRow> {
+        let graph = match record.graph.take() {
+            Some(graph) => graph,
+            None => self.graph(from, &mut record, &id)?,
+        };
+        let targets = self.targets(from, &record, &graph)?;
+        Ok(Sample { id, graph: Arc::new(graph), targets })
+    }
+
+    fn graph(&self, from: &Collector<'_>, record: &mut Record, id: &str) -> Result<Graph, BadRow> {
+        let place = record.place.clone();
         let encode = |encoder: &Encoder, columns: &ColumnSet, table: &Table| {
             encoder.encode(columns, table).map_err(|error| match error {
                 EncodeError::Unknown(unknown) => BadRow::new(
@@ -264,12 +280,16 @@ impl Finisher {
         };
         let node_features = encode(&self.nodes, &from.node_columns, &record.nodes)?;
         let mut edge_features = encode(&self.edges, &from.edge_columns, &record.edge_rows)?;
-        let mut edges = record.edges;
+        let mut edges = std::mem::take(&mut record.edges);
         if from.options.edges.unwrap_or(from.edges) == EdgeDirection::BothWays {
             (edges, edge_features) = both_ways(&edges, &edge_features);
         }
-        let graph = Graph::new(record.num_nodes, edges, node_features, edge_features)
-            .map_err(|error| BadRow::new(place.clone(), &id, error.to_string()))?;
+        Graph::new(record.num_nodes, edges, node_features, edge_features)
+            .map_err(|error| BadRow::new(place.clone(), id, error.to_string()))
+    }
+
+    fn targets(&self, from: &Collector<'_>, record: &Record, graph: &Graph) -> Result<Vec<f32>, BadRow> {
+        let place = &record.place;
         let expected_rows = match self.schema.level {
             Level::Graph => 1,
             Level::Node => graph.num_nodes(),
@@ -279,7 +299,7 @@ impl Finisher {
             targets.resize(expected_rows.saturating_mul(self.schema.num_targets()), f32::NAN);
         } else if record.targets.rows != expected_rows {
             return Err(BadRow::new(
-                place,
+                place.clone(),
                 record.targets.rows.to_string(),
                 format!(
                     "rows of targets, expected {expected_rows} at {} level",
@@ -296,7 +316,7 @@ impl Finisher {
                 targets.push(target);
             }
         }
-        Ok(Sample { id, graph: Arc::new(graph), targets })
+        Ok(targets)
     }
 }
 
@@ -317,7 +337,7 @@ pub(crate) fn both_ways(edges: &[[u32; 2]], features: &Features) -> (Vec<[u32; 2
 
 /// What was inferred, in words.
 fn describe(schema: &Schema) -> Vec<String> {
-    let columns = |what: &str, columns: &[crate::data::Column]| {
+    let columns = |what: &str, columns: &[Column]| {
         if columns.is_empty() {
             return format!("no {what} features");
         }

@@ -174,7 +174,11 @@ fn looks_like_categories(trace: &ColumnTrace, options: &ReadOptions) -> bool {
 
 pub(super) fn sorted_names(trace: &ColumnTrace) -> Vec<String> {
     let mut names: Vec<String> = trace.codes.keys().cloned().collect();
-    names.sort_unstable();
+    // Names that are all integers sort as such: -1, 1, 2, 10.
+    match names.iter().map(|name| name.parse::<i64>().ok()).collect::<Option<Vec<_>>>() {
+        Some(_) => names.sort_by_key(|name| name.parse::<i64>().unwrap_or(i64::MAX)),
+        None => names.sort_unstable(),
+    }
     names
 }
 
