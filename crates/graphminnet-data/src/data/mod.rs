@@ -10,6 +10,7 @@
 mod dataset;
 mod error;
 pub mod formats;
+pub mod import;
 pub(crate) mod limits;
 mod read;
 pub mod registry;
