@@ -3,7 +3,7 @@
 mod common;
 
 use graphminnet_data::data::registry::{compare, datasets, find, load, statistics};
-use graphminnet_data::data::{DataError, Featurizer, ReadOptions};
+use graphminnet_data::data::{DataError, Featurizer, ReadOptions, Split};
 
 /// What a local copy is known to differ in, from its own description.
 const DEVIATING: [(&str, &[&str]); 3] = [
@@ -12,11 +12,24 @@ const DEVIATING: [(&str, &[&str]); 3] = [
     ("cluster", &["graphs", "nodes", "edges"]),
 ];
 
+/// Sizes of train, valid and test of the local copies.
+const PART_SIZES: [(&str, [usize; 3]); 8] = [
+    ("zinc", [10_000, 1_000, 1_000]),
+    ("ogbg-molhiv", [32_901, 4_113, 4_113]),
+    ("mnist", [55_000, 5_000, 10_000]),
+    ("cifar10", [10_000, 5_000, 10_000]),
+    ("pattern", [120, 40, 40]),
+    ("cluster", [120, 40, 40]),
+    ("malnet-tiny", [3_500, 500, 1_000]),
+    ("peptides-func", [10_873, 2_331, 2_331]),
+];
+
 #[test]
 fn statistics_agree_with_the_papers_table() {
     let Some(data) = common::real_data("statistics_agree_with_the_papers_table") else { return };
     eprintln!("{:20} {:>17} {:>17} {:>19}  task", "", "graphs", "nodes", "edges");
     for info in datasets() {
+        let start = std::time::Instant::now();
         let read = match load(&info.name, Some(&data), &ReadOptions::default()) {
             Ok(read) => read,
             Err(DataError::NotHere(not_here)) => {
@@ -25,10 +38,11 @@ fn statistics_agree_with_the_papers_table() {
             }
             Err(error) => panic!("{}: {error}", info.name),
         };
+        let seconds = start.elapsed().as_secs_f64();
         let comparison = compare(info, &statistics(&read.dataset));
         let cell = |(paper, ours, _): &(String, String, bool)| format!("{paper} | {ours}");
         eprintln!(
-            "{:20} {:>17} {:>17} {:>19}  {:?} {:?}",
+            "{:20} {:>17} {:>17} {:>19}  {:?} {:?}, loaded in {seconds:.2} s",
             comparison.title,
             cell(&comparison.graphs),
             cell(&comparison.nodes),
@@ -44,6 +58,13 @@ fn statistics_agree_with_the_papers_table() {
         {
             assert!(*is_equal || known.contains(&field), "{}: {field}", info.name);
         }
+        let parts = read.dataset.official_split.as_ref().unwrap();
+        let sizes = [Split::Train, Split::Valid, Split::Test]
+            .map(|part| parts.iter().filter(|p| **p == part).count());
+        assert_eq!(
+            Some(&sizes),
+            PART_SIZES.iter().find(|(name, _)| *name == info.name).map(|(_, sizes)| sizes)
+        );
         let notes_part = read.report.notes.iter().any(|note| note.contains("the published one"));
         assert_eq!(notes_part, !comparison.graphs.2, "{}", info.name);
     }

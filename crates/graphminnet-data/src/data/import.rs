@@ -22,6 +22,7 @@ mod zinc;
 use super::registry::{DatasetInfo, Layout};
 use super::{DataError, EdgeDirection, Limits, Place, Read, ReadOptions, Split};
 use crate::data::formats::{self, Format};
+use crate::data::limits::within;
 use crate::io::{Tree, decompress};
 use archive::{Sources, Subtree};
 use pickle::Document;
@@ -95,8 +96,13 @@ fn content(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Vec<u8>, Data
     let place = tree.place(name);
     let mut content = Vec::new();
     decompress(tree.open(name)?, Path::new(name), limits)?
+        .take(limits.memory_bytes.saturating_add(1))
         .read_to_end(&mut content)
-        .map_err(|source| DataError::Archive { place, reason: format!("damaged or too large: {source}") })?;
+        .map_err(|source| DataError::Archive {
+            place: place.clone(),
+            reason: format!("damaged or too large: {source}"),
+        })?;
+    within("memory_bytes", content.len() as u64, limits.memory_bytes).map_err(DataError::limit(place))?;
     Ok(content)
 }
 

@@ -13,8 +13,6 @@ use std::sync::Arc;
 const BLOCK: usize = 512;
 /// Longest extended header.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
-/// Largest sum of kept members: they are held in memory.
-const MAX_KEPT_BYTES: u64 = 4 << 30;
 
 /// The members whose names are wanted, with their content.
 pub(super) fn read(
@@ -73,7 +71,7 @@ pub(super) fn read(
         let place = reader.place.clone().in_member(&name);
         within("member_bytes", header.size, limits.member_bytes).map_err(DataError::limit(place.clone()))?;
         kept = kept.saturating_add(header.size);
-        within("total_bytes", kept, MAX_KEPT_BYTES).map_err(DataError::limit(place.clone()))?;
+        within("memory_bytes", kept, limits.memory_bytes).map_err(DataError::limit(place.clone()))?;
         let content = reader.content(header.size)?;
         if members.insert(name, Arc::new(content)).is_some() {
             return Err(DataError::Archive { place, reason: "two members have this name".to_owned() });
