@@ -10,6 +10,8 @@
 mod dataset;
 mod error;
 pub mod formats;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod import;
 pub(crate) mod limits;
 mod read;

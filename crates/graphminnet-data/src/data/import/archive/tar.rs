@@ -14,20 +14,29 @@ const BLOCK: usize = 512;
 /// Longest extended header.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// The members whose names are wanted, with their content.
-pub(super) fn read(
+/// Members by name, with their content.
+pub(super) type Members = BTreeMap<String, Arc<Vec<u8>>>;
+
+/// The members of a tar file whose names are wanted.
+pub(super) fn read(path: &Path, wanted: fn(&str) -> bool, limits: &Limits) -> Result<Members, DataError> {
+    let file = File::open(path).map_err(DataError::io(path, "open"))?;
+    read_stream(Box::new(file), path, wanted, limits)
+}
+
+/// The members of a tar stream whose names are wanted; the extension of `path` tells its compression.
+pub(super) fn read_stream(
+    stream: Box<dyn Read + Send>,
     path: &Path,
     wanted: fn(&str) -> bool,
     limits: &Limits,
-) -> Result<BTreeMap<String, Arc<Vec<u8>>>, DataError> {
-    let file = File::open(path).map_err(DataError::io(path, "open"))?;
+) -> Result<Members, DataError> {
     let name = match path.extension().and_then(|extension| extension.to_str()) {
         Some("tgz") => path.with_extension("tar.gz"),
         _ => path.to_path_buf(),
     };
     // A tar holds many members, so its own bound is that of all of them.
     let whole = Limits { member_bytes: limits.total_bytes, ..limits.clone() };
-    let mut reader = Reader { stream: decompress(Box::new(file), &name, &whole)?, place: Place::file(path) };
+    let mut reader = Reader { stream: decompress(stream, &name, &whole)?, place: Place::file(path) };
     let mut members = BTreeMap::new();
     let mut long_name: Option<String> = None;
     let (mut count, mut total, mut kept) = (0u64, 0u64, 0u64);
