@@ -33,16 +33,17 @@ pub const TARGETS: [Target; 12] = [
 
 /// Bounds under which no input of a fuzzer's size may use much time or memory.
 fn limits() -> Limits {
-    let mut limits = Limits::default();
-    limits.nodes_per_graph = 100_000;
-    limits.edges_per_graph = 100_000;
-    limits.graphs = 10_000;
-    limits.line_bytes = 1 << 20;
-    limits.smiles_bytes = 500;
-    limits.member_bytes = 16 << 20;
-    limits.memory_bytes = 16 << 20;
-    limits.total_bytes = 64 << 20;
-    limits
+    Limits {
+        nodes_per_graph: 100_000,
+        edges_per_graph: 100_000,
+        graphs: 10_000,
+        line_bytes: 1 << 20,
+        smiles_bytes: 500,
+        member_bytes: 16 << 20,
+        memory_bytes: 16 << 20,
+        total_bytes: 64 << 20,
+        ..Limits::default()
+    }
 }
 
 fn options() -> ReadOptions {

@@ -8,6 +8,7 @@
 //! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong.
 
 mod dataset;
+pub mod download;
 mod error;
 pub mod formats;
 #[doc(hidden)]
@@ -20,7 +21,7 @@ mod schema;
 pub mod smiles;
 
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
-pub use error::{BadRow, DataError, Place, escape};
+pub use error::{BadRow, DataError, Place, PlaceParts, escape};
 pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};
