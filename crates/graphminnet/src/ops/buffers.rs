@@ -114,7 +114,6 @@ mod tests {
         let mut reserve = Reserve::default();
         reserve.give(Vec::with_capacity(100_000));
         assert!(reserve.take(50_000).is_none(), "too small a request for so large a buffer");
-        reserve.give(Vec::with_capacity(100_000));
         assert!(reserve.take(90_000).is_some_and(|buffer| buffer.capacity() >= 100_000));
         assert!(reserve.take(90_000).is_none(), "it was taken");
     }
