@@ -9,21 +9,21 @@
 
 pub mod cache;
 mod dataset;
-pub mod generate;
-pub mod loader;
-pub mod prepare;
-pub mod split;
 pub mod download;
 mod error;
 pub mod formats;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod generate;
 pub mod import;
 pub(crate) mod limits;
+pub mod loader;
+pub mod prepare;
 mod read;
 pub mod registry;
 mod schema;
 pub mod smiles;
+pub mod split;
 
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
 pub use error::{BadRow, DataError, Place, PlaceParts, escape};

@@ -83,3 +83,21 @@ impl Kernel<1> for Fused {
         [Some(dx)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::assert_same_bodies;
+
+    #[test]
+    fn kernels_and_generic_bodies_agree() {
+        for bound in [RowBound::Rms, RowBound::Ball] {
+            assert_same_bodies(
+                &[[40, 3]],
+                |t| bound_rows(t[0].clone(), bound),
+                |t| generic_bound(t[0].clone(), bound),
+            );
+        }
+        assert_same_bodies(&[[40, 3]], |t| l2_rows(t[0].clone()), |t| generic_l2(t[0].clone()));
+    }
+}

@@ -52,3 +52,19 @@ impl Kernel<1> for Fused {
         [Some(self.apply(&gradient))]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::assert_same_bodies;
+
+    #[test]
+    fn kernel_and_mask_agree() {
+        let rate = Dropout { probability: 0.4, seed: 11 };
+        assert_same_bodies(
+            &[[20, 7]],
+            |t| dropout(t[0].clone(), Some(rate)),
+            |t| t[0].clone() * mask(&t[0], rate),
+        );
+    }
+}

@@ -95,3 +95,20 @@ fn generic(
     let at_source = gather_rows(nodes.narrow(1, hidden, hidden), indices.source);
     linear(edges, weight, Some(bias), Epilogue::None) + at_target + at_source
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, structure, vector};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let structure = structure();
+        let shapes = [[structure.num_edges(), 6], [6, 6], [1, 6], [structure.num_nodes(), 12]];
+        assert_same_bodies(
+            &shapes,
+            |t| edge_gate(t[0].clone(), t[1].clone(), vector(&t[2]), t[3].clone(), &structure),
+            |t| generic(t[0].clone(), t[1].clone(), vector(&t[2]), t[3].clone(), &structure),
+        );
+    }
+}

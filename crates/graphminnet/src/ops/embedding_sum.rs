@@ -120,3 +120,24 @@ fn generic(table: Tensor<2>, categories: &CategoryTable) -> Tensor<2> {
     }
     rows.reshape([items, columns, width]).sum_dim(1).reshape([items, width])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::assert_same_bodies;
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let categories = CategoryTable::new(&[0, 3, 2, 1, 0, 0, 1, 3], &[3, 4]).unwrap();
+        assert_same_bodies(
+            &[[7, 5]],
+            |t| embedding_sum(t[0].clone(), &categories),
+            |t| generic(t[0].clone(), &categories),
+        );
+    }
+
+    #[test]
+    fn a_category_outside_its_table_is_named() {
+        assert_eq!(CategoryTable::new(&[0, 3, 3, 0], &[3, 4]).unwrap_err(), (1, 0, 3));
+    }
+}

@@ -93,3 +93,25 @@ fn generic(gate_and_candidate: Tensor<2>, similarity: Tensor<2>, self_term: Opti
     };
     gate * gate_and_candidate.narrow(1, hidden, hidden) * similarity
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, vector};
+
+    #[test]
+    fn kernel_and_generic_body_agree_without_and_with_the_self_term() {
+        let term = |t: &[Tensor<2>]| SelfTerm { own: t[2].clone(), beta: vector(&t[3]) };
+        let shapes = [[9, 10], [9, 5], [9, 1], [1, 1]];
+        assert_same_bodies(
+            &shapes[..2],
+            |t| gate_product(t[0].clone(), t[1].clone(), None),
+            |t| generic(t[0].clone(), t[1].clone(), None),
+        );
+        assert_same_bodies(
+            &shapes,
+            |t| gate_product(t[0].clone(), t[1].clone(), Some(term(t))),
+            |t| generic(t[0].clone(), t[1].clone(), Some(term(t))),
+        );
+    }
+}

@@ -87,3 +87,20 @@ fn generic(gates: Tensor<2>, nodes: Tensor<2>, structure: &Structure) -> Tensor<
     let denominator = sum_rows(weights, indices.target, structure.num_nodes());
     nodes.narrow(1, 0, hidden) + numerator / (denominator + DENOMINATOR_EPSILON)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, structure};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let structure = structure();
+        let shapes = [[structure.num_edges(), 6], [structure.num_nodes(), 12]];
+        assert_same_bodies(
+            &shapes,
+            |t| gated_aggregate(t[0].clone(), t[1].clone(), &structure),
+            |t| generic(t[0].clone(), t[1].clone(), &structure),
+        );
+    }
+}

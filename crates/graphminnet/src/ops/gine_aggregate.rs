@@ -70,3 +70,20 @@ fn generic(nodes: Tensor<2>, edges: Tensor<2>, structure: &Structure) -> Tensor<
     let messages = activation::relu(gather_rows(nodes.clone(), indices.source) + edges);
     nodes + sum_rows(messages, indices.target, structure.num_nodes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, structure};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let structure = structure();
+        let shapes = [[structure.num_nodes(), 6], [structure.num_edges(), 6]];
+        assert_same_bodies(
+            &shapes,
+            |t| gine_aggregate(t[0].clone(), t[1].clone(), &structure),
+            |t| generic(t[0].clone(), t[1].clone(), &structure),
+        );
+    }
+}

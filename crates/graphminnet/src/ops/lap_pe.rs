@@ -72,7 +72,17 @@ struct Fused {
 impl Fused {
     fn inputs<'a>(&'a self, operands: &'a [Array; 8]) -> kernels::LapPe<'a> {
         let [eigvecs, eigvals, exist, signs, w1, b1, w2, b2] = operands.each_ref().map(Array::values);
-        kernels::LapPe { offsets: self.structure.node_offsets(), eigvecs, eigvals, exist, signs, w1, b1, w2, b2 }
+        kernels::LapPe {
+            offsets: self.structure.node_offsets(),
+            eigvecs,
+            eigvals,
+            exist,
+            signs,
+            w1,
+            b1,
+            w2,
+            b2,
+        }
     }
 }
 
@@ -122,4 +132,38 @@ fn generic(
     let inner = activation::relu(inputs.matmul(weights.weight1.transpose()) + weights.bias1.unsqueeze());
     let outer = activation::relu(inner.matmul(weights.weight2.transpose()) + weights.bias2.unsqueeze());
     (outer.reshape([nodes, pairs, width]) * exist).sum_dim(1).reshape([nodes, width])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, structure, vector};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let structure = structure();
+        let (nodes, graphs, pairs, width) = (structure.num_nodes(), structure.num_graphs(), 4, 3);
+        let shapes =
+            [[nodes, pairs], [graphs, pairs], [2 * width, 2], [1, 2 * width], [width, 2 * width], [1, width]];
+        let weights = |t: &[Tensor<2>]| LapPeWeights {
+            weight1: t[2].clone(),
+            bias1: vector(&t[3]),
+            weight2: t[4].clone(),
+            bias2: vector(&t[5]),
+        };
+        // The last pair is missing in every graph.
+        let exist = |t: &[Tensor<2>]| {
+            let row = Tensor::<1>::from_floats([1.0, 1.0, 1.0, 0.0], &t[0].device());
+            row.unsqueeze::<2>().expand([graphs, pairs])
+        };
+        let signs = vec![1.0, -1.0, 1.0, -1.0];
+        assert_same_bodies(
+            &shapes,
+            |t| lap_pe(t[0].clone(), t[1].clone(), exist(t), Some(signs.clone()), weights(t), &structure),
+            |t| {
+                let signs = Tensor::from_data(TensorData::new(signs.clone(), [pairs]), &t[0].device());
+                generic(t[0].clone(), t[1].clone(), exist(t), Some(signs), weights(t), &structure)
+            },
+        );
+    }
 }

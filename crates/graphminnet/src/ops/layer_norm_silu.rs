@@ -64,3 +64,18 @@ fn generic(x: Tensor<2>, scale: Tensor<1>, shift: Tensor<1>) -> Tensor<2> {
     let normalised = centred / (variance + NORM_EPSILON).sqrt() * scale.unsqueeze() + shift.unsqueeze();
     activation::silu(normalised)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, vector};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        assert_same_bodies(
+            &[[11, 6], [1, 6], [1, 6]],
+            |t| layer_norm_silu(t[0].clone(), vector(&t[1]), vector(&t[2])),
+            |t| generic(t[0].clone(), vector(&t[1]), vector(&t[2])),
+        );
+    }
+}

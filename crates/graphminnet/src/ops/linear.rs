@@ -101,3 +101,25 @@ fn generic(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, epilogue: E
         Epilogue::Relu(rate) => dropout(activation::relu(sum), rate),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, vector};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let rate = Some(Dropout { probability: 0.3, seed: 5 });
+        for epilogue in [Epilogue::None, Epilogue::Relu(None), Epilogue::Relu(rate)] {
+            let shapes = [[13, 7], [9, 7], [1, 9]];
+            let with = |body: fn(Tensor<2>, Tensor<2>, Option<Tensor<1>>, Epilogue) -> Tensor<2>| {
+                move |t: &[Tensor<2>]| body(t[0].clone(), t[1].clone(), Some(vector(&t[2])), epilogue)
+            };
+            assert_same_bodies(&shapes, with(linear), with(generic));
+            let without = |body: fn(Tensor<2>, Tensor<2>, Option<Tensor<1>>, Epilogue) -> Tensor<2>| {
+                move |t: &[Tensor<2>]| body(t[0].clone(), t[1].clone(), None, epilogue)
+            };
+            assert_same_bodies(&shapes[..2], without(linear), without(generic));
+        }
+    }
+}

@@ -21,6 +21,8 @@ mod normalize;
 mod pool;
 mod spectral_product;
 mod structure;
+#[cfg(test)]
+mod testing;
 mod weighted_squares;
 
 pub use bound_rows::{RowBound, bound_rows, l2_rows};

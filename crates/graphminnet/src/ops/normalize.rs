@@ -337,3 +337,76 @@ fn normalise(
     let normalised = (rows - mean) / (variance + NORM_EPSILON).sqrt() * scale.unsqueeze() + shift.unsqueeze();
     (normalised, measured)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, vector};
+
+    /// Batch statistics, and given ones with a positive variance.
+    fn statistics(t: &[Tensor<2>], given: bool) -> Statistics {
+        match given {
+            false => Statistics::Batch,
+            true => Statistics::Given {
+                mean: vector(&t[3]).detach(),
+                variance: (vector(&t[4]).powi_scalar(2) + 0.5).detach(),
+            },
+        }
+    }
+
+    const SHAPES: [[usize; 2]; 7] = [[17, 6], [17, 6], [1, 6], [1, 6], [1, 6], [1, 6], [17, 6]];
+
+    #[test]
+    fn kernel_and_generic_body_of_the_relu_form_agree() {
+        let rate = Some(Dropout { probability: 0.3, seed: 3 });
+        for given in [false, true] {
+            assert_same_bodies(
+                &SHAPES,
+                |t| {
+                    let statistics = statistics(t, given);
+                    norm_relu_residual(
+                        t[0].clone(),
+                        t[1].clone(),
+                        vector(&t[2]),
+                        vector(&t[5]),
+                        statistics,
+                        rate,
+                    )
+                    .0
+                },
+                |t| {
+                    let (normalised, _) =
+                        normalise(t[1].clone(), vector(&t[2]), vector(&t[5]), statistics(t, given));
+                    t[0].clone() + dropout(activation::relu(normalised), rate)
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn kernel_and_generic_body_of_the_residual_form_agree() {
+        type Branch = Option<(Tensor<2>, Option<Dropout>)>;
+        type Body = fn(
+            Tensor<2>,
+            Branch,
+            Option<Tensor<2>>,
+            Tensor<1>,
+            Tensor<1>,
+            Statistics,
+        ) -> (Tensor<2>, Option<BatchStatistics>);
+        let dropped = Some(Dropout { probability: 0.3, seed: 3 });
+        for (given, rate) in [(false, None), (false, dropped), (true, None), (true, dropped)] {
+            for (has_branch, has_add) in [(false, false), (true, false), (false, true), (true, true)] {
+                let with = |body: Body| {
+                    move |t: &[Tensor<2>]| {
+                        let branch = has_branch.then(|| (t[1].clone(), rate));
+                        let add = has_add.then(|| t[6].clone());
+                        let (scale, shift) = (vector(&t[2]), vector(&t[5]));
+                        body(t[0].clone(), branch, add, scale, shift, statistics(t, given)).0
+                    }
+                };
+                assert_same_bodies(&SHAPES, with(residual_norm), with(generic_residual));
+            }
+        }
+    }
+}

@@ -95,3 +95,21 @@ fn generic(nodes: Tensor<2>, kind: PoolKind, structure: &Structure) -> Tensor<2>
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, structure};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let structure = structure();
+        for kind in [PoolKind::Mean, PoolKind::Sum, PoolKind::Max] {
+            assert_same_bodies(
+                &[[structure.num_nodes(), 5]],
+                |t| pool(t[0].clone(), kind, &structure),
+                |t| generic(t[0].clone(), kind, &structure),
+            );
+        }
+    }
+}

@@ -146,3 +146,23 @@ pub fn outer_sums(left: Tensor<2>, right: Tensor<2>, structure: &Arc<Structure>)
     }
     pad(left, structure).transpose().matmul(pad(right, structure))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, structure};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let structure = structure();
+        let (nodes, graphs, pairs, channels, hidden) =
+            (structure.num_nodes(), structure.num_graphs(), 4, 3, 6);
+        let shapes = [[nodes, channels], [nodes, pairs], [graphs, pairs * channels], [hidden, channels]];
+        let factors = |t: &Tensor<2>| t.clone().reshape([graphs, pairs, channels]);
+        assert_same_bodies(
+            &shapes,
+            |t| spectral_product(t[0].clone(), t[1].clone(), factors(&t[2]), t[3].clone(), &structure),
+            |t| generic(t[0].clone(), t[1].clone(), factors(&t[2]), t[3].clone(), &structure),
+        );
+    }
+}

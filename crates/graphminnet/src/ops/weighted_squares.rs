@@ -63,3 +63,20 @@ impl Kernel<2> for Fused {
 fn generic(entries: Tensor<2>, weights: Tensor<2>, structure: &Structure) -> Tensor<2> {
     (entries.powi_scalar(2) * gather_graphs(weights, structure)).sum_dim(1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{assert_same_bodies, structure};
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        let structure = structure();
+        let shapes = [[structure.num_nodes(), 5], [structure.num_graphs(), 5]];
+        assert_same_bodies(
+            &shapes,
+            |t| weighted_squares(t[0].clone(), t[1].clone(), &structure),
+            |t| generic(t[0].clone(), t[1].clone(), &structure),
+        );
+    }
+}
