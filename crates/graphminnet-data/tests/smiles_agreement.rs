@@ -3,7 +3,7 @@
 mod common;
 
 use graphminnet_data::Graph;
-use graphminnet_data::data::{Featurizer, Limits, ReadOptions, molecule_graph, open};
+use graphminnet_data::data::{Featurizer, Limits, ReadOptions, molecule_graph, open, scaffold_key};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -160,4 +160,31 @@ fn zinc_types_equal_the_stored_ones() {
         eprintln!("  {:5}  {cause}, first: {} {}", at.len(), at[0], smiles[at[0]]);
     }
     assert!(rate >= 0.99, "{rate}");
+}
+
+/// The official split keeps molecules with the same scaffold together; so must our scaffolds.
+#[test]
+fn scaffolds_do_not_straddle_the_official_scaffold_split() {
+    let Some(data) = common::real_data("scaffolds_do_not_straddle_the_official_scaffold_split") else {
+        return;
+    };
+    let dataset = open(&data.join("ogbg-molhiv"), &ReadOptions::default()).unwrap().dataset;
+    let smiles = smiles_column(&data.join("ogbg-molhiv/mapping/mol.csv.gz"));
+    let limits = Limits::default();
+    let keys: Vec<_> = smiles.par_iter().map(|smiles| scaffold_key(smiles, &limits)).collect();
+    let mut parts: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    let splits = dataset.official_split.unwrap();
+    for (key, split) in keys.iter().zip(&splits) {
+        if let Ok(key) = key {
+            parts.entry(key).or_default().push(*split);
+        }
+    }
+    let straddling: usize =
+        parts.values().filter(|parts| parts.iter().any(|part| *part != parts[0])).map(Vec::len).sum();
+    let failed = keys.iter().filter(|key| key.is_err()).count();
+    eprintln!(
+        "ogbg-molhiv: {} scaffolds, {straddling} molecules in scaffolds that straddle parts, {failed} refused",
+        parts.len()
+    );
+    assert!(straddling * 100 <= smiles.len(), "{straddling}");
 }

@@ -3,7 +3,7 @@
 //! The formats themselves are in [`formats`](super::formats), published archives in [`import`](super::import).
 
 use super::formats::{self, Format};
-use super::{BadRow, DataError, Dataset, Level, Limits, Schema, Task};
+use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, Schema, Task};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -39,6 +39,7 @@ pub enum EdgeDirection {
 /// | `on_bad_row` | `error` | policy for unusable records |
 /// | `edges` | the format's own rule | directed as given, or both ways |
 /// | `smiles_column` | `smiles`, or the first column | column of a CSV file with the molecules |
+/// | `featurizer` | the schema's, or OGB's | columns that molecules get |
 /// | `targets` | all numeric columns (SMILES); the format's own elsewhere | target columns by name |
 /// | `id_column` | row number | column with the names of the graphs |
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
@@ -61,6 +62,8 @@ pub struct ReadOptions {
     pub edges: Option<EdgeDirection>,
     /// Column with SMILES strings.
     pub smiles_column: Option<String>,
+    /// Columns that molecules get.
+    pub featurizer: Option<Featurizer>,
     /// Target columns by name.
     pub targets: Option<Vec<String>>,
     /// Column with the names of the graphs.
@@ -93,6 +96,7 @@ impl Default for ReadOptions {
             on_bad_row: OnBadRow::Error,
             edges: None,
             smiles_column: None,
+            featurizer: None,
             targets: None,
             id_column: None,
             split_column: None,

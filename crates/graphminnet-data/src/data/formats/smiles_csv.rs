@@ -36,7 +36,7 @@ pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Re
     let mut reader = CsvReader::new(lines, &options.limits)?;
     let columns = Columns::find(&reader, options)?;
     let featurizer = match &options.schema {
-        None => Featurizer::Ogb,
+        None => options.featurizer.unwrap_or_default(),
         Some(schema) => Featurizer::of_schema(schema).ok_or_else(|| DataError::Schema {
             place: Place::file(path),
             reason: "the schema's columns are not those of molecules, so SMILES cannot be read with it"

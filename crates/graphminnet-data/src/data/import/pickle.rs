@@ -14,6 +14,7 @@
 //! older sequence of pickles. Meant for importing published data once; nothing in this program writes pickles.
 
 mod globals;
+mod input;
 mod machine;
 mod reduce;
 mod tensor;

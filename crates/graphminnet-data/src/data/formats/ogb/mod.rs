@@ -11,7 +11,10 @@
 //! say otherwise. With a stated number of categories every value is checked against it. Superpixel data sets may leave
 //! out the edges and name the rule by which they are computed.
 
+mod features;
+mod labels;
 mod meta;
+mod split;
 mod superpixels;
 mod table;
 
@@ -19,14 +22,17 @@ use crate::data::limits::within;
 use crate::data::schema::both_ways;
 use crate::data::{
     Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, Limits, Place, Read, ReadOptions, Report,
-    Sample, Schema, Split, Task, smiles,
+    Sample, Schema,
 };
 use crate::graph::{Features, Graph};
 use crate::io::{Tree, lines_of};
+use features::read_features;
+use labels::{check_labels, infer_task, read_labels};
 use meta::{EdgeRule, Meta};
 use rayon::prelude::*;
+use split::read_split;
 use std::sync::Arc;
-use table::{Cell, Label, Pieces, read_column, read_pieces};
+use table::{Label, Pieces, read_column, read_pieces};
 
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
@@ -133,143 +139,6 @@ fn missing(tree: &dyn Tree, file: &str) -> DataError {
         what: format!("{file} (or {file}.gz, {file}.zst)"),
         expected: "the OGB layout: raw/{num-node-list,num-edge-list,edge,graph-label}.csv.gz".to_owned(),
     }
-}
-
-fn read_labels(
-    tree: &dyn Tree,
-    meta: &Meta,
-    counts: &Counts,
-    options: &ReadOptions,
-) -> Result<(Level, Pieces<Label>), DataError> {
-    let stated = meta.level(&tree.place("meta.json"))?;
-    for (level, name) in [(Level::Graph, "raw/graph-label.csv"), (Level::Node, "raw/node-label.csv")] {
-        if stated.is_some_and(|stated| stated != level) {
-            continue;
-        }
-        let Some(mut lines) = lines_of(tree, name, &options.limits)? else { continue };
-        let per_graph;
-        let rows: &[usize] = match level {
-            Level::Graph => {
-                per_graph = vec![1; counts.nodes.len()];
-                &per_graph
-            }
-            Level::Node => &counts.nodes,
-        };
-        return Ok((level, read_pieces(&mut lines, rows, None, options.limits.columns)?));
-    }
-    Err(missing(tree, "raw/graph-label.csv or raw/node-label.csv"))
-}
-
-/// Feature tables of all graphs and what their columns hold.
-struct FeatureTables {
-    columns: Vec<Column>,
-    tables: Vec<Features>,
-}
-
-fn read_features(
-    tree: &dyn Tree,
-    what: &'static str,
-    counts: &[usize],
-    kind: Option<&str>,
-    cardinality: &Option<Vec<u64>>,
-    options: &ReadOptions,
-) -> Result<FeatureTables, DataError> {
-    let file = format!("raw/{what}-feat.csv");
-    let limits = &options.limits;
-    let Some(mut lines) = lines_of(tree, &file, limits)? else {
-        if kind.is_some() {
-            return Err(missing(tree, &file));
-        }
-        let tables = counts.iter().map(|&count| Features::none(count)).collect();
-        return Ok(FeatureTables { columns: Vec::new(), tables });
-    };
-    let place = tree.place(&file);
-    if let Some(sizes) = cardinality {
-        let pieces: Pieces<u32> = read_pieces(&mut lines, counts, Some(sizes.len()), limits.features)?;
-        check_categories(&pieces, sizes, &place)?;
-        let columns = category_columns(what, sizes);
-        let tables = into_tables(pieces, counts, &place, Features::categories)?;
-        return Ok(FeatureTables { columns, tables });
-    }
-    let pieces: Pieces<f32> = read_pieces(&mut lines, counts, None, limits.features)?;
-    let inferred = if kind == Some("real") { None } else { integer_sizes(&pieces, options.category_limit) };
-    if let Some(sizes) = inferred {
-        let as_integers = Pieces {
-            columns: pieces.columns,
-            pieces: pieces
-                .pieces
-                .iter()
-                .map(|piece| piece.iter().map(|&value| value as u32).collect())
-                .collect(),
-        };
-        let columns = category_columns(what, &sizes);
-        let tables = into_tables(as_integers, counts, &place, Features::categories)?;
-        return Ok(FeatureTables { columns, tables });
-    }
-    let columns = (0..pieces.columns)
-        .map(|column| Column { name: format!("{what}_feature_{column}"), kind: ColumnKind::Number })
-        .collect();
-    Ok(FeatureTables { columns, tables: into_tables(pieces, counts, &place, Features::numbers)? })
-}
-
-fn into_tables<T: Cell>(
-    pieces: Pieces<T>,
-    counts: &[usize],
-    place: &Place,
-    build: impl Fn(usize, usize, Vec<T>) -> Result<Features, crate::GraphError>,
-) -> Result<Vec<Features>, DataError> {
-    let columns = pieces.columns;
-    pieces
-        .pieces
-        .into_iter()
-        .zip(counts)
-        .map(|(piece, &rows)| {
-            build(rows, columns, piece).map_err(|source| DataError::Graph { place: place.clone(), source })
-        })
-        .collect()
-}
-
-fn check_categories(pieces: &Pieces<u32>, sizes: &[u64], place: &Place) -> Result<(), DataError> {
-    let mut row = 0u64;
-    for values in pieces.pieces.iter().flat_map(|piece| piece.chunks_exact(sizes.len().max(1))) {
-        row += 1;
-        for (column, (value, size)) in values.iter().zip(sizes).enumerate() {
-            if u64::from(*value) >= *size {
-                let place = place.clone().at_line(row).in_column(column.to_string());
-                return Err(DataError::value(place, value.to_string(), format!("a category below {size}")));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Sizes of the columns if every value is an integer below the limit.
-fn integer_sizes(pieces: &Pieces<f32>, category_limit: u64) -> Option<Vec<u64>> {
-    let mut sizes = vec![1u64; pieces.columns];
-    for row in pieces.pieces.iter().flat_map(|piece| piece.chunks_exact(pieces.columns.max(1))) {
-        for (value, size) in row.iter().zip(&mut sizes) {
-            if *value < 0.0 || value.fract() != 0.0 || *value >= category_limit as f32 {
-                return None;
-            }
-            *size = (*size).max(*value as u64 + 1);
-        }
-    }
-    // Inferred molecules get the vocabulary of the whole chemistry, not of what happened to occur.
-    Some(smiles::completed_sizes(&sizes).unwrap_or(sizes))
-}
-
-fn category_columns(what: &str, sizes: &[u64]) -> Vec<Column> {
-    let known = smiles::column_names(what, sizes);
-    sizes
-        .iter()
-        .enumerate()
-        .map(|(column, &size)| Column {
-            name: known
-                .and_then(|names| names.get(column))
-                .map_or_else(|| format!("{what}_feature_{column}"), |name| (*name).to_owned()),
-            kind: ColumnKind::Category { size: size as usize, names: Vec::new() },
-        })
-        .collect()
 }
 
 fn stored_edges(
@@ -401,104 +270,4 @@ fn schema(
             })
         }
     }
-}
-
-fn infer_task(labels: &Pieces<Label>) -> Task {
-    let values = || labels.pieces.iter().flatten().map(|label| label.0).filter(|value| !value.is_nan());
-    let largest = values().fold(0.0f32, f32::max);
-    if values().any(|value| value < 0.0 || value.fract() != 0.0) {
-        Task::Regression
-    } else if largest <= 1.0 {
-        Task::Binary
-    } else if labels.columns == 1 && largest < 1_000.0 {
-        Task::MultiClass { classes: largest as usize + 1 }
-    } else {
-        Task::Regression
-    }
-}
-
-fn check_labels(task: Task, labels: &Pieces<Label>, place: &Place) -> Result<(), DataError> {
-    let classes = match task {
-        Task::Regression => return Ok(()),
-        Task::Binary => 2,
-        Task::MultiClass { classes } => classes,
-    };
-    let mut row = 0u64;
-    for values in labels.pieces.iter().flat_map(|piece| piece.chunks_exact(labels.columns.max(1))) {
-        row += 1;
-        for Label(value) in values {
-            let is_class = *value >= 0.0 && value.fract() == 0.0 && (*value as usize) < classes;
-            if !value.is_nan() && !is_class {
-                let expected = format!("a class from 0 to {}, or blank", classes.saturating_sub(1));
-                return Err(DataError::value(place.clone().at_line(row), value.to_string(), expected));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn read_split(
-    tree: &dyn Tree,
-    meta: &Meta,
-    num_graphs: usize,
-    options: &ReadOptions,
-) -> Result<Option<Vec<Split>>, DataError> {
-    let scheme = match options.split.as_ref().or(meta.split.as_ref()) {
-        Some(scheme) => scheme.clone(),
-        None => match only_scheme(tree)? {
-            Some(scheme) => scheme,
-            None => return Ok(None),
-        },
-    };
-    if scheme.contains(['/', '\\']) || scheme.starts_with('.') {
-        return Err(DataError::value(
-            tree.place("meta.json").in_column("split"),
-            scheme,
-            "the name of a folder",
-        ));
-    }
-    let mut parts: Vec<Option<Split>> = vec![None; num_graphs];
-    for (part, name) in [(Split::Train, "train"), (Split::Valid, "valid"), (Split::Test, "test")] {
-        let file = format!("split/{scheme}/{name}.csv");
-        let Some(mut lines) = lines_of(tree, &file, &options.limits)? else {
-            return Err(missing(tree, &file));
-        };
-        let indices: Vec<u32> = read_column(&mut lines, options.limits.graphs)?;
-        for (row, index) in indices.into_iter().enumerate() {
-            let place = || tree.place(&file).at_line(row as u64 + 1);
-            match parts.get_mut(index as usize) {
-                Some(slot @ None) => *slot = Some(part),
-                Some(Some(_)) => {
-                    return Err(DataError::value(
-                        place(),
-                        index.to_string(),
-                        "listed once in train, valid and test",
-                    ));
-                }
-                None => {
-                    let expected = format!("a graph from 0 to {}", num_graphs.saturating_sub(1));
-                    return Err(DataError::value(place(), index.to_string(), expected));
-                }
-            }
-        }
-    }
-    match parts.iter().position(Option::is_none) {
-        None => Ok(parts.into_iter().collect()),
-        Some(graph) => Err(DataError::malformed(
-            tree.place(&format!("split/{scheme}")),
-            format!("no part for graph {graph}"),
-            "every graph in exactly one of train, valid and test",
-        )),
-    }
-}
-
-/// The split scheme, if the folder has exactly one.
-fn only_scheme(tree: &dyn Tree) -> Result<Option<String>, DataError> {
-    let mut schemes: Vec<String> = tree
-        .names()?
-        .iter()
-        .filter_map(|name| name.strip_prefix("split/")?.split_once('/').map(|(scheme, _)| scheme.to_owned()))
-        .collect();
-    schemes.dedup();
-    Ok(if schemes.len() == 1 { schemes.pop() } else { None })
 }

@@ -5,8 +5,9 @@
 //! node gets directed edges to its `k` most similar nodes (ties: the lower index), most similar first, and `A_ij` is
 //! the edge's feature. A graph of at most `k + 1` nodes is complete.
 //!
-//! Only candidates get an exponential: with `m = (d / max(s_i, s_j))²` the similarity lies in `[e^−m / 2, e^−m]`, so a
-//! node whose `m` exceeds the `k`-th smallest by more than `ln 2` cannot be among the `k` most similar.
+//! Only candidates get an exponential. With `m_ij = (d_ij / max(s_i, s_j))²` the similarity lies in
+//! `[e^−m / 2, e^−m]`. At least 8 nodes are within the distance `R` of the 8th neighbour, and their `m` is at most
+//! `(R / s_i)²`; so for `k ≤ 8` a node whose `m` exceeds that by more than `ln 2` is not among the `k` most similar.
 
 /// Neighbours that enter the scale of a node, itself included.
 const SCALE_NEIGHBOURS: usize = 9;
@@ -17,11 +18,14 @@ const CANDIDATE_MARGIN: f64 = std::f64::consts::LN_2 + 1e-6;
 /// Memory that is used again for every graph.
 #[derive(Debug, Default)]
 pub(super) struct Workspace {
+    x: Vec<f64>,
+    y: Vec<f64>,
+    /// Squared distances of all pairs, row-major.
     squared: Vec<f64>,
+    /// Scale of every node, one over its square, and the largest `m` of a candidate.
     scale: Vec<f64>,
-    /// One over the squared scale.
     inverse: Vec<f64>,
-    exponent: Vec<f64>,
+    bound: Vec<f64>,
     candidates: Vec<(f64, u32)>,
 }
 
@@ -36,27 +40,22 @@ pub(super) fn nearest_neighbours(
     let per_node = k.min(count.saturating_sub(1));
     let mut edges = Vec::with_capacity(count.saturating_mul(per_node));
     let mut features = Vec::with_capacity(count.saturating_mul(per_node));
-    let Workspace { squared, scale, inverse, exponent, candidates } = work;
-    for (node, row) in squared.chunks_exact(count.max(1)).enumerate() {
-        let own_scale = scale.get(node).copied().unwrap_or(1.0);
-        exponent.clear();
-        let own_inverse = 1.0 / (own_scale * own_scale);
-        exponent
-            .extend(row.iter().zip(inverse.iter()).map(|(squared, other)| squared * own_inverse.min(*other)));
-        if let Some(own) = exponent.get_mut(node) {
-            *own = f64::INFINITY;
-        }
-        let bound = smallest(exponent, per_node, node) + CANDIDATE_MARGIN;
+    let Workspace { squared, scale, inverse, bound, candidates, .. } = work;
+    let own = scale.iter().zip(inverse.iter()).zip(bound.iter());
+    for (node, (row, ((own_scale, own_inverse), bound))) in
+        squared.chunks_exact(count.max(1)).zip(own).enumerate()
+    {
+        let bound = if k < SCALE_NEIGHBOURS { *bound } else { f64::INFINITY };
         candidates.clear();
-        for (other, ((squared, other_scale), exponent)) in
-            row.iter().zip(scale.iter()).zip(exponent.iter()).enumerate()
+        for (other, ((squared, inverse), other_scale)) in
+            row.iter().zip(inverse.iter()).zip(scale.iter()).enumerate()
         {
-            if *exponent <= bound && other != node {
+            if squared * own_inverse.min(*inverse) <= bound && other != node {
                 let distance = squared.sqrt();
                 let similarity = |scale: f64| (-(distance / scale) * (distance / scale)).exp();
                 // The lower index first: the same pair gives the same bits from both ends.
                 let (first, second) =
-                    if node < other { (own_scale, *other_scale) } else { (*other_scale, own_scale) };
+                    if node < other { (*own_scale, *other_scale) } else { (*other_scale, *own_scale) };
                 candidates.push(((similarity(first) + similarity(second)) / 2.0, other as u32));
             }
         }
@@ -70,56 +69,53 @@ pub(super) fn nearest_neighbours(
 }
 
 impl Workspace {
-    /// Squared distances of all pairs and the scale of every node.
     fn prepare(&mut self, points: &[[f32; 2]]) {
-        self.squared.clear();
-        self.scale.clear();
-        self.inverse.clear();
-        let mut nearest = [f64::INFINITY; SCALE_NEIGHBOURS];
-        for (node, &[x, y]) in points.iter().enumerate() {
-            let start = self.squared.len();
-            self.squared.extend(points.iter().map(|&[other_x, other_y]| {
-                let (dx, dy) = (f64::from(x) - f64::from(other_x), f64::from(y) - f64::from(other_y));
+        let Self { x, y, squared, scale, inverse, bound, .. } = self;
+        for list in [&mut *x, &mut *y, &mut *squared, &mut *scale, &mut *inverse, &mut *bound] {
+            list.clear();
+        }
+        x.extend(points.iter().map(|point| f64::from(point[0])));
+        y.extend(points.iter().map(|point| f64::from(point[1])));
+        for (node, (own_x, own_y)) in x.iter().zip(y.iter()).enumerate() {
+            let start = squared.len();
+            squared.extend(x.iter().zip(y.iter()).map(|(other_x, other_y)| {
+                let (dx, dy) = (own_x - other_x, own_y - other_y);
                 dx * dx + dy * dy
             }));
-            nearest.fill(f64::INFINITY);
-            keep_smallest(&mut nearest, self.squared.get(start..).unwrap_or_default(), node);
-            let sum: f64 =
-                nearest.iter().filter(|squared| squared.is_finite()).map(|squared| squared.sqrt()).sum();
-            let scale = sum / (SCALE_NEIGHBOURS - 1) as f64 + 1e-8;
-            self.scale.push(scale);
-            self.inverse.push(1.0 / (scale * scale));
+            let nearest = smallest(squared.get(start..).unwrap_or_default(), node);
+            let existing = nearest.iter().filter(|squared| squared.is_finite());
+            let own_scale = existing.clone().map(|squared| squared.sqrt()).sum::<f64>()
+                / (SCALE_NEIGHBOURS - 1) as f64
+                + 1e-8;
+            let own_inverse = 1.0 / (own_scale * own_scale);
+            scale.push(own_scale);
+            inverse.push(own_inverse);
+            let farthest = existing.fold(0.0, |farthest: f64, squared| farthest.max(*squared));
+            bound.push(farthest * own_inverse + CANDIDATE_MARGIN);
         }
     }
 }
 
-/// Fills an ascending list with the smallest of `values`, which are tried outwards from `centre`: nodes are numbered
-/// line by line, so near ones come early and most of the rest are turned away by one comparison.
-fn keep_smallest(smallest: &mut [f64], values: &[f64], centre: usize) {
+/// The smallest values, tried outwards from `centre`: nodes are numbered line by line, so near ones come early and most
+/// of the rest are turned away by one comparison.
+fn smallest(values: &[f64], centre: usize) -> [f64; SCALE_NEIGHBOURS] {
+    let mut kept = [f64::INFINITY; SCALE_NEIGHBOURS];
+    let mut worst = f64::INFINITY;
+    let mut offer = |value: f64| {
+        if value < worst {
+            let mut carried = value;
+            for slot in &mut kept {
+                let larger = slot.max(carried);
+                *slot = slot.min(carried);
+                carried = larger;
+            }
+            worst = kept.last().copied().unwrap_or(worst);
+        }
+    };
     let (before, after) = values.split_at(centre.min(values.len()));
-    for &value in after.iter().chain(before.iter().rev()) {
-        if smallest.last().is_some_and(|last| value >= *last) {
-            continue;
-        }
-        let mut carried = value;
-        for slot in smallest.iter_mut() {
-            let larger = slot.max(carried);
-            *slot = slot.min(carried);
-            carried = larger;
-        }
-    }
-}
-
-/// The `rank`-th smallest value, counted from 1; infinity if there are fewer.
-fn smallest(values: &[f64], rank: usize, centre: usize) -> f64 {
-    const MAX_RANK: usize = 64;
-    if rank == 0 || rank > MAX_RANK {
-        return f64::INFINITY;
-    }
-    let mut kept = [f64::INFINITY; MAX_RANK];
-    let kept = kept.get_mut(..rank).unwrap_or_default();
-    keep_smallest(kept, values, centre);
-    kept.last().copied().unwrap_or(f64::INFINITY)
+    after.iter().for_each(|value| offer(*value));
+    before.iter().rev().for_each(|value| offer(*value));
+    kept
 }
 
 #[cfg(test)]

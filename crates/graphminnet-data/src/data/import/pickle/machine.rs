@@ -13,8 +13,8 @@ pub(super) struct Machine<'a> {
     pub(super) place: &'a Place,
     pub(super) limits: &'a Limits,
     pub(super) at: usize,
-    end: usize,
-    stack: Vec<Value>,
+    pub(super) end: usize,
+    pub(super) stack: Vec<Value>,
     marks: Vec<usize>,
     memo: HashMap<u64, Value>,
     opcodes: u64,
@@ -254,7 +254,7 @@ impl<'a> Machine<'a> {
         Ok(Value::Node(number))
     }
 
-    fn push_text(&mut self, text: String) {
+    pub(super) fn push_text(&mut self, text: String) {
         let number = self.document.texts.len() as u32;
         self.document.texts.push(text);
         self.stack.push(Value::Text(number));
@@ -344,107 +344,6 @@ impl<'a> Machine<'a> {
         let value = self.stack.last().copied().ok_or_else(|| self.error("nothing to remember"))?;
         self.memo.insert(key, value);
         Ok(())
-    }
-
-    fn byte(&mut self) -> Result<u8, DataError> {
-        let byte = self.document.buffers.first().and_then(|buffer| buffer.get(self.at)).copied();
-        match byte.filter(|_| self.at < self.end) {
-            Some(byte) => {
-                self.at += 1;
-                Ok(byte)
-            }
-            None => Err(self.error("the file ends in the middle of a pickle")),
-        }
-    }
-
-    /// A range of `length` bytes, which is passed over.
-    pub(super) fn take(&mut self, length: u64) -> Result<Range<usize>, DataError> {
-        if length > (self.end - self.at) as u64 {
-            let left = self.end - self.at;
-            return Err(self.error(format!("{length} bytes are declared, {left} are left")));
-        }
-        let start = self.at;
-        self.at += length as usize;
-        Ok(start..self.at)
-    }
-
-    /// A little-endian number of up to 8 bytes.
-    pub(super) fn fixed(&mut self, width: usize) -> Result<u64, DataError> {
-        let range = self.take(width as u64)?;
-        Ok(self.slice(range).iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
-    }
-
-    pub(super) fn slice(&self, range: Range<usize>) -> &[u8] {
-        self.document.buffers.first().and_then(|buffer| buffer.get(range)).unwrap_or_default()
-    }
-
-    fn long(&mut self, length: u64) -> Result<(), DataError> {
-        let range = self.take(length)?;
-        let bytes = self.slice(range);
-        let value = if bytes.len() > 8 {
-            Value::Huge
-        } else {
-            let is_negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
-            let start = if is_negative { -1i64 } else { 0 };
-            Value::Integer(bytes.iter().rev().fold(start, |value, byte| value << 8 | i64::from(*byte)))
-        };
-        self.stack.push(value);
-        Ok(())
-    }
-
-    fn decimal(&mut self) -> Result<(), DataError> {
-        let text = self.line()?;
-        let value = match text.trim_end_matches('L') {
-            "00" => Value::Bool(false),
-            "01" => Value::Bool(true),
-            digits => match digits.parse() {
-                Ok(value) => Value::Integer(value),
-                Err(_)
-                    if !digits.is_empty()
-                        && digits.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()) =>
-                {
-                    Value::Huge
-                }
-                Err(_) => return Err(self.error("an integer that cannot be read")),
-            },
-        };
-        self.stack.push(value);
-        Ok(())
-    }
-
-    fn short_text(&mut self, width: usize) -> Result<(), DataError> {
-        let length = self.fixed(width)?;
-        let range = self.take(length)?;
-        let text = std::str::from_utf8(self.slice(range)).map(str::to_owned);
-        let text = text.map_err(|_| self.error("text that is not UTF-8"))?;
-        self.push_text(text);
-        Ok(())
-    }
-
-    fn bytes(&mut self, width: usize) -> Result<(), DataError> {
-        let length = self.fixed(width)?;
-        let range = self.take(length)?;
-        let number = self.document.bytes.len() as u32;
-        self.document.bytes.push(range);
-        self.stack.push(Value::Bytes(number));
-        Ok(())
-    }
-
-    fn line(&mut self) -> Result<String, DataError> {
-        const MAX_LINE: usize = 4_096;
-        let rest = self.slice(self.at..self.end.min(self.at + MAX_LINE));
-        let Some(length) = rest.iter().position(|byte| *byte == b'\n') else {
-            return Err(self.error("a text argument without an end"));
-        };
-        let text =
-            rest.get(..length).map(|text| String::from_utf8_lossy(text).trim_end_matches('\r').to_owned());
-        self.at += length + 1;
-        Ok(text.unwrap_or_default())
-    }
-
-    fn line_number(&mut self) -> Result<u64, DataError> {
-        let text = self.line()?;
-        text.parse().map_err(|_| self.error("a number that cannot be read"))
     }
 
     /// Whether a value is a given name.
