@@ -1,20 +1,22 @@
 //! The lowest eigenpairs of a small symmetric matrix, by library solvers.
 //!
 //! Two libraries, because each wins where the other loses. Microseconds per molecule-like Laplacian, one thread,
-//! all vectors (nalgebra, faer `self_adjoint_eigen`) or only a third of them (faer, staged as below):
+//! all vectors (nalgebra, faer `self_adjoint_eigen`) or a third of them in stages:
 //!
-//! | nodes | nalgebra, all | faer, all | faer, staged |
-//! |---|---|---|---|
-//! | 23 | 28 | 49 | 46 |
-//! | 40 | 102 | 127 | 139 |
-//! | 64 | 478 | 703 | 410 |
-//! | 151 | 4,044 | 3,266 | 2,065 |
-//! | 479 | 114,000 | 34,500 | 26,800 |
+//! | nodes | nalgebra, all | faer, all | in stages, all of the tridiagonal | in stages, wanted only |
+//! |---|---|---|---|---|
+//! | 23 | 28 | 49 | 46 | |
+//! | 40 | 102 | 127 | 139 | |
+//! | 64 | 478 | 703 | 410 | |
+//! | 151 | 4,044 | 3,266 | 2,065 | 1,200 |
+//! | 300 | 27,200 | 12,800 | 9,700 | 4,600 |
 //!
-//! Staged: tridiagonal form, eigenpairs of the tridiagonal matrix, and the back-transformation of the wanted
-//! vectors only. All of it runs on one thread; parallelism is over graphs.
+//! In stages: tridiagonal form by faer, eigenpairs of the tridiagonal matrix (only the wanted ones if they are at most
+//! half of all, see [`super::tridiagonal`]), and the back-transformation of the wanted vectors by faer. All of it runs
+//! on one thread; parallelism is over graphs.
 
 use super::error::SpectralError;
+use super::tridiagonal::Tridiagonal;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::evd::{
     ComputeEigenvectors, self_adjoint_evd_scratch, tridiag, tridiagonal_self_adjoint_evd,
@@ -73,6 +75,44 @@ fn staged(mut matrix: Mat<f64>, count: usize) -> Result<(Vec<f64>, Mat<f64>), Sp
     let diagonal = Col::from_fn(order, |row| matrix[(row, row)]);
     let below = Col::from_fn(order - 1, |row| matrix[(row + 1, row)]);
 
+    let (values, mut wanted) = match partial(&diagonal, &below, count) {
+        Some(pairs) => pairs,
+        None => all_of_tridiagonal(&diagonal, &below, count, stack)?,
+    };
+    back_transformation(
+        matrix.submatrix(1, 0, order - 1, order - 1),
+        reflections.as_ref(),
+        Conj::No,
+        wanted.as_mut().subrows_mut(1, order - 1),
+        par,
+        stack,
+    );
+    Ok((values, wanted))
+}
+
+/// The lowest pairs of a tridiagonal matrix, where that is less work than all of them and comes out orthonormal.
+fn partial(diagonal: &Col<f64>, below: &Col<f64>, count: usize) -> Option<(Vec<f64>, Mat<f64>)> {
+    let order = diagonal.nrows();
+    if count > order / 2 {
+        return None;
+    }
+    let list = |column: &Col<f64>| column.iter().copied().collect();
+    let (values, vectors) = Tridiagonal::new(list(diagonal), list(below)).lowest_pairs(count)?;
+    let vectors = Mat::from_fn(order, count, |row, column| vectors[column][row]);
+    let products = vectors.transpose() * &vectors;
+    let off =
+        |row: usize, column: usize| (products[(row, column)] - f64::from(u8::from(row == column))).abs();
+    let orthonormal = (0..count).all(|row| (0..=row).all(|column| off(row, column) < 1e-10));
+    orthonormal.then_some((values, vectors))
+}
+
+fn all_of_tridiagonal(
+    diagonal: &Col<f64>,
+    below: &Col<f64>,
+    count: usize,
+    stack: &mut MemStack,
+) -> Result<(Vec<f64>, Mat<f64>), SpectralError> {
+    let (order, par) = (diagonal.nrows(), Par::Seq);
     let mut values = Col::<f64>::zeros(order);
     let mut vectors = Mat::<f64>::zeros(order, order);
     tridiagonal_self_adjoint_evd(
@@ -86,16 +126,7 @@ fn staged(mut matrix: Mat<f64>, count: usize) -> Result<(Vec<f64>, Mat<f64>), Sp
     )
     .map_err(|_| SpectralError::Dense { nodes: order })?;
 
-    let mut wanted = vectors.subcols(0, count).to_owned();
-    back_transformation(
-        matrix.submatrix(1, 0, order - 1, order - 1),
-        reflections.as_ref(),
-        Conj::No,
-        wanted.as_mut().subrows_mut(1, order - 1),
-        par,
-        stack,
-    );
-    Ok((values.iter().take(count).copied().collect(), wanted))
+    Ok((values.iter().take(count).copied().collect(), vectors.subcols(0, count).to_owned()))
 }
 
 #[cfg(test)]

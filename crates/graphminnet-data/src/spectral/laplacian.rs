@@ -16,7 +16,26 @@ pub(crate) struct Laplacian {
 impl Laplacian {
     /// The Laplacian of the undirected simple graph underneath `graph`.
     pub fn of(graph: &Graph) -> Self {
-        let (offsets, neighbours) = graph.undirected_neighbours();
+        // Two rounds of counting sort, by neighbour and then by node, leave every list ascending in linear time.
+        let nodes = graph.num_nodes();
+        let edges = graph.edges().iter().filter(|[a, b]| a != b);
+        let by_neighbour = group(nodes, edges.clone().flat_map(|&[a, b]| [[a, b], [b, a]]));
+        let swapped = (0..nodes).flat_map(|node| {
+            let range = by_neighbour.0[node] as usize..by_neighbour.0[node + 1] as usize;
+            by_neighbour.1[range].iter().map(move |&other| [other, node as u32])
+        });
+        let (starts, sorted) = group(nodes, swapped);
+        let mut offsets = vec![0u32; nodes + 1];
+        let mut neighbours: Vec<u32> = Vec::with_capacity(sorted.len());
+        for node in 0..nodes {
+            let first = neighbours.len();
+            for &other in &sorted[starts[node] as usize..starts[node + 1] as usize] {
+                if neighbours[first..].last() != Some(&other) {
+                    neighbours.push(other);
+                }
+            }
+            offsets[node + 1] = neighbours.len() as u32;
+        }
         Self { offsets, neighbours }
     }
 
@@ -105,9 +124,38 @@ impl Laplacian {
     }
 }
 
+/// Groups pairs by their first number, keeping their order within a group: offsets, and the second numbers.
+fn group(nodes: usize, pairs: impl Iterator<Item = [u32; 2]> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut offsets = vec![0u32; nodes + 1];
+    for [first, _] in pairs.clone() {
+        offsets[first as usize + 1] += 1;
+    }
+    for node in 0..nodes {
+        offsets[node + 1] += offsets[node];
+    }
+    let mut place = offsets.clone();
+    let mut seconds = vec![0u32; offsets[nodes] as usize];
+    for [first, second] in pairs {
+        seconds[place[first as usize] as usize] = second;
+        place[first as usize] += 1;
+    }
+    (offsets, seconds)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn neighbour_lists_are_those_of_the_graph(
+            edges in proptest::collection::vec((0u32..9, 0u32..9), 0..40),
+        ) {
+            let graph = Graph::from_edges(9, edges.into_iter().map(|(a, b)| [a, b]).collect()).unwrap();
+            let laplacian = Laplacian::of(&graph);
+            proptest::prop_assert_eq!((laplacian.offsets, laplacian.neighbours), graph.undirected_neighbours());
+        }
+    }
 
     #[test]
     fn the_bound_holds_with_equality_for_a_star() {

@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `laplacian` | the matrix |
 //! | `components` | the zero eigenspace |
-//! | `dense` | small components, by library solvers |
+//! | `dense`, `tridiagonal` | small components, by library solvers |
 //! | `krylov`, `operator`, `chebyshev`, `shift_invert`, `tall` | large components |
 //! | `solution`, `verify`, `canonical` | the choice between them, the check, the sign |
 //! | `eigenpairs` | components put together |
@@ -43,6 +43,7 @@ mod random_walk;
 mod shift_invert;
 mod solution;
 mod tall;
+mod tridiagonal;
 mod verify;
 
 pub use degree::{DEGREE_PROFILE_COLUMNS, degree_profile, log_degrees};

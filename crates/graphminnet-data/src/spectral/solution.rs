@@ -11,18 +11,17 @@ use faer::Mat;
 
 /// Components up to this size are solved densely.
 ///
-/// Milliseconds for 33 pairs, one thread of a busy machine; "molecule" is a tree with a few more edges (factorised),
-/// "sparse" a random graph of mean degree 5 (filtered by a polynomial):
+/// Milliseconds of processor time for 33 pairs; "molecule" is a tree with a few more edges (factorised), "sparse" a
+/// random graph of mean degree 5 (filtered by a polynomial):
 ///
 /// | nodes | dense | iterative, molecule | iterative, sparse |
 /// |---|---|---|---|
-/// | 200 | 7.5 | 27 | 39 |
-/// | 300 | 18 | 29 | 54 |
-/// | 400 | 35 | 33 | 74 |
-/// | 600 | 100 | 34 | 95 |
-/// | 800 | 203 | 43 | 107 |
-/// | 1,200 | 780 | 60 | 145 |
-const DENSE_NODES: usize = 500;
+/// | 300 | 6 | 22 | 36 |
+/// | 400 | 10 | 20 | 43 |
+/// | 600 | 25 | 28 | 60 |
+/// | 800 | 50 | 27 | 63 |
+/// | 1,200 | 175 | 38 | 75 |
+const DENSE_NODES: usize = 700;
 /// Largest component that may fall back to the dense solver when the iteration fails: three matrices of 200 MB.
 const DENSE_FALLBACK_NODES: usize = 5_000;
 

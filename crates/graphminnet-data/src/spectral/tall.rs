@@ -49,17 +49,17 @@ impl Tall {
 
     /// `selfᵀ · other` of the leading columns of both.
     pub fn inner_products(&self, columns: usize, other: &Self, other_columns: usize) -> Mat<f64> {
-        let partial: Vec<Mat<f64>> = self
-            .chunks()
-            .zip(other.chunks())
-            .map(|(left, right)| {
-                let mut product = Mat::zeros(columns, other_columns);
-                let left = view(left, self.stride, columns);
-                let right = view(right, other.stride, other_columns);
-                matmul(product.as_mut(), Accum::Replace, left.transpose(), right, 1.0, Par::Seq);
-                product
-            })
-            .collect();
+        let of_chunk = |(left, right): (&[f64], &[f64])| {
+            let mut product = Mat::zeros(columns, other_columns);
+            let left = view(left, self.stride, columns);
+            let right = view(right, other.stride, other_columns);
+            matmul(product.as_mut(), Accum::Replace, left.transpose(), right, 1.0, Par::Seq);
+            product
+        };
+        if self.rows() <= CHUNK_ROWS {
+            return of_chunk((&self.data, &other.data));
+        }
+        let partial: Vec<Mat<f64>> = self.chunks().zip(other.chunks()).map(of_chunk).collect();
         partial.into_iter().fold(Mat::zeros(columns, other_columns), |sum, part| sum + part)
     }
 
