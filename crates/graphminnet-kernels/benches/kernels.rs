@@ -8,6 +8,7 @@ use graphminnet_kernels::edges::SortedEdges;
 use graphminnet_kernels::gated_aggregate::{
     GatedAggregateSaved, Write, gated_aggregate, gated_aggregate_backward,
 };
+use graphminnet_kernels::lap_pe::{LapPe, LapPeGradients, lap_pe, lap_pe_backward};
 use graphminnet_kernels::linear::{Activation, LinearGradients, LinearShape, linear, linear_backward};
 use graphminnet_kernels::norm_relu_residual::{
     NormGradients, norm_relu_residual, norm_relu_residual_backward,
@@ -198,6 +199,44 @@ fn gated_shapes(bench: &Bench) {
     }
 }
 
+fn lap_pe_shapes(bench: &Bench) {
+    for (name, graphs, mean, pairs) in [("Peptides", 128, 151, 32), ("VOC", 16, 479, 64)] {
+        let offsets = graph_offsets(graphs, mean);
+        let nodes = offsets[graphs] as usize;
+        let (hidden, width) = (32, 16);
+        let (eigvecs, eigvals) = (values(nodes * pairs, 1), values(graphs * pairs, 2));
+        let (exist, signs) = (vec![1.0; graphs * pairs], vec![1.0; pairs]);
+        let (w1, b1, w2, b2) =
+            (values(2 * hidden, 3), values(hidden, 4), values(hidden * width, 5), values(width, 6));
+        let d_out = values(nodes * width, 7);
+        let mut out = vec![0.0; nodes * width];
+        let pe = LapPe {
+            offsets: &offsets,
+            eigvecs: &eigvecs,
+            eigvals: &eigvals,
+            exist: &exist,
+            signs: &signs,
+            w1: &w1,
+            b1: &b1,
+            w2: &w2,
+            b2: &b2,
+        };
+        let flop = 2.0 * (nodes * pairs * hidden * (width + 1)) as f64;
+        bench.run(&format!("lap_pe fwd {name}"), flop, || lap_pe(pe, &mut out));
+        let (mut d_w1, mut d_b1, mut d_w2, mut d_b2) = (w1.clone(), b1.clone(), w2.clone(), b2.clone());
+        bench.run(&format!("lap_pe bwd {name}"), 3.0 * flop, || {
+            let gradients = LapPeGradients {
+                w1: Some(&mut d_w1),
+                b1: Some(&mut d_b1),
+                w2: Some(&mut d_w2),
+                b2: Some(&mut d_b2),
+                ..Default::default()
+            };
+            lap_pe_backward(pe, &d_out, gradients);
+        });
+    }
+}
+
 fn main() {
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let bench = Bench { filter };
@@ -205,5 +244,10 @@ fn main() {
         linear_shapes(&bench);
         spectral_shapes(&bench);
         gated_shapes(&bench);
+        lap_pe_shapes(&bench);
+        if bench.filter.is_none() {
+            let peak = graphminnet_kernels::peak::measure_matmul_peak(Duration::from_secs(1));
+            println!("matrix products reach {peak:.1} GFLOP/s");
+        }
     });
 }

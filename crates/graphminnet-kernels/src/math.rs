@@ -65,7 +65,7 @@ pub(crate) fn erf<S: Arithmetic>(x: f32) -> f32 {
     numerator = S::fma(numerator, square, -2.101_024e-6);
     numerator = S::fma(numerator, square, -5.692_506_4e-5);
     numerator = S::fma(numerator, square, -7.349_906_3e-4);
-    numerator = S::fma(numerator, square, -2.954_599_8e-3);
+    numerator = S::fma(numerator, square, -2.954_6e-3);
     numerator = S::fma(numerator, square, -1.609_603_3e-2);
     let mut denominator = -1.456_607_2e-5;
     denominator = S::fma(denominator, square, -2.133_740_6e-4);

@@ -318,5 +318,5 @@ impl ModuleMapper for Replacer {
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().to_vec().unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
+    tensor.into_data().try_to_vec().unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
 }

@@ -265,7 +265,7 @@ impl Fixture {
         }
 
         let x = self.tensor("block.h_in", &device).require_grad();
-        let block = model.layers()[0].block();
+        let block = model.layers()[0].block().unwrap();
         let output = block.forward(x.clone(), &input, &spectrum, &self.config, 0, Pass::Eval);
         report.compare("block.out", &values(output.clone()), self.floats("block.out"), 1e-3);
         let gradients = (output * self.tensor("block.loss_weight", &device)).sum().backward();
@@ -389,5 +389,5 @@ fn unsort(rows: &[f32], order: &[usize]) -> Vec<f32> {
 }
 
 fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().to_vec().unwrap()
+    tensor.into_data().try_to_vec().unwrap()
 }

@@ -1,7 +1,14 @@
-//! One file per operation.
+//! One file per operation or family.
 
+mod activation;
+mod adamw;
 mod dropout;
 mod gated;
+mod gine;
+mod global_block;
+mod lap_pe;
 mod linear;
 mod norms;
+mod pool;
+mod rows;
 mod spectral_product;

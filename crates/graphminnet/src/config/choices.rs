@@ -71,6 +71,15 @@ choice! {
     }
 }
 choice! {
+    /// The global branch of a layer: information from the whole graph at once.
+    GlobalKind {
+        /// The GraphMinNet block.
+        Graphminnet = "graphminnet",
+        /// No global branch: plain message passing.
+        None = "none",
+    }
+}
+choice! {
     /// What the rows and columns of the paper's matrices stand for.
     Layout {
         /// One column per eigenpair, one row per positional channel.

@@ -11,8 +11,9 @@ mod recipe;
 mod train;
 
 pub use choices::{
-    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, HeadKind, InnerProduct, InputNorm,
-    Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi, Pooling,
+    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, GlobalKind, HeadKind, InnerProduct,
+    InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
+    Pooling,
 };
 pub use model::ModelConfig;
 pub use recipe::{RECIPE_NAMES, Recipe};

@@ -1,8 +1,8 @@
 //! The model's configuration: every option of the architecture, with its default, its range and its effect.
 
 use super::choices::{
-    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, HeadKind, InnerProduct, InputNorm,
-    Layout, LevelKind, LocalKind, NodeEncoderKind, NodePeKind, PairKind, Phi, Pooling,
+    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, GlobalKind, HeadKind, InnerProduct,
+    InputNorm, Layout, LevelKind, LocalKind, NodeEncoderKind, NodePeKind, PairKind, Phi, Pooling,
 };
 use super::{ConfigError, keys};
 use graphminnet_data::spectral::PrepareOptions;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 /// | `hidden` | 64 | width of node and edge features, `l` | ≥ 1 |
 /// | `layers` | 3 | number of layers | ≥ 1 |
 /// | `local` | gated | local branch | gated, gine, none |
+/// | `global` | graphminnet | global branch | graphminnet, none |
 /// | `pe_width` | 32 | positional channels, `D` | ≥ 1 |
 /// | `lap_dim` | 16 | eigenpairs used by the block, `M`; 0 switches positions off | |
 /// | `whole_eigenspaces` | false | mask an eigenspace that the cut at `M` splits | |
@@ -40,6 +41,8 @@ pub struct ModelConfig {
     pub layers: usize,
     /// Local branch.
     pub local: LocalKind,
+    /// Global branch.
+    pub global: GlobalKind,
     /// Number of positional channels `D`.
     pub pe_width: usize,
     /// Number of eigenpairs `M` that the block uses.
@@ -128,6 +131,7 @@ impl Default for ModelConfig {
             hidden: 64,
             layers: 3,
             local: LocalKind::Gated,
+            global: GlobalKind::Graphminnet,
             pe_width: 32,
             lap_dim: 16,
             whole_eigenspaces: false,
@@ -222,7 +226,10 @@ impl ModelConfig {
 
     /// Whether the model has a set encoder.
     pub fn has_set_encoder(&self) -> bool {
-        self.allocate_set_encoder.unwrap_or(self.phi_a == Phi::Deepset || self.phi_c == Phi::Deepset)
+        self.allocate_set_encoder.unwrap_or_else(|| {
+            self.global == GlobalKind::Graphminnet
+                && (self.phi_a == Phi::Deepset || self.phi_c == Phi::Deepset)
+        })
     }
 
     /// Width of the positional part of the node features.
@@ -265,6 +272,11 @@ impl ModelConfig {
     }
 
     fn check_block(&self) -> Result<(), ConfigError> {
+        if self.global == GlobalKind::None {
+            return require(self.local != LocalKind::None, "global", self.global, || {
+                "a layer needs a local or a global branch, and local is none too".into()
+            });
+        }
         if self.lap_dim == 0 {
             let needed = (Phi::Power(0), Phi::Zero, Layout::Channel, Aggregate::Add);
             require((self.phi_a, self.phi_c, self.layout, self.aggregate) == needed, "lap_dim", 0, || {
@@ -365,6 +377,7 @@ impl ModelConfig {
         let numeric_edges = self.edge_encoder == EdgeEncoderKind::Linear;
         let tabled_edges = matches!(self.edge_encoder, EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms);
         [
+            (self.global == GlobalKind::None, BLOCK_KEYS, "global is none"),
             (!type4, &["type4_first", "type4_second"][..], "inner_product is not type4a or type4b"),
             (type4, &["aggregate"], "type 4 inner products do not aggregate"),
             (!self.self_term, &["beta", "beta_range"], "self_term is false"),
@@ -395,6 +408,31 @@ impl ModelConfig {
 }
 
 const SECTION: &str = "model";
+
+/// Keys that only the GraphMinNet block reads.
+const BLOCK_KEYS: &[&str] = &[
+    "pe_width",
+    "whole_eigenspaces",
+    "layout",
+    "aggregate",
+    "inner_product",
+    "type4_first",
+    "type4_second",
+    "phi_a",
+    "phi_c",
+    "allocate_set_encoder",
+    "self_term",
+    "beta",
+    "beta_range",
+    "nonlinear_wb",
+    "nonlinear_zh",
+    "zh_bias",
+    "degree_scaling",
+    "input_norm",
+    "drop_res",
+    "drop_gmn",
+    "drop_gmn_at",
+];
 
 /// Largest width, depth or vocabulary that is accepted.
 const LARGEST: usize = 1_000_000;

@@ -24,9 +24,9 @@ use super::inner_product;
 use super::{ModelInput, Spectrum};
 use crate::config::{Beta, BetaRange, DropoutSite, InputNorm, Layout, ModelConfig};
 use crate::nn::{Init, Linear, Pass, Projection, Site};
-use crate::ops::{RowBound, bound_rows, dropout, gate_product, weighted_squares};
+use crate::ops::{RowBound, SelfTerm, bound_rows, dropout, gate_product, weighted_squares};
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, activation};
+use burn::tensor::{Device, Tensor, activation};
 
 /// The parameters of one block, under the paper's letters.
 #[derive(Module, Debug)]
@@ -87,14 +87,14 @@ impl Block {
         };
         let terms = inner_product::Terms { config, spectrum, output: &self.B, structure: &input.structure };
         let similarity = terms.similarity(projected, embedding_dropout);
-        let similarity = match (&self.Ws1, &self.Ws2) {
-            (Some(first), Some(second)) => {
-                let own = self_similarity(first, second, spectrum, config, input);
-                self.weigh(similarity, own, config)
-            }
-            _ => similarity,
+        let self_term = match (&self.Ws1, &self.Ws2) {
+            (Some(first), Some(second)) => Some(SelfTerm {
+                own: self_similarity(first, second, spectrum, config, input),
+                beta: self.effective_beta(config, &similarity.device()),
+            }),
+            _ => None,
         };
-        gate_product(gate_and_candidate, similarity)
+        gate_product(gate_and_candidate, similarity, self_term)
     }
 
     fn scaled_by_degree(&self, x: Tensor<2>, input: &ModelInput) -> Tensor<2> {
@@ -120,20 +120,15 @@ impl Block {
         }
     }
 
-    /// `β·s + (2 − β)·q`, with β kept in its range.
-    fn weigh(&self, similarity: Tensor<2>, own: Tensor<2>, config: &ModelConfig) -> Tensor<2> {
+    /// β kept in its range, `[1]`.
+    fn effective_beta(&self, config: &ModelConfig, device: &Device) -> Tensor<1> {
         match (config.beta, &self.beta) {
-            (Beta::Fixed(beta), _) => similarity * beta + own * (2.0 - beta),
-            (Beta::Learn, Some(parameter)) => {
-                let raw = parameter.val();
-                let beta = match config.beta_range {
-                    BetaRange::Raw => raw,
-                    BetaRange::Clamp => raw.clamp(0.0, 2.0),
-                    BetaRange::Sigmoid => activation::sigmoid(raw) * 2.0,
-                };
-                let beta: Tensor<2> = beta.unsqueeze();
-                similarity * beta.clone() + own * (beta.neg() + 2.0)
-            }
+            (Beta::Fixed(beta), _) => Tensor::from_floats([beta as f32], device),
+            (Beta::Learn, Some(parameter)) => match config.beta_range {
+                BetaRange::Raw => parameter.val(),
+                BetaRange::Clamp => parameter.val().clamp(0.0, 2.0),
+                BetaRange::Sigmoid => activation::sigmoid(parameter.val()) * 2.0,
+            },
             (Beta::Learn, None) => unreachable!("a learnable β is allocated with the self term"),
         }
     }

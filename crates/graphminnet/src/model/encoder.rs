@@ -5,7 +5,7 @@ use crate::config::{EdgeEncoderKind, ModelConfig, NodeEncoderKind, NodePeKind};
 use crate::nn::{BatchNorm, Embedding, Init, LapPe, Linear, Pass, RandomWalkPe, SumEmbedding};
 use crate::ops::l2_rows;
 use burn::module::Module;
-use burn::tensor::{Tensor, TensorData, activation};
+use burn::tensor::{Tensor, activation};
 
 /// `Linear (no bias) → BatchNorm → ReLU → L2 rows`.
 #[derive(Module, Debug)]
@@ -92,11 +92,6 @@ impl NodePe {
             (Self::Lappe(encoder), _) => {
                 let signs =
                     if config.lappe_sign_flip { pass.signs(config.stored_eigenpairs()) } else { None };
-                let device = input.eigenvectors.device();
-                let signs = signs.map(|signs| {
-                    let count = signs.len();
-                    Tensor::from_data(TensorData::new(signs, [count]), &device)
-                });
                 encoder.forward(
                     input.eigenvectors.clone(),
                     input.eigenvalues.clone(),

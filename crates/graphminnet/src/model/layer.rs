@@ -9,7 +9,7 @@
 //! ```
 
 use super::{Block, ModelInput, Spectrum};
-use crate::config::{DropoutSite, LocalKind, ModelConfig};
+use crate::config::{DropoutSite, GlobalKind, LocalKind, ModelConfig};
 use crate::nn::{BatchNorm, FeedForward, GatedGcn, Gine, Init, Linear, Pass, Site};
 use crate::ops::Dropout;
 use burn::module::Module;
@@ -28,9 +28,9 @@ pub enum Local {
 #[derive(Module, Debug)]
 pub struct Layer {
     local: Option<Local>,
-    gmn: Block,
+    gmn: Option<Block>,
     norm_local: Option<BatchNorm>,
-    norm_global: BatchNorm,
+    norm_global: Option<BatchNorm>,
     norm_ffn: BatchNorm,
     ffn1: Linear,
     ffn2: Linear,
@@ -45,16 +45,20 @@ impl Layer {
             LocalKind::Gine => Some(Local::Gine(Gine::new(hidden, init))),
             LocalKind::None => None,
         };
-        let gmn = Block::new(config, init);
+        let gmn = match config.global {
+            GlobalKind::Graphminnet => Some(Block::new(config, init)),
+            GlobalKind::None => None,
+        };
         let norm_local = local.is_some().then(|| BatchNorm::new(hidden, init));
-        let (norm_global, norm_ffn) = (BatchNorm::new(hidden, init), BatchNorm::new(hidden, init));
+        let norm_global = gmn.is_some().then(|| BatchNorm::new(hidden, init));
+        let norm_ffn = BatchNorm::new(hidden, init);
         let (ffn1, ffn2) = FeedForward::layers(hidden, init);
         Self { local, gmn, norm_local, norm_global, norm_ffn, ffn1, ffn2 }
     }
 
-    /// The block of this layer.
-    pub fn block(&self) -> &Block {
-        &self.gmn
+    /// The block of this layer, where it has one.
+    pub fn block(&self) -> Option<&Block> {
+        self.gmn.as_ref()
     }
 
     /// New node features, and the edge features for the next layer.
@@ -72,13 +76,14 @@ impl Layer {
         update_edges: bool,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let site = |place| Site { layer, place };
-        let global = self.gmn.forward(nodes.clone(), input, spectrum, config, layer, pass);
-        let global = self.norm_global.residual(
-            nodes.clone(),
-            Some((global, output_dropout(config, layer, pass))),
-            None,
-            pass,
-        );
+        let global = match (&self.gmn, &self.norm_global) {
+            (Some(block), Some(norm)) => {
+                let output = block.forward(nodes.clone(), input, spectrum, config, layer, pass);
+                let branch = Some((output, output_dropout(config, layer, pass)));
+                Some(norm.residual(nodes.clone(), branch, None, pass))
+            }
+            _ => None,
+        };
         let (mixed, edges) = match (&self.local, &self.norm_local, edges) {
             (Some(Local::Gated(gated)), Some(norm), Some(edges)) => {
                 let (local, edges) = gated.forward(
@@ -90,14 +95,14 @@ impl Layer {
                     pass,
                     update_edges,
                 );
-                (norm.residual(local, None, Some(global), pass), edges)
+                (norm.residual(local, None, global, pass), edges)
             }
             (Some(Local::Gine(gine)), Some(norm), Some(edges)) => {
                 let local = gine.forward(nodes.clone(), edges.clone(), &input.structure);
                 let rate = pass.dropout(config.drop_local, site("gine"));
-                (norm.residual(nodes, Some((local, rate)), Some(global), pass), Some(edges))
+                (norm.residual(nodes, Some((local, rate)), global, pass), Some(edges))
             }
-            (_, _, edges) => (global, edges),
+            (_, _, edges) => (global.unwrap_or(nodes), edges),
         };
         let feed_forward = FeedForward { expand: &self.ffn1, contract: &self.ffn2 };
         let inner = pass.dropout(config.drop_ffn, site("ffn inner"));

@@ -25,7 +25,7 @@ impl LapPe {
         eigenvectors: Tensor<2>,
         eigenvalues: Tensor<2>,
         exist: Tensor<2>,
-        signs: Option<Tensor<1>>,
+        signs: Option<Vec<f32>>,
         structure: &Arc<Structure>,
     ) -> Tensor<2> {
         let bias = |layer: &Linear| {

@@ -2,7 +2,9 @@
 //!
 //! With `r_u = sqrt(mean_k x_u[k]² + 10⁻⁶)`: `rms` is `x_u / r_u`, `ball` is `x_u / max(1, r_u)`.
 
+use super::engine::{self, Array, Kernel};
 use burn::tensor::Tensor;
+use graphminnet_kernels::bound_rows::{self as kernels, Bound};
 
 /// Keeps the root mean square of a zero row away from zero.
 const RMS_EPSILON: f64 = 1e-6;
@@ -21,6 +23,17 @@ pub enum RowBound {
 
 /// Bounds every row; shape `[rows, columns]` in and out.
 pub fn bound_rows(x: Tensor<2>, bound: RowBound) -> Tensor<2> {
+    if !engine::on_cpu(&x.device()) {
+        return generic_bound(x, bound);
+    }
+    let bound = match bound {
+        RowBound::Rms => Bound::Rms,
+        RowBound::Ball => Bound::Ball,
+    };
+    engine::run(Fused { bound }, [x.into()])
+}
+
+fn generic_bound(x: Tensor<2>, bound: RowBound) -> Tensor<2> {
     if x.dims()[0] == 0 {
         return x;
     }
@@ -33,6 +46,13 @@ pub fn bound_rows(x: Tensor<2>, bound: RowBound) -> Tensor<2> {
 
 /// Divides every row by its L2 norm (at least 10⁻¹²); shape `[rows, columns]` in and out.
 pub fn l2_rows(x: Tensor<2>) -> Tensor<2> {
+    if !engine::on_cpu(&x.device()) {
+        return generic_l2(x);
+    }
+    engine::run(Fused { bound: Bound::Unit }, [x.into()])
+}
+
+fn generic_l2(x: Tensor<2>) -> Tensor<2> {
     if x.dims()[0] == 0 {
         return x;
     }
@@ -40,4 +60,26 @@ pub fn l2_rows(x: Tensor<2>) -> Tensor<2> {
     let squares = x.clone().powi_scalar(2).sum_dim(1);
     let norm = squares.clamp_min(SMALLEST_NORM * SMALLEST_NORM).sqrt();
     x / norm
+}
+
+/// The kernel; operand `x`.
+#[derive(Debug, Clone)]
+struct Fused {
+    bound: Bound,
+}
+
+impl Kernel<1> for Fused {
+    type Saved = Array;
+
+    fn forward(&self, [x]: &[Array; 1], keep: bool) -> (Array, Option<Array>) {
+        let y = Array::written(x.shape(), |y| kernels::bound_rows(self.bound, x.dim(1), x.values(), y));
+        (y, keep.then(|| x.clone()))
+    }
+
+    fn backward(&self, x: Array, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+        let dx = Array::written(x.shape(), |dx| {
+            kernels::bound_rows_backward(self.bound, x.dim(1), x.values(), gradient.values(), dx);
+        });
+        [Some(dx)]
+    }
 }

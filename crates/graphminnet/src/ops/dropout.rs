@@ -5,8 +5,9 @@
 
 pub use graphminnet_kernels::dropout::Dropout;
 
+use super::engine::{self, Array, Kernel};
 use burn::tensor::{Tensor, TensorData};
-use graphminnet_kernels::dropout::dropout_mask;
+use graphminnet_kernels::dropout::{self as kernels, dropout_mask};
 
 /// The mask as a tensor of zeros and `1 / (1 − p)`.
 pub(super) fn mask<const D: usize>(like: &Tensor<D>, dropout: Dropout) -> Tensor<D> {
@@ -20,9 +21,34 @@ pub(super) fn mask<const D: usize>(like: &Tensor<D>, dropout: Dropout) -> Tensor
 pub fn dropout<const D: usize>(tensor: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
     match dropout {
         None => tensor,
+        Some(dropout) if engine::on_cpu(&tensor.device()) => engine::run(Fused { dropout }, [tensor.into()]),
         Some(dropout) => {
             let mask = mask(&tensor, dropout);
             tensor * mask
         }
+    }
+}
+
+/// The kernel; its gradient is the same mask.
+#[derive(Debug, Clone)]
+struct Fused {
+    dropout: Dropout,
+}
+
+impl Fused {
+    fn apply(&self, x: &Array) -> Array {
+        Array::written(x.shape(), |out| kernels::dropout(self.dropout, x.values(), out))
+    }
+}
+
+impl Kernel<1> for Fused {
+    type Saved = ();
+
+    fn forward(&self, [x]: &[Array; 1], keep: bool) -> (Array, Option<()>) {
+        (self.apply(x), keep.then_some(()))
+    }
+
+    fn backward(&self, (): (), gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+        [Some(self.apply(&gradient))]
     }
 }

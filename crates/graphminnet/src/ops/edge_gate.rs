@@ -1,8 +1,10 @@
 //! GatedGCN's edge gate: `ê_ij = C ε_ij + c + D x_i + E x_j` for every edge `j → i`.
 
+use super::engine::{self, Array, Kernel, Slot};
 use super::generic::gather_rows;
 use super::{Epilogue, Structure, linear};
 use burn::tensor::Tensor;
+use graphminnet_kernels::edge_gate as kernels;
 use std::sync::Arc;
 
 /// The gate of every edge before its sigmoid.
@@ -20,7 +22,64 @@ pub fn edge_gate(
     nodes: Tensor<2>,
     structure: &Arc<Structure>,
 ) -> Tensor<2> {
-    generic(edges, weight, bias, nodes, structure)
+    if !engine::on_cpu(&edges.device()) {
+        return generic(edges, weight, bias, nodes, structure);
+    }
+    let kernel = Fused { structure: structure.clone() };
+    engine::run(kernel, [edges.into(), weight.into(), bias.into(), nodes.into()])
+}
+
+/// The kernel; operands `edges`, `weight`, `bias`, `nodes`.
+#[derive(Debug, Clone)]
+struct Fused {
+    structure: Arc<Structure>,
+}
+
+impl Kernel<4> for Fused {
+    /// `edges`, `weight`.
+    type Saved = (Array, Array);
+
+    fn forward(&self, [edges, weight, bias, nodes]: &[Array; 4], keep: bool) -> (Array, Option<Self::Saved>) {
+        let gates = Array::written(edges.shape(), |out| {
+            kernels::edge_gate(
+                self.structure.edges(),
+                edges.dim(1),
+                edges.values(),
+                weight.values(),
+                bias.values(),
+                nodes.values(),
+                out,
+            );
+        });
+        (gates, keep.then(|| (edges.clone(), weight.clone())))
+    }
+
+    fn backward(
+        &self,
+        (edges, weight): Self::Saved,
+        gradient: Array,
+        wanted: [bool; 4],
+    ) -> [Option<Array>; 4] {
+        let width = edges.dim(1);
+        let mut d_edges = Slot::like(&edges, wanted[0]);
+        let mut d_weight = Slot::like(&weight, wanted[1]);
+        let mut d_bias = Slot::new([width], wanted[2]);
+        let mut d_nodes = Slot::new([self.structure.num_nodes(), 2 * width], wanted[3]);
+        kernels::edge_gate_backward(
+            self.structure.edges(),
+            width,
+            edges.values(),
+            weight.values(),
+            gradient.values(),
+            kernels::EdgeGateGradients {
+                edge_features: d_edges.as_mut(),
+                weight: d_weight.as_mut(),
+                bias: d_bias.as_mut(),
+                de: d_nodes.as_mut(),
+            },
+        );
+        [d_edges.into_array(), d_weight.into_array(), d_bias.into_array(), d_nodes.into_array()]
+    }
 }
 
 fn generic(

@@ -1,15 +1,18 @@
 //! The sum of one embedding per categorical column: `out_u = Σ_t table_t[category_u[t]]`.
 
+use super::engine::{self, Array, Kernel};
 use super::generic::gather_rows;
 use burn::tensor::{Int, Tensor, TensorData};
+use graphminnet_kernels::embedding_sum::{self as kernels, Lookup};
 use std::sync::Arc;
 
 /// Rows of categories, checked against the sizes of the tables they index, as rows of one concatenated table.
 #[derive(Clone)]
 pub struct CategoryTable {
-    /// Row of the concatenated table for every (item, column), row-major.
-    rows: Arc<Vec<u32>>,
-    columns: usize,
+    /// Category of every (item, column), row-major.
+    categories: Arc<Vec<u32>>,
+    /// First row of each column's table in the concatenated table.
+    first_row: Arc<Vec<u32>>,
     table_rows: usize,
 }
 
@@ -21,32 +24,22 @@ impl CategoryTable {
     /// The row, column and value of the first category that has no row in its table.
     pub fn new(values: &[u32], sizes: &[usize]) -> Result<Self, (usize, usize, u32)> {
         let columns = sizes.len();
-        let starts: Vec<usize> = sizes
-            .iter()
-            .scan(0, |total, size| {
-                let start = *total;
-                *total += size;
-                Some(start)
-            })
-            .collect();
-        let rows = values
-            .iter()
-            .enumerate()
-            .map(|(at, &value)| {
-                let column = at % columns;
-                if (value as usize) < sizes[column] {
-                    Ok((starts[column] + value as usize) as u32)
-                } else {
-                    Err((at / columns, column, value))
-                }
-            })
-            .collect::<Result<Vec<u32>, _>>()?;
-        Ok(Self { rows: Arc::new(rows), columns, table_rows: sizes.iter().sum() })
+        let misfit = values.iter().enumerate().find(|&(at, &value)| value as usize >= sizes[at % columns]);
+        if let Some((at, &value)) = misfit {
+            return Err((at / columns, at % columns, value));
+        }
+        let first_row =
+            sizes.iter().scan(0, |next, size| Some(std::mem::replace(next, *next + *size as u32))).collect();
+        Ok(Self {
+            categories: Arc::new(values.to_vec()),
+            first_row: Arc::new(first_row),
+            table_rows: sizes.iter().sum(),
+        })
     }
 
     /// Number of items.
     pub fn len(&self) -> usize {
-        self.rows.len() / self.columns.max(1)
+        self.categories.len() / self.first_row.len().max(1)
     }
 
     /// Whether there are no items.
@@ -61,7 +54,7 @@ impl std::fmt::Debug for CategoryTable {
             formatter,
             "CategoryTable({} items, {} columns, {} rows)",
             self.len(),
-            self.columns,
+            self.first_row.len(),
             self.table_rows
         )
     }
@@ -74,18 +67,56 @@ impl std::fmt::Debug for CategoryTable {
 /// * `table`: `[all table rows, width]`, the tables one below the other
 /// * returns `[items, width]`
 pub fn embedding_sum(table: Tensor<2>, categories: &CategoryTable) -> Tensor<2> {
-    generic(table, categories)
+    if !engine::on_cpu(&table.device()) {
+        return generic(table, categories);
+    }
+    engine::run(Fused { categories: categories.clone() }, [table.into()])
+}
+
+/// The kernel; operand `table`.
+#[derive(Debug, Clone)]
+struct Fused {
+    categories: CategoryTable,
+}
+
+impl Fused {
+    fn lookup(&self) -> Lookup<'_> {
+        Lookup { first_row: &self.categories.first_row, index: &self.categories.categories }
+    }
+}
+
+impl Kernel<1> for Fused {
+    /// Width of the table.
+    type Saved = usize;
+
+    fn forward(&self, [table]: &[Array; 1], keep: bool) -> (Array, Option<usize>) {
+        let width = table.dim(1);
+        let output = Array::written([self.categories.len(), width], |out| {
+            kernels::embedding_sum(self.lookup(), width, table.values(), out);
+        });
+        (output, keep.then_some(width))
+    }
+
+    fn backward(&self, width: usize, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+        let d_table = Array::written([self.categories.table_rows, width], |out| {
+            kernels::embedding_sum_backward(self.lookup(), width, gradient.values(), out);
+        });
+        [Some(d_table)]
+    }
 }
 
 fn generic(table: Tensor<2>, categories: &CategoryTable) -> Tensor<2> {
     let [_, width] = table.dims();
     let items = categories.len();
-    let index: Vec<i64> = categories.rows.iter().map(|&row| i64::from(row)).collect();
+    let columns = categories.first_row.len();
+    let index: Vec<i64> = (categories.categories.iter().enumerate())
+        .map(|(at, &category)| i64::from(categories.first_row[at % columns] + category))
+        .collect();
     let length = index.len();
     let index = Tensor::<1, Int>::from_data(TensorData::new(index, [length]), &table.device().inner());
     let rows = gather_rows(table, index);
     if items == 0 {
         return rows.reshape([0, width]);
     }
-    rows.reshape([items, categories.columns, width]).sum_dim(1).reshape([items, width])
+    rows.reshape([items, columns, width]).sum_dim(1).reshape([items, width])
 }

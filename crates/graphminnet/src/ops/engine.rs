@@ -35,6 +35,14 @@ impl Array {
         Self(if usable { tensor } else { tensor.to_contiguous() })
     }
 
+    /// An array of the given shape, written by `write`, which must overwrite every value.
+    pub(crate) fn written(shape: impl Into<Vec<usize>>, write: impl FnOnce(&mut [f32])) -> Self {
+        let shape = shape.into();
+        let mut values = vec![0.0; shape.iter().product()];
+        write(&mut values);
+        Self::new(values, shape)
+    }
+
     /// The values, row-major.
     pub(crate) fn values(&self) -> &[f32] {
         self.0.as_slice::<f32>().expect("an array is contiguous and holds 32-bit floats")
@@ -63,10 +71,54 @@ pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
     fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; N]) -> [Option<Array>; N];
 }
 
+/// Where a wanted gradient is to be written; `None` for one that is not wanted.
+///
+/// Kernels take `Option<&mut [f32]>`; this keeps the buffer between the call and the result.
+pub(crate) struct Slot {
+    shape: Vec<usize>,
+    values: Option<Vec<f32>>,
+}
+
+impl Slot {
+    /// A buffer of the given shape if `wanted`.
+    pub(crate) fn new(shape: impl Into<Vec<usize>>, wanted: bool) -> Self {
+        let shape = shape.into();
+        let values = wanted.then(|| vec![0.0; shape.iter().product()]);
+        Self { shape, values }
+    }
+
+    /// A buffer shaped like `like` if `wanted`.
+    pub(crate) fn like(like: &Array, wanted: bool) -> Self {
+        Self::new(like.shape(), wanted)
+    }
+
+    /// The buffer for a kernel to write.
+    pub(crate) fn as_mut(&mut self) -> Option<&mut [f32]> {
+        self.values.as_deref_mut()
+    }
+
+    /// The gradient that was written.
+    pub(crate) fn into_array(self) -> Option<Array> {
+        self.values.map(|values| Array::new(values, self.shape))
+    }
+}
+
 /// A tensor on its way into a kernel.
 pub(crate) enum Operand {
     Plain(FlexTensor),
     Tracked(FloatTensor<Autodiff<Flex>>),
+}
+
+impl Operand {
+    /// Stands for an operand that is not there.
+    pub(crate) fn absent() -> Self {
+        Self::Plain(Array::new(Vec::new(), [0]).0)
+    }
+
+    /// A tensor that may not be there.
+    pub(crate) fn optional<const D: usize>(tensor: Option<Tensor<D>>) -> Self {
+        tensor.map_or_else(Self::absent, Self::from)
+    }
 }
 
 impl<const D: usize> From<Tensor<D>> for Operand {

@@ -1,7 +1,9 @@
 //! A linear layer: `y = x·Wᵀ + b`, optionally followed by ReLU and dropout.
 
 use super::dropout::{Dropout, dropout};
+use super::engine::{self, Array, Kernel, Operand, Slot};
 use burn::tensor::{Tensor, activation};
+use graphminnet_kernels::linear as kernels;
 
 /// What follows the matrix product.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +23,67 @@ pub enum Epilogue {
 /// * `bias`: `[out]`
 /// * returns `[rows, out]`
 pub fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, epilogue: Epilogue) -> Tensor<2> {
-    generic(x, weight, bias, epilogue)
+    if !engine::on_cpu(&x.device()) {
+        return generic(x, weight, bias, epilogue);
+    }
+    let kernel = Fused { epilogue, has_bias: bias.is_some() };
+    engine::run(kernel, [x.into(), weight.into(), Operand::optional(bias)])
+}
+
+/// The kernel; operands `x`, `weight`, `bias`.
+#[derive(Debug, Clone)]
+struct Fused {
+    epilogue: Epilogue,
+    has_bias: bool,
+}
+
+impl Fused {
+    fn shape(x: &Array, weight: &Array) -> kernels::LinearShape {
+        kernels::LinearShape { rows: x.dim(0), inputs: x.dim(1), outputs: weight.dim(0) }
+    }
+
+    fn activation(&self) -> kernels::Activation {
+        match self.epilogue {
+            Epilogue::None => kernels::Activation::None,
+            Epilogue::Relu(dropout) => kernels::Activation::Relu { dropout },
+        }
+    }
+}
+
+impl Kernel<3> for Fused {
+    /// `x`, `weight`, and the output where a ReLU follows.
+    type Saved = (Array, Array, Option<Array>);
+
+    fn forward(&self, [x, weight, bias]: &[Array; 3], keep: bool) -> (Array, Option<Self::Saved>) {
+        let shape = Self::shape(x, weight);
+        let bias = self.has_bias.then(|| bias.values());
+        let y = Array::written([shape.rows, shape.outputs], |y| {
+            kernels::linear(shape, x.values(), weight.values(), bias, self.activation(), y);
+        });
+        let kept_output = matches!(self.epilogue, Epilogue::Relu(_)).then(|| y.clone());
+        (y, keep.then(|| (x.clone(), weight.clone(), kept_output)))
+    }
+
+    fn backward(
+        &self,
+        (x, weight, y): Self::Saved,
+        gradient: Array,
+        wanted: [bool; 3],
+    ) -> [Option<Array>; 3] {
+        let mut dx = Slot::like(&x, wanted[0]);
+        let mut d_weight = Slot::like(&weight, wanted[1]);
+        let mut d_bias = Slot::new([weight.dim(0)], wanted[2] && self.has_bias);
+        kernels::linear_backward(
+            Self::shape(&x, &weight),
+            x.values(),
+            weight.values(),
+            self.activation(),
+            y.as_ref().map(Array::values),
+            gradient.values(),
+            kernels::LinearGradients { input: dx.as_mut(), weight: d_weight.as_mut(), bias: d_bias.as_mut() },
+        );
+        [dx.into_array(), d_weight.into_array(), d_bias.into_array()]
+    }
 }
 
 fn generic(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, epilogue: Epilogue) -> Tensor<2> {

@@ -26,7 +26,7 @@ pub use bound_rows::{RowBound, bound_rows, l2_rows};
 pub use dropout::{Dropout, dropout};
 pub use edge_gate::edge_gate;
 pub use embedding_sum::{CategoryTable, embedding_sum};
-pub use gate_product::gate_product;
+pub use gate_product::{SelfTerm, gate_product};
 pub use gated_aggregate::gated_aggregate;
 pub use generic::{gather_graphs, sum_per_graph};
 pub use gine_aggregate::gine_aggregate;

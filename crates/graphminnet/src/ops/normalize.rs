@@ -11,7 +11,11 @@
 //! its running estimates; otherwise they are given.
 
 use super::dropout::{Dropout, dropout};
-use burn::tensor::{Tensor, activation};
+use super::engine::{self, Array, Kernel, Operand, Slot};
+use burn::tensor::{Device, Tensor, TensorData, activation};
+use graphminnet_kernels::batch_norm as statistics;
+use graphminnet_kernels::{norm_relu_residual as relu_kernels, residual_norm as residual_kernels};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The ε under the square root.
 pub(crate) const NORM_EPSILON: f64 = 1e-5;
@@ -54,8 +58,15 @@ pub fn norm_relu_residual(
     statistics: Statistics,
     rate: Option<Dropout>,
 ) -> (Tensor<2>, Option<BatchStatistics>) {
-    let (normalised, measured) = normalise(pre, scale, shift, statistics);
-    (residual + dropout(activation::relu(normalised), rate), measured)
+    let device = pre.device();
+    if !engine::on_cpu(&device) {
+        let (normalised, measured) = normalise(pre, scale, shift, statistics);
+        return (residual + dropout(activation::relu(normalised), rate), measured);
+    }
+    let (mean, variance, measured) = Measured::prepare(&statistics);
+    let kernel = FusedReluResidual { rate, measured: measured.clone() };
+    let operands = [residual.into(), pre.into(), scale.into(), shift.into(), mean, variance];
+    (engine::run(kernel, operands), measured.take(&device))
 }
 
 /// `BN(x + dropout(branch)) + add`, where `branch` and `add` may be absent.
@@ -66,6 +77,221 @@ pub fn norm_relu_residual(
 /// * `scale`, `shift`: `[columns]`, γ and β
 /// * returns `[rows, columns]`, and the batch statistics if those were used
 pub fn residual_norm(
+    x: Tensor<2>,
+    branch: Option<(Tensor<2>, Option<Dropout>)>,
+    add: Option<Tensor<2>>,
+    scale: Tensor<1>,
+    shift: Tensor<1>,
+    statistics: Statistics,
+) -> (Tensor<2>, Option<BatchStatistics>) {
+    let device = x.device();
+    if !engine::on_cpu(&device) {
+        return generic_residual(x, branch, add, scale, shift, statistics);
+    }
+    let (mean, variance, measured) = Measured::prepare(&statistics);
+    let (branch, rate) = branch.unzip();
+    let kernel = FusedResidual {
+        rate: rate.flatten(),
+        has_branch: branch.is_some(),
+        has_add: add.is_some(),
+        measured: measured.clone(),
+    };
+    let operands = [
+        x.into(),
+        Operand::optional(branch),
+        Operand::optional(add),
+        scale.into(),
+        shift.into(),
+        mean,
+        variance,
+    ];
+    (engine::run(kernel, operands), measured.take(&device))
+}
+
+/// Where a kernel leaves the statistics of its batch; `None` for given statistics.
+///
+/// An operation has one output, so the statistics come back on the side.
+#[derive(Debug, Clone)]
+struct Measured(Option<Arc<Mutex<[Vec<f32>; 2]>>>);
+
+impl Measured {
+    /// The operands for mean and variance (absent for batch statistics) and the place for measured ones.
+    fn prepare(statistics: &Statistics) -> (Operand, Operand, Self) {
+        match statistics {
+            Statistics::Batch => (Operand::absent(), Operand::absent(), Self(Some(Arc::default()))),
+            Statistics::Given { mean, variance } => {
+                (mean.clone().into(), variance.clone().into(), Self(None))
+            }
+        }
+    }
+
+    fn from_batch(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Runs `compute` with batch statistics to fill or given ones to use; returns the mean and variance used.
+    fn with(
+        &self,
+        columns: usize,
+        given: [&Array; 2],
+        compute: impl FnOnce(statistics::Statistics<'_>),
+    ) -> [Array; 2] {
+        let Some(place) = &self.0 else {
+            let [mean, variance] = given;
+            compute(statistics::Statistics::Given { mean: mean.values(), variance: variance.values() });
+            return given.map(Array::clone);
+        };
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = [vec![0.0; columns], vec![0.0; columns]];
+        let [mean, variance] = &mut *place;
+        compute(statistics::Statistics::Batch { mean, variance });
+        place.each_ref().map(|values| Array::new(values.clone(), [columns]))
+    }
+
+    /// What was measured, as tensors.
+    fn take(self, device: &Device) -> Option<BatchStatistics> {
+        let mut place = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let tensor = |values: Vec<f32>| {
+            let columns = values.len();
+            Tensor::<1>::from_data(TensorData::new(values, [columns]), device)
+        };
+        let [mean, variance] = std::mem::take(&mut *place);
+        Some(BatchStatistics { mean: tensor(mean), variance: tensor(variance) })
+    }
+}
+
+fn used<'a>([mean, variance]: &'a [Array; 2], measured: &Measured) -> statistics::UsedStatistics<'a> {
+    statistics::UsedStatistics {
+        mean: mean.values(),
+        variance: variance.values(),
+        from_batch: measured.from_batch(),
+    }
+}
+
+/// The kernel; operands `residual`, `pre`, `scale`, `shift`, `mean`, `variance`.
+#[derive(Debug, Clone)]
+struct FusedReluResidual {
+    rate: Option<Dropout>,
+    measured: Measured,
+}
+
+impl Kernel<6> for FusedReluResidual {
+    /// `pre`, `scale`, `shift`, and the statistics used.
+    type Saved = ([Array; 3], [Array; 2]);
+
+    fn forward(&self, operands: &[Array; 6], keep: bool) -> (Array, Option<Self::Saved>) {
+        let [residual, pre, scale, shift, mean, variance] = operands;
+        let mut used = None;
+        let y = Array::written(pre.shape(), |y| {
+            used = Some(self.measured.with(scale.dim(0), [mean, variance], |statistics| {
+                relu_kernels::norm_relu_residual(
+                    pre.values(),
+                    Some(residual.values()),
+                    scale.values(),
+                    shift.values(),
+                    statistics,
+                    self.rate,
+                    y,
+                );
+            }));
+        });
+        let kept = used.filter(|_| keep).map(|used| ([pre.clone(), scale.clone(), shift.clone()], used));
+        (y, kept)
+    }
+
+    fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; 6]) -> [Option<Array>; 6] {
+        let ([pre, scale, shift], statistics) = saved;
+        let mut d_pre = Slot::like(&pre, wanted[1]);
+        let mut d_scale = Slot::like(&scale, wanted[2]);
+        let mut d_shift = Slot::like(&shift, wanted[3]);
+        relu_kernels::norm_relu_residual_backward(
+            pre.values(),
+            scale.values(),
+            shift.values(),
+            used(&statistics, &self.measured),
+            self.rate,
+            gradient.values(),
+            relu_kernels::NormGradients {
+                input: d_pre.as_mut(),
+                gamma: d_scale.as_mut(),
+                beta: d_shift.as_mut(),
+            },
+        );
+        let d_residual = wanted[0].then_some(gradient);
+        [d_residual, d_pre.into_array(), d_scale.into_array(), d_shift.into_array(), None, None]
+    }
+}
+
+/// The kernel; operands `x`, `branch`, `add`, `scale`, `shift`, `mean`, `variance`.
+#[derive(Debug, Clone)]
+struct FusedResidual {
+    rate: Option<Dropout>,
+    has_branch: bool,
+    has_add: bool,
+    measured: Measured,
+}
+
+impl Kernel<7> for FusedResidual {
+    /// The sum that was normalised, `scale`, `shift`, and the statistics used.
+    type Saved = ([Array; 3], [Array; 2]);
+
+    fn forward(&self, operands: &[Array; 7], keep: bool) -> (Array, Option<Self::Saved>) {
+        let [x, branch, add, scale, shift, mean, variance] = operands;
+        let mut sum = vec![0.0; if self.has_branch { x.values().len() } else { 0 }];
+        let mut used = None;
+        let y = Array::written(x.shape(), |y| {
+            used = Some(self.measured.with(scale.dim(0), [mean, variance], |statistics| {
+                residual_kernels::residual_norm(
+                    x.values(),
+                    self.has_branch.then(|| residual_kernels::Branch {
+                        values: branch.values(),
+                        dropout: self.rate,
+                        sum: &mut sum,
+                    }),
+                    self.has_add.then(|| add.values()),
+                    scale.values(),
+                    shift.values(),
+                    statistics,
+                    y,
+                );
+            }));
+        });
+        let kept = used.filter(|_| keep).map(|used| {
+            let sum = if self.has_branch { Array::new(sum, x.shape()) } else { x.clone() };
+            ([sum, scale.clone(), shift.clone()], used)
+        });
+        (y, kept)
+    }
+
+    fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; 7]) -> [Option<Array>; 7] {
+        let ([sum, scale, shift], statistics) = saved;
+        let mut d_sum = Slot::like(&sum, wanted[0]);
+        // Without dropout the branch's gradient is that of the sum.
+        let shared = wanted[0] && self.rate.is_none();
+        let mut d_branch = Slot::like(&sum, wanted[1] && self.has_branch && !shared);
+        let mut d_scale = Slot::like(&scale, wanted[3]);
+        let mut d_shift = Slot::like(&shift, wanted[4]);
+        residual_kernels::residual_norm_backward(
+            sum.values(),
+            self.rate,
+            scale.values(),
+            used(&statistics, &self.measured),
+            gradient.values(),
+            residual_kernels::ResidualNormGradients {
+                sum: d_sum.as_mut(),
+                branch: d_branch.as_mut(),
+                gamma: d_scale.as_mut(),
+                beta: d_shift.as_mut(),
+            },
+        );
+        let d_sum = d_sum.into_array();
+        let d_branch = if shared && self.has_branch { d_sum.clone() } else { d_branch.into_array() };
+        let d_add = (wanted[2] && self.has_add).then_some(gradient);
+        [d_sum, d_branch, d_add, d_scale.into_array(), d_shift.into_array(), None, None]
+    }
+}
+
+fn generic_residual(
     x: Tensor<2>,
     branch: Option<(Tensor<2>, Option<Dropout>)>,
     add: Option<Tensor<2>>,

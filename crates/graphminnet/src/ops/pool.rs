@@ -1,8 +1,10 @@
 //! Graph features from node features: mean, sum or maximum over the nodes of each graph.
 
 use super::Structure;
+use super::engine::{self, Array, Kernel};
 use super::generic::{pad, sum_per_graph};
 use burn::tensor::{Tensor, TensorData};
+use graphminnet_kernels::pool as kernels;
 use std::sync::Arc;
 
 /// How the nodes of a graph are summarised.
@@ -18,7 +20,50 @@ pub enum PoolKind {
 
 /// `[nodes, columns] → [graphs, columns]`; an empty graph gives zeros.
 pub fn pool(nodes: Tensor<2>, kind: PoolKind, structure: &Arc<Structure>) -> Tensor<2> {
-    generic(nodes, kind, structure)
+    if !engine::on_cpu(&nodes.device()) {
+        return generic(nodes, kind, structure);
+    }
+    engine::run(Fused { kind, structure: structure.clone() }, [nodes.into()])
+}
+
+/// The kernel; operand `nodes`.
+#[derive(Debug, Clone)]
+struct Fused {
+    kind: PoolKind,
+    structure: Arc<Structure>,
+}
+
+impl Fused {
+    fn pooling(&self) -> kernels::Pooling {
+        match self.kind {
+            PoolKind::Mean => kernels::Pooling::Mean,
+            PoolKind::Sum => kernels::Pooling::Sum,
+            PoolKind::Max => kernels::Pooling::Max,
+        }
+    }
+}
+
+impl Kernel<1> for Fused {
+    /// Width of the nodes; nodes and output where the maximum is looked for again.
+    type Saved = (usize, Option<[Array; 2]>);
+
+    fn forward(&self, [nodes]: &[Array; 1], keep: bool) -> (Array, Option<Self::Saved>) {
+        let (graphs, width) = (self.structure.num_graphs(), nodes.dim(1));
+        let output = Array::written([graphs, width], |out| {
+            kernels::pool(self.pooling(), self.structure.node_offsets(), width, nodes.values(), out);
+        });
+        let maximum = (self.kind == PoolKind::Max).then(|| [nodes.clone(), output.clone()]);
+        (output, keep.then_some((width, maximum)))
+    }
+
+    fn backward(&self, (width, maximum): Self::Saved, gradient: Array, _: [bool; 1]) -> [Option<Array>; 1] {
+        let saved = maximum.as_ref().map(|[nodes, output]| (nodes.values(), output.values()));
+        let d_nodes = Array::written([self.structure.num_nodes(), width], |out| {
+            let offsets = self.structure.node_offsets();
+            kernels::pool_backward(self.pooling(), offsets, width, saved, gradient.values(), out);
+        });
+        [Some(d_nodes)]
+    }
 }
 
 fn generic(nodes: Tensor<2>, kind: PoolKind, structure: &Structure) -> Tensor<2> {

@@ -15,8 +15,10 @@
 //! so no `n×M×l` tensor is ever stored.
 
 use super::Structure;
+use super::engine::{self, Array, Kernel, Slot};
 use super::generic::{pad, unpad};
 use burn::tensor::Tensor;
+use graphminnet_kernels::spectral_product as kernels;
 use std::sync::Arc;
 
 /// `s_u = ⟨a_u, ā⟩` of type 1 with element-wise products.
@@ -35,7 +37,55 @@ pub fn spectral_product(
     output: Tensor<2>,
     structure: &Arc<Structure>,
 ) -> Tensor<2> {
-    generic(projected, entries, factors, output, structure)
+    if !engine::on_cpu(&projected.device()) {
+        return generic(projected, entries, factors, output, structure);
+    }
+    let kernel = Fused { structure: structure.clone() };
+    engine::run(kernel, [projected.into(), entries.into(), factors.into(), output.into()])
+}
+
+/// The kernel; operands `projected`, `entries`, `factors`, `output`.
+#[derive(Debug, Clone)]
+struct Fused {
+    structure: Arc<Structure>,
+}
+
+impl Fused {
+    fn inputs<'a>(&'a self, [w, p, f, b]: &'a [Array; 4]) -> kernels::SpectralInputs<'a> {
+        kernels::SpectralInputs {
+            offsets: self.structure.node_offsets(),
+            channels: w.dim(1),
+            eigenpairs: p.dim(1),
+            hidden: b.dim(0),
+            w: w.values(),
+            p: p.values(),
+            f: f.values(),
+            b: b.values(),
+        }
+    }
+}
+
+impl Kernel<4> for Fused {
+    type Saved = [Array; 4];
+
+    fn forward(&self, operands: &[Array; 4], keep: bool) -> (Array, Option<Self::Saved>) {
+        let inputs = self.inputs(operands);
+        let s = Array::written([self.structure.num_nodes(), inputs.hidden], |s| {
+            kernels::spectral_product(inputs, s);
+        });
+        (s, keep.then(|| operands.clone()))
+    }
+
+    fn backward(&self, operands: Self::Saved, gradient: Array, wanted: [bool; 4]) -> [Option<Array>; 4] {
+        let mut slots = [0, 1, 2, 3].map(|at| Slot::like(&operands[at], wanted[at]));
+        let [w, p, f, b] = slots.each_mut().map(Slot::as_mut);
+        kernels::spectral_product_backward(
+            self.inputs(&operands),
+            gradient.values(),
+            kernels::SpectralGradients { w, p, f, b },
+        );
+        slots.map(Slot::into_array)
+    }
 }
 
 fn generic(

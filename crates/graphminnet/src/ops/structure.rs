@@ -2,6 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use graphminnet_data::{GraphBatch, Topology};
+use graphminnet_kernels::edges::Edges;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -38,6 +39,18 @@ impl Structure {
     /// The edges, sorted by target.
     pub fn topology(&self) -> &Topology {
         &self.topology
+    }
+
+    /// The edges as the kernels take them.
+    pub(super) fn edges(&self) -> Edges<'_> {
+        Edges {
+            num_nodes: self.topology.num_nodes,
+            source: &self.topology.source,
+            target: &self.topology.target,
+            incoming: &self.topology.incoming,
+            outgoing: &self.topology.outgoing,
+            outgoing_edges: &self.topology.outgoing_edges,
+        }
     }
 
     /// Where the nodes of each graph begin; length graphs + 1.

@@ -1,0 +1,436 @@
+//! Laplacian positional encoding: a small network applied to every (eigenvector entry, eigenvalue) pair of a node,
+//! summed over the pairs that exist:
+//! `out_u = Σ_{i: exist[g,i]} ReLU(W₂·ReLU(W₁·(sign_i·v_u[i], λ_g[i]) + b₁) + b₂)`.
+//!
+//! Shapes: `v [nodes, K]`, `λ` and `exist` (0 or 1) `[graphs, K]`, `sign [K]`, `W₁ [H, 2]`, `b₁ [H]`, `W₂ [P, H]`,
+//! `b₂ [P]`, `out [nodes, P]`; graph `g` has the nodes `offsets[g]..offsets[g + 1]`.
+//!
+//! `W₁[:,1]·λ + b₁` is computed once per graph and pair. The hidden values of a few nodes (all their pairs) are formed
+//! in the nearest cache and multiplied by `W₂` as one small matrix product; no nodes × K × H array exists.
+//!
+//! Gradient, with hidden values `h` and `e = d_out ⊙ [W₂·h + b₂ > 0]`, computed again in the same small blocks:
+//! `dW₂ = Σ e·hᵀ`, `db₂ = Σ e`, `f = (W₂ᵀ·e) ⊙ [h > 0]`, `dW₁[:,0] = Σ f·sign·v`, `dW₁[:,1] = Σ f·λ`, `db₁ = Σ f`,
+//! `dv = sign·f·W₁[:,0]`, `dλ = Σ_u f·W₁[:,1]`, sums over nodes and pairs.
+
+use crate::dispatch::{Arithmetic, simd_fn};
+use crate::edge_gate::add_row;
+use crate::gemm::{Add, Left, PANEL, Store, pack, pack_transposed, packed_len, product_body};
+use crate::math::dot;
+use crate::parallel::{Disjoint, map_pieces};
+use crate::scratch::Scratch;
+use crate::segments::{Piece, check_offsets, pieces};
+use rayon::prelude::*;
+
+/// Nodes whose pairs are worked on together.
+const NODES: usize = 3;
+
+/// Inputs and parameters of the encoding.
+#[derive(Clone, Copy, Debug)]
+pub struct LapPe<'a> {
+    /// Graph `g` has the nodes `offsets[g]..offsets[g + 1]`.
+    pub offsets: &'a [u32],
+    /// `[nodes, K]`
+    pub eigvecs: &'a [f32],
+    /// `[graphs, K]`
+    pub eigvals: &'a [f32],
+    /// 1 where the pair exists, else 0: `[graphs, K]`
+    pub exist: &'a [f32],
+    /// `[K]`
+    pub signs: &'a [f32],
+    /// `[H, 2]`
+    pub w1: &'a [f32],
+    /// `[H]`
+    pub b1: &'a [f32],
+    /// `[P, H]`
+    pub w2: &'a [f32],
+    /// `[P]`
+    pub b2: &'a [f32],
+}
+
+impl LapPe<'_> {
+    fn num_pairs(&self) -> usize {
+        self.signs.len()
+    }
+
+    fn hidden(&self) -> usize {
+        self.b1.len()
+    }
+
+    fn width(&self) -> usize {
+        self.b2.len()
+    }
+
+    fn check(&self) -> usize {
+        let nodes = self.offsets.last().map_or(0, |&end| end as usize);
+        let graphs = check_offsets("lap_pe", self.offsets, nodes);
+        assert_eq!(self.eigvecs.len(), nodes * self.num_pairs(), "lap_pe: length of the eigenvectors");
+        assert_eq!(self.eigvals.len(), graphs * self.num_pairs(), "lap_pe: length of the eigenvalues");
+        assert_eq!(self.exist.len(), graphs * self.num_pairs(), "lap_pe: length of exist");
+        assert_eq!(self.w1.len(), 2 * self.hidden(), "lap_pe: length of W1");
+        assert_eq!(self.w2.len(), self.width() * self.hidden(), "lap_pe: length of W2");
+        nodes
+    }
+
+    /// Parts of work: graphs, large ones cut.
+    fn pieces(&self, nodes: usize) -> Vec<Piece> {
+        pieces(self.offsets, nodes.div_ceil(256).max(96))
+    }
+
+    /// Column `column` of `W₁`.
+    fn w1_column(&self, column: usize) -> Vec<f32> {
+        self.w1.iter().skip(column).step_by(2).copied().collect()
+    }
+}
+
+/// What depends on the graph only.
+struct GraphTerms {
+    /// Pairs that exist.
+    pairs: Vec<usize>,
+    /// `W₁[:,1]·λ + b₁` of those pairs, `[pairs, H]`.
+    offset: Scratch,
+}
+
+impl GraphTerms {
+    fn new(pe: &LapPe<'_>, graph: usize) -> Self {
+        let (count, hidden) = (pe.num_pairs(), pe.hidden());
+        let exist = &pe.exist[graph * count..(graph + 1) * count];
+        let pairs: Vec<usize> = (0..count).filter(|&pair| exist[pair] != 0.0).collect();
+        let mut offset = Scratch::new(pairs.len() * hidden);
+        for (&pair, offset) in pairs.iter().zip(offset.chunks_exact_mut(hidden.max(1))) {
+            let eigval = pe.eigvals[graph * count + pair];
+            for (h, offset) in offset.iter_mut().enumerate() {
+                *offset = pe.w1[2 * h + 1] * eigval + pe.b1[h];
+            }
+        }
+        Self { pairs, offset }
+    }
+}
+
+/// Computes `out [nodes, P]`. Backward needs the inputs.
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn lap_pe(pe: LapPe<'_>, out: &mut [f32]) {
+    let nodes = pe.check();
+    let (hidden, width) = (pe.hidden(), pe.width());
+    assert_eq!(out.len(), nodes * width, "lap_pe: length of the output");
+    let mut packed = Scratch::new(packed_len(hidden, width));
+    pack_transposed(pe.w2, hidden, width, &mut packed);
+    let (packed, first) = (&packed[..], &pe.w1_column(0)[..]);
+    let out = Disjoint::new(out);
+    pe.pieces(nodes).into_par_iter().for_each(|piece| {
+        // SAFETY: pieces are disjoint.
+        let out = unsafe { out.rows(&piece.nodes, width) };
+        forward_piece(&pe, &piece, first, packed, out);
+    });
+}
+
+simd_fn! {
+    fn forward_piece<S>(pe: &LapPe<'_>, piece: &Piece, first: &[f32], packed: &[f32], out: &mut [f32]) {
+        let (hidden, width) = (pe.hidden(), pe.width());
+        let terms = GraphTerms::new(pe, piece.graph);
+        let pairs = terms.pairs.len();
+        let mut values = Scratch::new(NODES * pairs * hidden);
+        let mut before = Scratch::new(NODES * pairs * width);
+        for start in piece.nodes.clone().step_by(NODES) {
+            let nodes = start..(start + NODES).min(piece.nodes.end);
+            let rows = nodes.len() * pairs;
+            form_hidden::<S>(pe, &terms, nodes.clone(), first, &mut values);
+            let mut store = Store { out: &mut before, row_stride: width };
+            product_body::<S, _>(rows, hidden, width, Left::row_major(&values, hidden), packed, &mut store);
+            for (local, node) in nodes.enumerate() {
+                let out = &mut out[(node - piece.nodes.start) * width..][..width];
+                let before = &before[local * pairs * width..(local + 1) * pairs * width];
+                sum_active(out, before, pe.b2);
+            }
+        }
+    }
+}
+
+/// Hidden values of all pairs of some nodes, `[nodes · pairs, H]`.
+#[inline(always)]
+fn form_hidden<S: Arithmetic>(
+    pe: &LapPe<'_>,
+    terms: &GraphTerms,
+    nodes: std::ops::Range<usize>,
+    first: &[f32],
+    values: &mut [f32],
+) {
+    let hidden = first.len().max(1);
+    let mut rows = values.chunks_exact_mut(hidden);
+    for node in nodes {
+        let eigvec = &pe.eigvecs[node * pe.num_pairs()..][..pe.num_pairs()];
+        for (&pair, offset) in terms.pairs.iter().zip(terms.offset.chunks_exact(hidden)) {
+            let Some(row) = rows.next() else { return };
+            hidden_row::<S>(row, pe.signs[pair] * eigvec[pair], first, offset);
+        }
+    }
+}
+
+#[inline(always)]
+fn hidden_row<S: Arithmetic>(row: &mut [f32], entry: f32, first: &[f32], offset: &[f32]) {
+    let (first, offset) = (&first[..row.len()], &offset[..row.len()]);
+    for h in 0..row.len() {
+        row[h] = S::fma(first[h], entry, offset[h]).max(0.0);
+    }
+}
+
+/// `out = Σ_rows ReLU(before + b2)`.
+#[inline(always)]
+fn sum_active(out: &mut [f32], before: &[f32], b2: &[f32]) {
+    let width = out.len();
+    for start in (0..width).step_by(PANEL) {
+        let lanes = PANEL.min(width - start);
+        if lanes == PANEL {
+            let mut bias = [0.0; PANEL];
+            bias.copy_from_slice(&b2[start..start + PANEL]);
+            let mut sums = [0.0; PANEL];
+            for row in before.chunks_exact(width) {
+                let row = &row[start..start + PANEL];
+                for c in 0..PANEL {
+                    sums[c] += (row[c] + bias[c]).max(0.0);
+                }
+            }
+            out[start..start + PANEL].copy_from_slice(&sums);
+        } else {
+            let (out, bias) = (&mut out[start..start + lanes], &b2[start..start + lanes]);
+            out.fill(0.0);
+            for row in before.chunks_exact(width) {
+                for ((out, value), bias) in out.iter_mut().zip(&row[start..start + lanes]).zip(bias) {
+                    *out += (value + bias).max(0.0);
+                }
+            }
+        }
+    }
+}
+
+/// Where [`lap_pe_backward`] writes gradients; those not wanted are not written.
+#[derive(Default)]
+pub struct LapPeGradients<'a> {
+    /// `[H, 2]`
+    pub w1: Option<&'a mut [f32]>,
+    /// `[H]`
+    pub b1: Option<&'a mut [f32]>,
+    /// `[P, H]`
+    pub w2: Option<&'a mut [f32]>,
+    /// `[P]`
+    pub b2: Option<&'a mut [f32]>,
+    /// `[nodes, K]`
+    pub eigvecs: Option<&'a mut [f32]>,
+    /// `[graphs, K]`
+    pub eigvals: Option<&'a mut [f32]>,
+}
+
+/// Sums of a part of the work.
+struct Partial {
+    /// `[dW₁[:,0] | dW₁[:,1] | db₁]`, `3 H` values.
+    first: Scratch,
+    /// `dW₂`
+    w2: Scratch,
+    /// `db₂`
+    b2: Scratch,
+    /// `dλ` of graphs, if wanted.
+    eigvals: Vec<(usize, Vec<f32>)>,
+}
+
+/// Computes the wanted gradients from `d_out`.
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn lap_pe_backward(pe: LapPe<'_>, d_out: &[f32], gradients: LapPeGradients<'_>) {
+    let nodes = pe.check();
+    let (hidden, width, pairs) = (pe.hidden(), pe.width(), pe.num_pairs());
+    assert_eq!(d_out.len(), nodes * width, "lap_pe_backward: length of d_out");
+    let LapPeGradients { w1, b1, w2, b2, eigvecs, eigvals } = gradients;
+    for (gradient, len) in [
+        (&w1, 2 * hidden),
+        (&b1, hidden),
+        (&w2, width * hidden),
+        (&b2, width),
+        (&eigvecs, pe.eigvecs.len()),
+        (&eigvals, pe.eigvals.len()),
+    ] {
+        assert!(gradient.as_ref().is_none_or(|g| g.len() == len), "lap_pe_backward: length of a gradient");
+    }
+    let mut packed = Scratch::new(packed_len(hidden, width));
+    pack_transposed(pe.w2, hidden, width, &mut packed);
+    let mut packed_back = Scratch::new(packed_len(width, hidden));
+    pack(pe.w2, width, hidden, hidden, &mut packed_back);
+    let weights = Weights {
+        first: pe.w1_column(0),
+        second: pe.w1_column(1),
+        forward: &packed,
+        back: &packed_back,
+        wants_eigvals: eigvals.is_some(),
+    };
+    let eigvecs = eigvecs.map(Disjoint::new);
+    let work = pe.pieces(nodes);
+    // At most 64 sets of sums, in order.
+    let partials = map_pieces(work.len(), work.len().div_ceil(64).max(1), |range| {
+        let mut partial = Partial {
+            first: Scratch::zeroed(3 * hidden),
+            w2: Scratch::zeroed(width * hidden),
+            b2: Scratch::zeroed(width),
+            eigvals: Vec::new(),
+        };
+        for piece in &work[range] {
+            // SAFETY: pieces are disjoint.
+            let d_eigvecs = eigvecs.as_ref().map(|g| unsafe { g.rows(&piece.nodes, pairs) });
+            backward_piece(&pe, piece, &weights, d_out, d_eigvecs, &mut partial);
+        }
+        partial
+    });
+    let mut first = Scratch::zeroed(3 * hidden);
+    partials.iter().for_each(|partial| add_row(&mut first, &partial.first));
+    if let Some(w1) = w1 {
+        for (h, row) in w1.chunks_exact_mut(2).enumerate() {
+            row[0] = first[h];
+            row[1] = first[hidden + h];
+        }
+    }
+    if let Some(b1) = b1 {
+        b1.copy_from_slice(&first[2 * hidden..]);
+    }
+    if let Some(w2) = w2 {
+        w2.fill(0.0);
+        partials.iter().for_each(|partial| add_row(w2, &partial.w2));
+    }
+    if let Some(b2) = b2 {
+        b2.fill(0.0);
+        partials.iter().for_each(|partial| add_row(b2, &partial.b2));
+    }
+    if let Some(eigvals) = eigvals {
+        eigvals.fill(0.0);
+        for (graph, row) in partials.iter().flat_map(|partial| &partial.eigvals) {
+            add_row(&mut eigvals[graph * pairs..(graph + 1) * pairs], row);
+        }
+    }
+}
+
+struct Weights<'a> {
+    first: Vec<f32>,
+    second: Vec<f32>,
+    /// `W₂ᵀ` packed.
+    forward: &'a [f32],
+    /// `W₂` packed.
+    back: &'a [f32],
+    wants_eigvals: bool,
+}
+
+simd_fn! {
+    fn backward_piece<S>(
+        pe: &LapPe<'_>,
+        piece: &Piece,
+        weights: &Weights<'_>,
+        d_out: &[f32],
+        d_eigvecs: Option<&mut [f32]>,
+        partial: &mut Partial,
+    ) {
+        let (hidden, width, count) = (pe.hidden(), pe.width(), pe.num_pairs());
+        if hidden == 0 || width == 0 {
+            return;
+        }
+        let mut d_eigvecs = d_eigvecs;
+        if let Some(d_eigvecs) = &mut d_eigvecs {
+            d_eigvecs.fill(0.0);
+        }
+        let terms = GraphTerms::new(pe, piece.graph);
+        let pairs = terms.pairs.len();
+        let mut values = Scratch::new(NODES * pairs * hidden);
+        let mut packed_values = Scratch::new(packed_len(NODES * pairs, hidden));
+        let mut before = Scratch::new(NODES * pairs * width);
+        let mut d_values = Scratch::new(NODES * pairs * hidden);
+        // Σ_u f per pair: gives db₁, dW₁[:,1] and dλ at the end.
+        let mut d_offset = Scratch::zeroed(pairs * hidden);
+        for start in piece.nodes.clone().step_by(NODES) {
+            let nodes = start..(start + NODES).min(piece.nodes.end);
+            let rows = nodes.len() * pairs;
+            form_hidden::<S>(pe, &terms, nodes.clone(), &weights.first, &mut values);
+            let values = &values[..rows * hidden];
+            let mut store = Store { out: &mut before, row_stride: width };
+            product_body::<S, _>(rows, hidden, width, Left::row_major(values, hidden), weights.forward, &mut store);
+            for (local, node) in nodes.clone().enumerate() {
+                let before = &mut before[local * pairs * width..(local + 1) * pairs * width];
+                keep_active(before, &d_out[node * width..(node + 1) * width], pe.b2, &mut partial.b2);
+            }
+            let d_before = &before[..rows * width];
+            let packed_values = &mut packed_values[..packed_len(rows, hidden)];
+            pack(values, rows, hidden, hidden, packed_values);
+            let mut add = Add { out: &mut partial.w2, row_stride: hidden };
+            let left = Left::transposed(d_before, width);
+            product_body::<S, _>(width, rows, hidden, left, packed_values, &mut add);
+            let mut store = Store { out: &mut d_values, row_stride: hidden };
+            let left = Left::row_major(d_before, width);
+            product_body::<S, _>(rows, width, hidden, left, weights.back, &mut store);
+            for (local, node) in nodes.enumerate() {
+                let eigvec = &pe.eigvecs[node * count..(node + 1) * count];
+                for (row, &pair) in terms.pairs.iter().enumerate() {
+                    let at = (local * pairs + row) * hidden;
+                    let d_value = &mut d_values[at..at + hidden];
+                    let offset = &mut d_offset[row * hidden..(row + 1) * hidden];
+                    let sign = pe.signs[pair];
+                    let d_first = &mut partial.first[..hidden];
+                    hidden_gradient::<S>(d_value, &values[at..at + hidden], sign * eigvec[pair], offset, d_first);
+                    if let Some(d_eigvecs) = &mut d_eigvecs {
+                        let entry = (node - piece.nodes.start) * count + pair;
+                        d_eigvecs[entry] = sign * dot::<S>(d_value, &weights.first);
+                    }
+                }
+            }
+        }
+        let mut d_eigvals = vec![0.0; if weights.wants_eigvals { count } else { 0 }];
+        for (&pair, d_offset) in terms.pairs.iter().zip(d_offset.chunks_exact(hidden)) {
+            let eigval = pe.eigvals[piece.graph * count + pair];
+            let (d_second, d_b1) = partial.first[hidden..].split_at_mut(hidden);
+            for h in 0..hidden {
+                d_second[h] = S::fma(eigval, d_offset[h], d_second[h]);
+                d_b1[h] += d_offset[h];
+            }
+            if weights.wants_eigvals {
+                d_eigvals[pair] = dot::<S>(d_offset, &weights.second);
+            }
+        }
+        if weights.wants_eigvals {
+            partial.eigvals.push((piece.graph, d_eigvals));
+        }
+    }
+}
+
+/// Turns values before the last ReLU into their gradients; adds to db₂.
+#[inline(always)]
+fn keep_active(before: &mut [f32], d_out: &[f32], b2: &[f32], d_b2: &mut [f32]) {
+    let width = d_out.len();
+    for row in before.chunks_exact_mut(width) {
+        active_row(row, d_out, b2, d_b2);
+    }
+}
+
+#[inline(always)]
+fn active_row(row: &mut [f32], d_out: &[f32], b2: &[f32], d_b2: &mut [f32]) {
+    let (d_out, b2, d_b2) = (&d_out[..row.len()], &b2[..row.len()], &mut d_b2[..row.len()]);
+    for c in 0..row.len() {
+        row[c] = if row[c] + b2[c] > 0.0 { d_out[c] } else { 0.0 };
+        d_b2[c] += row[c];
+    }
+}
+
+/// Masks a row of dh by the ReLU and adds it to the sums.
+#[inline(always)]
+fn hidden_gradient<S: Arithmetic>(
+    d_value: &mut [f32],
+    value: &[f32],
+    entry: f32,
+    d_offset: &mut [f32],
+    d_first: &mut [f32],
+) {
+    let hidden = d_value.len();
+    let (value, d_offset, d_first) = (&value[..hidden], &mut d_offset[..hidden], &mut d_first[..hidden]);
+    for h in 0..hidden {
+        let gradient = if value[h] > 0.0 { d_value[h] } else { 0.0 };
+        d_value[h] = gradient;
+        d_offset[h] += gradient;
+        d_first[h] = S::fma(gradient, entry, d_first[h]);
+    }
+}
