@@ -7,7 +7,7 @@
 mod common;
 
 use burn::tensor::Tensor;
-use common::{lively_model, prepared, values};
+use common::{base, forms, lively_model, prepared, values};
 use graphminnet::config::{
     Activation, Aggregate, Beta, BetaRange, InnerProduct, InputNorm, Layout, PairKind, Phi,
 };
@@ -96,54 +96,6 @@ fn beta_is_clamped_taken_raw_or_squashed_as_the_range_says() {
     }
 }
 
-/// Layout, aggregate, inner product, and the two inside type 4.
-type Form = (Layout, Aggregate, InnerProduct, PairKind, PairKind);
-
-fn forms() -> Vec<Form> {
-    let mut forms = Vec::new();
-    for &layout in Layout::ALL {
-        for &aggregate in Aggregate::ALL {
-            for kind in [InnerProduct::Type1, InnerProduct::Type2, InnerProduct::Type3] {
-                forms.push((layout, aggregate, kind, PairKind::Type1, PairKind::Type3));
-            }
-        }
-        for kind in [InnerProduct::Type4a, InnerProduct::Type4b] {
-            for &first in PairKind::ALL {
-                for second in [PairKind::Type2, PairKind::Type3] {
-                    forms.push((layout, Aggregate::Mul, kind, first, second));
-                }
-            }
-        }
-    }
-    forms
-}
-
-/// A small configuration of a form; all sizes differ unless the form needs two of them equal.
-fn base((layout, aggregate, inner_product, type4_first, type4_second): Form) -> ModelConfig {
-    let type4 = matches!(inner_product, InnerProduct::Type4a | InnerProduct::Type4b);
-    let square = inner_product == InnerProduct::Type2
-        || type4 && (type4_first == PairKind::Type2 || type4_second == PairKind::Type2);
-    let hidden = 6;
-    let (lap_dim, pe_width) = match (square, layout) {
-        (false, _) => (5, 4),
-        (true, Layout::Channel) => (hidden, 4),
-        (true, Layout::Eigen) => (5, hidden),
-    };
-    ModelConfig {
-        hidden,
-        lap_dim,
-        pe_width,
-        layers: 1,
-        layout,
-        aggregate,
-        inner_product,
-        type4_first,
-        type4_second,
-        input_norm: InputNorm::None,
-        ..ModelConfig::default()
-    }
-}
-
 type Change = fn(&mut ModelConfig);
 
 /// Every option of the block, one at a time.
@@ -225,7 +177,8 @@ fn compare(config: &ModelConfig, model: &GraphMinNet, oracle: &Oracle, seed: u64
     }
     let spectrum = model.spectrum(&input);
     let tensor: Tensor<2> = common::tensor(&x, [nodes, config.hidden], &common::plain());
-    let found = values(model.layers()[0].block().forward(tensor, &input, &spectrum, config, 0, Pass::Eval));
+    let found =
+        values(model.layers()[0].block().unwrap().forward(tensor, &input, &spectrum, config, 0, Pass::Eval));
 
     let mut expected = Vec::new();
     let mut rows = x.chunks(config.hidden);

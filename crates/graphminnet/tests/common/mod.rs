@@ -4,7 +4,10 @@
 #![allow(dead_code)]
 
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet::config::{EdgeEncoderKind, NodeEncoderKind};
+use graphminnet::config::{
+    Aggregate, EdgeEncoderKind, InnerProduct, InputNorm, Layout, NodeEncoderKind, PairKind, RECIPE_NAMES,
+    Recipe,
+};
 use graphminnet::data::rng::{self, Stream};
 use graphminnet::data::spectral::{PreparedGraph, prepare_graph};
 use graphminnet::data::{Features, Graph};
@@ -181,4 +184,72 @@ pub fn difference(a: &[f32], b: &[f32]) -> f32 {
         let error = (a - b).abs() / scale;
         if error.is_nan() { f32::INFINITY } else { worst.max(error) }
     })
+}
+
+/// Layout, aggregate, inner product, and the two inside type 4.
+pub type Form = (Layout, Aggregate, InnerProduct, PairKind, PairKind);
+
+/// Every form of the block.
+pub fn forms() -> Vec<Form> {
+    let mut forms = Vec::new();
+    for &layout in Layout::ALL {
+        for &aggregate in Aggregate::ALL {
+            for kind in [InnerProduct::Type1, InnerProduct::Type2, InnerProduct::Type3] {
+                forms.push((layout, aggregate, kind, PairKind::Type1, PairKind::Type3));
+            }
+        }
+        for kind in [InnerProduct::Type4a, InnerProduct::Type4b] {
+            for &first in PairKind::ALL {
+                for second in [PairKind::Type2, PairKind::Type3] {
+                    forms.push((layout, Aggregate::Mul, kind, first, second));
+                }
+            }
+        }
+    }
+    forms
+}
+
+/// A small configuration of a form; all sizes differ unless the form needs two of them equal.
+pub fn base((layout, aggregate, inner_product, type4_first, type4_second): Form) -> ModelConfig {
+    let type4 = matches!(inner_product, InnerProduct::Type4a | InnerProduct::Type4b);
+    let square = inner_product == InnerProduct::Type2
+        || type4 && (type4_first == PairKind::Type2 || type4_second == PairKind::Type2);
+    let hidden = 6;
+    let (lap_dim, pe_width) = match (square, layout) {
+        (false, _) => (5, 4),
+        (true, Layout::Channel) => (hidden, 4),
+        (true, Layout::Eigen) => (5, hidden),
+    };
+    ModelConfig {
+        hidden,
+        lap_dim,
+        pe_width,
+        layers: 1,
+        layout,
+        aggregate,
+        inner_product,
+        type4_first,
+        type4_second,
+        input_norm: InputNorm::None,
+        ..ModelConfig::default()
+    }
+}
+
+/// The ten recipes, each shrunk to a size that takes milliseconds.
+pub fn small_recipes() -> Vec<(&'static str, ModelConfig)> {
+    RECIPE_NAMES.iter().map(|name| (*name, shrunk(Recipe::named(name).unwrap().model))).collect()
+}
+
+fn shrunk(config: ModelConfig) -> ModelConfig {
+    let config = ModelConfig {
+        hidden: 12,
+        layers: 2,
+        pe_width: 8,
+        lap_dim: config.lap_dim.min(6),
+        pe_dim: 5,
+        rwse_steps: config.rwse_steps.min(5),
+        ..config
+    };
+    config.check().unwrap();
+    config
 }
