@@ -43,6 +43,25 @@ fn predict(model: &GraphMinNet, graphs: &[PreparedGraph]) -> (Vec<f32>, Vec<f32>
     (values(model.embed(&input, Pass::Eval)), values(model.forward(&input, Pass::Eval)))
 }
 
+/// The output of the first layer's block alone, on random features.
+fn block_output(model: &GraphMinNet, graph: &PreparedGraph) -> Vec<f32> {
+    let input = input_of(model.config(), std::slice::from_ref(graph), &common::plain());
+    let shape = [graph.graph.num_nodes(), model.config().hidden];
+    let x = common::normals(shape[0] * shape[1], &mut rng::stream(9, "block input", &[]));
+    let x = common::tensor(&x, shape, &common::plain());
+    let block = model.layers()[0].block().unwrap();
+    values(block.forward(x, &input, &model.spectrum(&input), model.config(), 0, Pass::Eval))
+}
+
+/// How far the node features after the last layer and the first block's output are from each other.
+fn changes(model: &GraphMinNet, before: &PreparedGraph, after: &PreparedGraph) -> (f32, f32) {
+    let features = |graph: &PreparedGraph| predict(model, std::slice::from_ref(graph)).0;
+    (
+        difference(&features(before), &features(after)),
+        difference(&block_output(model, before), &block_output(model, after)),
+    )
+}
+
 /// Rows of a row-major table in another order.
 fn rows(table: &[f32], order: &[usize]) -> Vec<f32> {
     let width = if order.is_empty() { 0 } else { table.len() / order.len() };
@@ -251,31 +270,29 @@ fn turning_an_eigenspace_changes_nothing_unless_the_cut_splits_it() {
                 let measure = |config: &ModelConfig, random: &mut Stream| {
                     let graph = prepared(graph.clone(), config);
                     let stored = config.stored_eigenpairs();
-                    let before = predict(&model, &[turned(&graph, stored, None)]).0;
-                    let after = predict(&model, &[turned(&graph, stored, Some(random))]).0;
-                    (difference(&before, &after), graph.splits_eigenspace)
+                    let before = turned(&graph, stored, None);
+                    let after = turned(&graph, stored, Some(random));
+                    (changes(&model, &before, &after), graph.splits_eigenspace)
                 };
                 let place = format!("{name}, {} eigenpairs, {}", lap_dim, config.inner_product);
-                match measure(&config, random) {
-                    (change, false) => {
-                        assert!(
-                            change < ROUNDING,
-                            "{place}: a whole eigenspace was turned, output moved by {change:e}"
-                        );
-                        whole = (whole.0 + 1, whole.1.max(change));
-                    }
-                    (change, true) => {
-                        assert!(
-                            change > CLEARLY,
-                            "{place}: a split eigenspace was turned, output moved by {change:e}"
-                        );
-                        split = (split.0 + 1, split.1.min(change));
-                        let config = ModelConfig { whole_eigenspaces: true, ..config };
-                        let (change, _) = measure(&config, random);
-                        assert!(change < ROUNDING, "{place}: masked, output moved by {change:e}");
-                        masked = (masked.0 + 1, masked.1.max(change));
-                    }
+                let ((features, block), cut) = measure(&config, random);
+                if !cut {
+                    whole = (whole.0 + 1, whole.1.max(features).max(block));
+                    assert!(
+                        features.max(block) < ROUNDING,
+                        "{place}: whole, but moved by {features:e}, {block:e}"
+                    );
+                    continue;
                 }
+                split = (split.0 + 1, split.1.min(block));
+                assert!(block > CLEARLY, "{place}: split, but moved by only {block:e}");
+                let config = ModelConfig { whole_eigenspaces: true, ..config };
+                let ((features, block), _) = measure(&config, random);
+                masked = (masked.0 + 1, masked.1.max(features).max(block));
+                assert!(
+                    features.max(block) < ROUNDING,
+                    "{place}: masked, but moved by {features:e}, {block:e}"
+                );
             }
         }
     }
@@ -297,8 +314,8 @@ proptest! {
             let model = lively_model(&config, seed, &common::plain());
             let graph = prepared(dressed(&random_graph(nodes, density, random), &config, random), &config);
             let flipped = with_signs(&graph, config.stored_eigenpairs(), random);
-            let change = difference(&predict(&model, &[graph]).0, &predict(&model, &[flipped]).0);
-            prop_assert!(change < ROUNDING, "{}: output moved by {change:e}", config.inner_product);
+            let (features, block) = changes(&model, &graph, &flipped);
+            prop_assert!(features.max(block) < ROUNDING, "{}: {features:e}, {block:e}", config.inner_product);
         }
     }
 }
@@ -326,9 +343,9 @@ fn the_signs_of_eigenvectors_do_matter_in_the_eigen_layout() {
             let model = lively_model(&config, seed, &common::plain());
             let graph = prepared(dressed(&random_graph(9, 0.6, random), &config, random), &config);
             let flipped = with_signs(&graph, config.stored_eigenpairs(), random);
-            let change = difference(&predict(&model, &[graph]).0, &predict(&model, &[flipped]).0);
-            least = least.min(change);
-            assert!(change > CLEARLY, "{kind}: output moved by only {change:e}");
+            let (_, block) = changes(&model, &graph, &flipped);
+            least = least.min(block);
+            assert!(block > CLEARLY, "{kind}: moved by only {block:e}");
         }
     }
     println!("smallest change {least:e}");
@@ -357,33 +374,52 @@ fn degenerate_batches() -> Vec<(&'static str, Vec<Graph>)> {
 
 #[test]
 fn degenerate_graphs_give_finite_outputs_and_gradients() {
-    let device = common::tracked();
-    let literal = small_recipes()
-        .into_iter()
-        .map(|(name, config)| (name.to_owned(), ModelConfig { input_norm: InputNorm::None, ..config }));
+    let literal = small_recipes().into_iter().map(|(name, config)| {
+        (format!("{name} to the letter"), ModelConfig { input_norm: InputNorm::None, ..config })
+    });
+    let mut failures = Vec::new();
     for (name, config) in configurations().into_iter().chain(literal) {
         for (kind, graphs) in degenerate_batches() {
-            let random = &mut rng::stream(1, kind, &[]);
-            let graphs: Vec<PreparedGraph> =
-                graphs.iter().map(|graph| prepared(dressed(graph, &config, random), &config)).collect();
             for pass in [Pass::Eval, Pass::Train { seed: 3 }] {
-                let place = format!("{name}, {kind}, {pass:?}");
-                let model = lively_model(&config, 2, &device);
-                let input = input_of(&config, &graphs, &device);
-                let output = model.forward(&input, pass);
-                let expected = if node_level(&config) { input.structure.num_nodes() } else { graphs.len() };
-                assert_eq!(output.dims(), [expected, config.out_dim], "{place}");
-                let gradients = output.clone().powi_scalar(2).sum().backward();
-                assert!(values(output).iter().all(|value| value.is_finite()), "{place}: output");
-                for (parameter, gradient) in weights::named_gradients(&model, &gradients) {
-                    let finite = gradient.unwrap_or_default().iter().all(|value| value.is_finite());
-                    assert!(finite, "{place}: gradient of {parameter}");
-                }
-                for tensor in weights::named_tensors(&model) {
-                    let finite = tensor.values.iter().all(|value| value.is_finite());
-                    assert!(finite, "{place}: {} after the pass", tensor.name);
+                // A panic in one case must not hide the others.
+                let outcome = std::panic::catch_unwind(|| not_finite(&config, &graphs, pass));
+                match outcome {
+                    Ok(None) => {}
+                    Ok(Some(what)) => {
+                        failures.push(format!("{name}, {kind}, {pass:?}: {what} is not finite"))
+                    }
+                    Err(_) => failures.push(format!("{name}, {kind}, {pass:?}: panic")),
                 }
             }
         }
     }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The first thing that is not finite after a pass and its gradients.
+fn not_finite(config: &ModelConfig, graphs: &[Graph], pass: Pass) -> Option<String> {
+    let device = common::tracked();
+    let random = &mut rng::stream(1, "degenerate", &[]);
+    let graphs: Vec<PreparedGraph> =
+        graphs.iter().map(|graph| prepared(dressed(graph, config, random), config)).collect();
+    let model = lively_model(config, 2, &device);
+    let input = input_of(config, &graphs, &device);
+    let output = model.forward(&input, pass);
+    let expected = if node_level(config) { input.structure.num_nodes() } else { graphs.len() };
+    assert_eq!(output.dims(), [expected, config.out_dim]);
+    let gradients = output.clone().powi_scalar(2).sum().backward();
+    let finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
+    if !finite(&values(output)) {
+        return Some("the output".to_owned());
+    }
+    let gradients = weights::named_gradients(&model, &gradients);
+    if let Some((name, _)) =
+        gradients.iter().find(|(_, gradient)| !finite(gradient.as_deref().unwrap_or(&[])))
+    {
+        return Some(format!("the gradient of {name}"));
+    }
+    weights::named_tensors(&model)
+        .into_iter()
+        .find(|tensor| !finite(&tensor.values))
+        .map(|tensor| tensor.name)
 }
