@@ -206,22 +206,22 @@ fn format_error(error: safetensors::SafeTensorError) -> WeightsError {
 /// The path of the module being visited. Enum variants are not part of a name: they say which form a part has,
 /// not where it is.
 #[derive(Default)]
-struct Names(Vec<String>);
+pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    fn enter(&mut self, name: &str, container: &str) {
+    pub(crate) fn enter(&mut self, name: &str, container: &str) {
         if !container.starts_with("Enum:") {
             self.0.push(name.to_owned());
         }
     }
 
-    fn exit(&mut self, container: &str) {
+    pub(crate) fn exit(&mut self, container: &str) {
         if !container.starts_with("Enum:") {
             self.0.pop();
         }
     }
 
-    fn current(&self) -> String {
+    pub(crate) fn current(&self) -> String {
         self.0.join(".")
     }
 }

@@ -2,6 +2,11 @@
 //!
 //! This module turns bytes into [`Dataset`]s and never sees a tensor.
 
+pub mod cache;
 mod dataset;
+pub mod generate;
+pub mod loader;
+pub mod prepare;
+pub mod split;
 
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};

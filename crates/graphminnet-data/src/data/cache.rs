@@ -1,0 +1,133 @@
+//! Results of preparation on disk, found by the content they were computed from.
+//!
+//! The name of an entry is a hash of the graphs' structure, of the transform, its parameters and its version. Another
+//! parameter is another entry, so nothing can be stale; going back to an old parameter finds the old entry. Features
+//! and targets are not part of the key, because no cached transform looks at them.
+//!
+//! An entry is one file for a whole data set:
+//!
+//! | bytes | content |
+//! |---|---|
+//! | 8 | `GMNCACHE` |
+//! | 4 | version of this layout |
+//! | 4 + n | name of the transform |
+//! | 32 | key |
+//! | 8 | length of the payload |
+//! | … | payload |
+//! | 32 | BLAKE3 hash of all bytes before it |
+//!
+//! It is written to a temporary file beside it, flushed to the disk, and renamed: a reader sees a whole entry or none.
+//! A damaged one is noticed by its hash and computed again. What is in a file is never trusted for a size: readers
+//! know from the graphs how many bytes to expect.
+
+mod entry;
+mod maintain;
+
+pub use maintain::{CacheEntry, Collected};
+
+use crate::graph::Graph;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Ending of the names of entries.
+const EXTENSION: &str = "gmncache";
+
+/// What went wrong with an entry.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// The file system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The entry is not what it should be.
+    #[error("{}: damaged cache entry: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl CacheError {
+    fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+}
+
+/// The name of a result: what was computed, how, and from what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheKey {
+    transform: &'static str,
+    hash: [u8; 32],
+}
+
+impl CacheKey {
+    /// The key of a transform with its code version and parameters, applied to these graphs in this order.
+    pub fn new(transform: &'static str, version: u32, parameters: &[u64], graphs: &[Arc<Graph>]) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        let mut number = |value: u64| {
+            hasher.update(&value.to_le_bytes());
+        };
+        number(transform.len() as u64);
+        number(u64::from(version));
+        number(parameters.len() as u64);
+        parameters.iter().for_each(|&parameter| number(parameter));
+        number(graphs.len() as u64);
+        hasher.update(transform.as_bytes());
+        let mut bytes = Vec::new();
+        for graph in graphs {
+            bytes.clear();
+            bytes.extend_from_slice(&(graph.num_nodes() as u64).to_le_bytes());
+            bytes.extend_from_slice(&(graph.num_edges() as u64).to_le_bytes());
+            bytes.extend(graph.edges().iter().flatten().flat_map(|node| node.to_le_bytes()));
+            hasher.update(&bytes);
+        }
+        Self { transform, hash: *hasher.finalize().as_bytes() }
+    }
+
+    /// The hash in hexadecimal.
+    pub fn to_hex(&self) -> String {
+        blake3::Hash::from_bytes(self.hash).to_hex().to_string()
+    }
+
+    fn file_name(&self) -> String {
+        format!("{}-{}.{EXTENSION}", self.transform, self.to_hex())
+    }
+}
+
+/// A directory of entries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    directory: PathBuf,
+}
+
+impl Cache {
+    /// A cache in a directory, which is created when the first entry is written.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// Where the cache is unless the user says otherwise: `GRAPHMINNET_CACHE`, or `graphminnet` in the user's cache
+/// directory (`XDG_CACHE_HOME`, `LOCALAPPDATA`, or `.cache` in the home directory). `None` if none of these is set.
+pub fn default_cache_dir() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("GRAPHMINNET_CACHE").or_else(|| {
+        let user = set("XDG_CACHE_HOME")
+            .filter(|path| path.is_absolute())
+            .or_else(|| set("LOCALAPPDATA"))
+            .or_else(|| set("HOME").map(|home| home.join(".cache")));
+        user.map(|directory| directory.join("graphminnet"))
+    })
+}

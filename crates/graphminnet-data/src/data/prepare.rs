@@ -1,0 +1,278 @@
+//! Preparation of a whole data set, part by part, through the cache.
+//!
+//! Eigenpairs and random walks are separate entries: another number of steps computes no eigenpairs again. Degrees
+//! and degree profiles are not stored, because computing them takes less time than reading them.
+
+use super::cache::{Cache, CacheError, CacheKey};
+use super::dataset::{Column, ColumnKind, Dataset, Schema, Split};
+use crate::graph::Graph;
+use crate::spectral::{
+    PrepareOptions, PrepareReport, PreparedGraph, SpectralError, StoredEigenpairs, for_each_graph,
+    return_probabilities,
+};
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// To be raised whenever the numbers that a transform gives can change.
+const EIGENPAIRS_VERSION: u32 = 1;
+const RANDOM_WALK_VERSION: u32 = 1;
+
+/// One sample with everything that was computed for its graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedSample {
+    /// Name of the graph in its source.
+    pub id: String,
+    /// The graph and what was computed for it.
+    pub prepared: PreparedGraph,
+    /// Targets as in the data set.
+    pub targets: Vec<f32>,
+}
+
+/// A data set whose graphs are prepared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedDataset {
+    /// Name, for people.
+    pub name: String,
+    /// What all graphs have in common (with other node columns if the degree profile replaced them).
+    pub schema: Schema,
+    /// What was computed.
+    pub options: PrepareOptions,
+    /// The samples, in the order of the data set.
+    pub samples: Vec<PreparedSample>,
+    /// The source's own split, where it has one.
+    pub official_split: Option<Vec<Split>>,
+}
+
+/// Something that is computed once per graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transform {
+    /// Laplacian eigenpairs.
+    Eigenpairs,
+    /// Random-walk return probabilities.
+    RandomWalk,
+}
+
+/// Is told how far a preparation has come, from any thread.
+pub trait Progress: Sync {
+    /// `done` of `total` graphs have gone through `transform`.
+    fn update(&self, transform: Transform, done: usize, total: usize);
+}
+
+/// Says nothing.
+impl Progress for () {
+    fn update(&self, _: Transform, _: usize, _: usize) {}
+}
+
+impl<F: Fn(Transform, usize, usize) + Sync> Progress for F {
+    fn update(&self, transform: Transform, done: usize, total: usize) {
+        self(transform, done, total);
+    }
+}
+
+/// Where a result came from.
+#[derive(Debug)]
+pub enum Origin {
+    /// Read from the cache.
+    Cached,
+    /// Computed; stored if there is a cache.
+    Computed,
+    /// The entry was damaged, so the result was computed and stored anew.
+    Rebuilt {
+        /// What was wrong with the entry.
+        problem: CacheError,
+    },
+    /// Computed, but the cache could not be written.
+    NotStored {
+        /// Why.
+        problem: CacheError,
+    },
+}
+
+/// What a preparation did.
+#[derive(Debug)]
+pub struct PreparationReport {
+    /// Counts over the graphs, and the whole time.
+    pub graphs: PrepareReport,
+    /// Where each part came from and how long it took.
+    pub parts: Vec<(Transform, Origin, Duration)>,
+}
+
+/// Prepares all graphs of a data set, taking from the cache what is there and storing what is not.
+///
+/// # Errors
+///
+/// [`SpectralError::InGraph`] for the first graph that fails. Trouble with the cache is no error: the result is
+/// computed, and the report says what happened.
+pub fn prepare_dataset(
+    dataset: &Dataset,
+    options: &PrepareOptions,
+    cache: Option<&Cache>,
+    progress: &dyn Progress,
+) -> Result<(PreparedDataset, PreparationReport), SpectralError> {
+    let start = Instant::now();
+    let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
+    let mut parts = Vec::new();
+    let stored = options.eigenpairs;
+    let eigenpairs = if stored == 0 {
+        vec![StoredEigenpairs::default(); graphs.len()]
+    } else {
+        let key = ("eigenpairs", EIGENPAIRS_VERSION, stored);
+        let codec = Codec {
+            bytes: |graph, stored| 12 + 4 * (stored + graph.num_nodes() as u64 * stored),
+            encode: encode_eigenpairs,
+            decode: decode_eigenpairs,
+            compute: StoredEigenpairs::compute,
+        };
+        through_cache(&graphs, Transform::Eigenpairs, key, codec, cache, progress, &mut parts)?
+    };
+    let steps = options.random_walk_steps;
+    let walks = if steps == 0 {
+        vec![Vec::new(); graphs.len()]
+    } else {
+        let key = ("random_walk", RANDOM_WALK_VERSION, steps);
+        let codec = Codec {
+            bytes: |graph, steps| 4 * graph.num_nodes() as u64 * steps,
+            encode: |values: &Vec<f32>, out: &mut dyn Write| write_floats(values, out),
+            decode: |graph, steps, from: &mut dyn Read| read_floats(graph.num_nodes() * steps, from),
+            compute: |graph, steps| Ok(return_probabilities(graph, steps)),
+        };
+        through_cache(&graphs, Transform::RandomWalk, key, codec, cache, progress, &mut parts)?
+    };
+    let prepared = join(&graphs, options, eigenpairs, walks)?;
+    let report = PreparationReport { graphs: PrepareReport::new(&prepared, options, start.elapsed()), parts };
+    let samples = dataset.samples.iter().zip(prepared).map(|(sample, prepared)| PreparedSample {
+        id: sample.id.clone(),
+        prepared,
+        targets: sample.targets.clone(),
+    });
+    let prepared = PreparedDataset {
+        name: dataset.name.clone(),
+        schema: prepared_schema(&dataset.schema, options),
+        options: options.clone(),
+        samples: samples.collect(),
+        official_split: dataset.official_split.clone(),
+    };
+    Ok((prepared, report))
+}
+
+/// The schema of graphs after preparation: the degree profile replaces all node columns.
+pub fn prepared_schema(schema: &Schema, options: &PrepareOptions) -> Schema {
+    let mut schema = schema.clone();
+    if options.degree_profile {
+        schema.node_columns = ["out_degree", "min", "max", "mean", "deviation"]
+            .map(|name| Column { name: format!("degree_profile_{name}"), kind: ColumnKind::Number })
+            .into();
+    }
+    schema
+}
+
+fn join(
+    graphs: &[Arc<Graph>],
+    options: &PrepareOptions,
+    eigenpairs: Vec<StoredEigenpairs>,
+    walks: Vec<Vec<f32>>,
+) -> Result<Vec<PreparedGraph>, SpectralError> {
+    use rayon::prelude::*;
+    let joined: Vec<_> = graphs
+        .par_iter()
+        .zip(eigenpairs)
+        .zip(walks)
+        .map(|((graph, eigenpairs), walk)| PreparedGraph::from_parts(graph, options, eigenpairs, walk))
+        .collect();
+    let named = |(graph, result): (usize, Result<_, SpectralError>)| {
+        result.map_err(|source| SpectralError::InGraph { graph, source: Box::new(source) })
+    };
+    joined.into_iter().enumerate().map(named).collect()
+}
+
+/// How the result of a transform with one number as its parameter is computed, written and read for one graph.
+struct Codec<T> {
+    bytes: fn(&Graph, u64) -> u64,
+    encode: fn(&T, &mut dyn Write) -> io::Result<()>,
+    decode: fn(&Graph, usize, &mut dyn Read) -> io::Result<T>,
+    compute: fn(&Graph, usize) -> Result<T, SpectralError>,
+}
+
+fn through_cache<T: Send>(
+    graphs: &[Arc<Graph>],
+    transform: Transform,
+    (name, version, parameter): (&'static str, u32, usize),
+    codec: Codec<T>,
+    cache: Option<&Cache>,
+    progress: &dyn Progress,
+    parts: &mut Vec<(Transform, Origin, Duration)>,
+) -> Result<Vec<T>, SpectralError> {
+    let start = Instant::now();
+    let payload = graphs.iter().map(|graph| (codec.bytes)(graph, parameter as u64)).sum();
+    let key = cache.map(|cache| (cache, CacheKey::new(name, version, &[parameter as u64], graphs)));
+    let mut origin = Origin::Computed;
+    if let Some((cache, key)) = &key {
+        let decode = |from: &mut dyn Read| {
+            graphs.iter().map(|graph| (codec.decode)(graph, parameter, from)).collect::<io::Result<Vec<T>>>()
+        };
+        match cache.read(key, payload, decode) {
+            Ok(Some(found)) => {
+                progress.update(transform, graphs.len(), graphs.len());
+                parts.push((transform, Origin::Cached, start.elapsed()));
+                return Ok(found);
+            }
+            Ok(None) => {}
+            Err(problem) => origin = Origin::Rebuilt { problem },
+        }
+    }
+    let tell = |done: usize| progress.update(transform, done, graphs.len());
+    let computed = for_each_graph(graphs, &tell, |graph| (codec.compute)(graph, parameter))?;
+    if let Some((cache, key)) = &key {
+        let encode = |out: &mut dyn Write| computed.iter().try_for_each(|part| (codec.encode)(part, out));
+        if let Err(problem) = cache.write(key, payload, encode) {
+            origin = Origin::NotStored { problem };
+        }
+    }
+    parts.push((transform, origin, start.elapsed()));
+    Ok(computed)
+}
+
+fn encode_eigenpairs(pairs: &StoredEigenpairs, out: &mut dyn Write) -> io::Result<()> {
+    for number in [pairs.count, pairs.count_in_whole_eigenspaces, pairs.num_components] {
+        out.write_all(&(number as u32).to_le_bytes())?;
+    }
+    write_floats(&pairs.values, out)?;
+    write_floats(&pairs.vectors, out)
+}
+
+fn decode_eigenpairs(graph: &Graph, stored: usize, from: &mut dyn Read) -> io::Result<StoredEigenpairs> {
+    let mut number = || {
+        let mut bytes = [0; 4];
+        from.read_exact(&mut bytes).map(|()| u32::from_le_bytes(bytes) as usize)
+    };
+    let (count, count_in_whole_eigenspaces, num_components) = (number()?, number()?, number()?);
+    let values = read_floats(stored, from)?;
+    let vectors = read_floats(graph.num_nodes() * stored, from)?;
+    Ok(StoredEigenpairs { values, vectors, count, count_in_whole_eigenspaces, num_components })
+}
+
+/// Floats that are converted at a time.
+const FLOATS: usize = 16 * 1024;
+
+fn write_floats(values: &[f32], out: &mut dyn Write) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(4 * FLOATS.min(values.len()));
+    for chunk in values.chunks(FLOATS) {
+        bytes.clear();
+        bytes.extend(chunk.iter().flat_map(|value| value.to_le_bytes()));
+        out.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+fn read_floats(count: usize, from: &mut dyn Read) -> io::Result<Vec<f32>> {
+    let mut values = Vec::with_capacity(count);
+    let mut bytes = vec![0; 4 * FLOATS.min(count)];
+    while values.len() < count {
+        let wanted = FLOATS.min(count - values.len());
+        let bytes = &mut bytes[..4 * wanted];
+        from.read_exact(bytes)?;
+        values.extend(bytes.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)));
+    }
+    Ok(values)
+}

@@ -1,0 +1,41 @@
+//! Mean absolute error: `mean |output − target|` over the labels that are there.
+
+use super::super::Rows;
+use super::LossValue;
+
+pub(super) fn evaluate(rows: Rows<'_>) -> Option<LossValue> {
+    let labels = rows.targets.iter().filter(|target| !target.is_nan()).count();
+    if labels == 0 {
+        return None;
+    }
+    let mut sum = 0.0;
+    let gradient = rows
+        .entries()
+        .map(|(output, target)| {
+            if target.is_nan() {
+                return 0.0;
+            }
+            let difference = f64::from(output) - f64::from(target);
+            sum += difference.abs();
+            // NaN stays NaN; the slope at the kink is 0.
+            let slope = if difference == 0.0 { 0.0 } else { difference.signum() };
+            (slope / labels as f64) as f32
+        })
+        .collect();
+    Some(LossValue { value: sum / labels as f64, labels, gradient })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_targets_take_no_part() {
+        let rows =
+            Rows { outputs: &[1.0, 5.0, -1.0], columns: 1, targets: &[3.0, f32::NAN, -1.0], target_columns: 1 };
+        let loss = evaluate(rows).unwrap();
+        assert_eq!((loss.value, loss.labels), (1.0, 2));
+        assert_eq!(loss.gradient, vec![-0.5, 0.0, 0.0]);
+        assert_eq!(evaluate(Rows { targets: &[f32::NAN; 3], ..rows }), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! Losses, one per file: the value and its gradient with respect to the outputs, in double precision.
+//!
+//! The gradient is written out by hand instead of being recorded: it is one line per loss, it is exact where a
+//! recorded one would overflow, and the value is needed on the host in any case, to see that it is finite.
+//! [`attach`] hands it to the tensor engine, which takes it from there.
+
+mod binary_cross_entropy;
+mod cross_entropy;
+mod l1;
+mod weighted_binary_cross_entropy;
+mod weighted_cross_entropy;
+
+pub(super) use binary_cross_entropy::binary_nll;
+pub(super) use cross_entropy::{negative_log_likelihood, read_class};
+
+use super::Rows;
+use crate::config::Loss;
+use burn::tensor::{Tensor, TensorData};
+use thiserror::Error;
+
+/// Why a loss cannot be computed.
+#[derive(Debug, Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LossError {
+    /// Outputs and targets do not go together.
+    #[error("{loss} needs {needed}, but the model has {outputs} outputs and the data {targets} target columns")]
+    Shape {
+        /// The loss.
+        loss: Loss,
+        /// What it needs.
+        needed: &'static str,
+        /// Outputs of the model.
+        outputs: usize,
+        /// Target columns of the data.
+        targets: usize,
+    },
+    /// A label that is none of the classes.
+    #[error("row {row}: label {value} is not one of the classes 0 to {}", .classes.saturating_sub(1))]
+    Label {
+        /// The row.
+        row: usize,
+        /// The label found.
+        value: f32,
+        /// Number of classes.
+        classes: usize,
+    },
+}
+
+/// A loss at some outputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LossValue {
+    /// The mean over labels, weighted where the loss is.
+    pub value: f64,
+    /// Number of labels that took part.
+    pub labels: usize,
+    /// Gradient with respect to the outputs, `[rows, columns]`.
+    pub gradient: Vec<f32>,
+}
+
+/// Fails if the loss cannot go with this number of outputs and target columns.
+///
+/// # Errors
+///
+/// [`LossError::Shape`].
+pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), LossError> {
+    let (fits, needed) = match loss {
+        Loss::L1 | Loss::BinaryCrossEntropy => (outputs == targets && outputs > 0, "one output per target column"),
+        Loss::CrossEntropy | Loss::WeightedCrossEntropy => {
+            (targets == 1 && outputs >= 2, "one target column and one output per class")
+        }
+        Loss::WeightedBinaryCrossEntropy => (outputs == 1 && targets == 1, "one target column and one output"),
+    };
+    if fits { Ok(()) } else { Err(LossError::Shape { loss, needed, outputs, targets }) }
+}
+
+/// The loss and its gradient; `None` if no label takes part (all missing, or all weights zero).
+///
+/// # Errors
+///
+/// [`LossError`] if the shapes do not fit or a label is not a class.
+pub fn evaluate(loss: Loss, rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
+    check_shape(loss, rows.columns, rows.target_columns)?;
+    match loss {
+        Loss::L1 => Ok(l1::evaluate(rows)),
+        Loss::CrossEntropy => cross_entropy::evaluate(rows),
+        Loss::WeightedCrossEntropy => weighted_cross_entropy::evaluate(rows),
+        Loss::BinaryCrossEntropy => binary_cross_entropy::evaluate(rows),
+        Loss::WeightedBinaryCrossEntropy => weighted_binary_cross_entropy::evaluate(rows),
+    }
+}
+
+/// A scalar on the device of the outputs whose gradient with respect to them is the loss's, times `scale`.
+///
+/// Its value has no meaning; that of the loss is in [`LossValue::value`].
+pub fn attach(outputs: Tensor<2>, loss: &LossValue, scale: f64) -> Tensor<1> {
+    let shape = outputs.dims();
+    let gradient = loss.gradient.iter().map(|value| (f64::from(*value) * scale) as f32).collect::<Vec<_>>();
+    let gradient = Tensor::from_data(TensorData::new(gradient, shape), &outputs.device());
+    (outputs * gradient).sum()
+}

@@ -1,0 +1,175 @@
+//! Metrics, one per file, each named by its definition; plain arithmetic in double precision.
+//!
+//! A metric that has no value (no labels, one class only) says why instead of giving a number.
+
+mod accuracy;
+mod accuracy_class_mean;
+mod average_precision;
+mod f1_macro;
+mod mae;
+mod roc_auc;
+
+use super::Rows;
+use crate::config::MetricKind;
+use thiserror::Error;
+
+/// The value of a metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// The value.
+    pub value: f64,
+    /// Tasks (target columns) left out of the mean because their labels are all of one class.
+    pub skipped_tasks: usize,
+}
+
+/// Why a metric has no value.
+#[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Undefined {
+    /// All labels are missing, or there are no rows.
+    #[error("there are no labels")]
+    NoLabels,
+    /// Every task has labels of one class only.
+    #[error("none of the {tasks} tasks has labels of both classes")]
+    OneClass {
+        /// Number of tasks.
+        tasks: usize,
+    },
+    /// A prediction that is not a finite number.
+    #[error("the prediction of row {row} is not a finite number")]
+    NonFinite {
+        /// The row.
+        row: usize,
+    },
+}
+
+/// Whether a larger value of the metric is better.
+pub fn larger_is_better(metric: MetricKind) -> bool {
+    metric != MetricKind::MeanAbsoluteError
+}
+
+/// Whether `new` is better than `old` by the metric.
+pub fn is_better(metric: MetricKind, new: f64, old: f64) -> bool {
+    if larger_is_better(metric) { new > old } else { new < old }
+}
+
+/// Computes a metric over all rows.
+///
+/// # Errors
+///
+/// [`Undefined`] if it has no value.
+pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> {
+    if let Some(at) = rows.outputs.iter().position(|output| !output.is_finite()) {
+        return Err(Undefined::NonFinite { row: at / rows.columns.max(1) });
+    }
+    let whole = |value: Result<f64, Undefined>| value.map(|value| Score { value, skipped_tasks: 0 });
+    match metric {
+        MetricKind::MeanAbsoluteError => whole(mae::mae(rows)),
+        MetricKind::Accuracy => whole(accuracy::accuracy(&answers(rows))),
+        MetricKind::AccuracyClassMean => whole(accuracy_class_mean::accuracy_class_mean(&answers(rows))),
+        MetricKind::F1Macro => whole(f1_macro::f1_macro(&answers(rows), rows.columns.max(2))),
+        MetricKind::RocAuc => over_tasks(rows, roc_auc::roc_auc),
+        MetricKind::AveragePrecision => over_tasks(rows, average_precision::average_precision),
+    }
+}
+
+/// An answer next to the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Answer {
+    said: usize,
+    truth: usize,
+}
+
+/// The class that each labelled row is given: the largest output (the first among equals), or whether the one output
+/// is positive where there is one output per target column.
+fn answers(rows: Rows<'_>) -> Vec<Answer> {
+    if rows.columns == rows.target_columns {
+        let labelled = rows.entries().filter(|(_, target)| !target.is_nan());
+        return labelled
+            .map(|(output, target)| Answer { said: usize::from(output > 0.0), truth: target as usize })
+            .collect();
+    }
+    rows.iter()
+        .filter(|(_, targets)| !targets[0].is_nan())
+        .map(|(outputs, targets)| {
+            let mut said = 0;
+            for (class, output) in outputs.iter().enumerate() {
+                if *output > outputs[said] {
+                    said = class;
+                }
+            }
+            Answer { said, truth: targets[0] as usize }
+        })
+        .collect()
+}
+
+/// The unweighted mean over tasks of a metric of scores against yes/no labels. As OGB does, missing labels are left
+/// out and so are tasks whose labels are all of one class.
+fn over_tasks(rows: Rows<'_>, metric: fn(&mut [(f32, bool)]) -> f64) -> Result<Score, Undefined> {
+    let tasks = rows.target_columns;
+    let (mut sum, mut counted, mut labels) = (0.0, 0usize, 0usize);
+    for task in 0..tasks {
+        let mut scored: Vec<(f32, bool)> = rows
+            .iter()
+            .filter(|(_, targets)| !targets[task].is_nan())
+            .map(|(outputs, targets)| (outputs[task.min(outputs.len() - 1)], targets[task] > 0.5))
+            .collect();
+        labels += scored.len();
+        let positives = scored.iter().filter(|(_, label)| *label).count();
+        if positives > 0 && positives < scored.len() {
+            sum += metric(&mut scored);
+            counted += 1;
+        }
+    }
+    match (labels, counted) {
+        (0, _) => Err(Undefined::NoLabels),
+        (_, 0) => Err(Undefined::OneClass { tasks }),
+        _ => Ok(Score { value: sum / counted as f64, skipped_tasks: tasks - counted }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAN: f32 = f32::NAN;
+
+    #[test]
+    fn tasks_with_one_class_are_left_out_of_the_mean_and_counted() {
+        // Task 0: one pair, rightly ordered. Task 1: only positives. Task 2: only missing.
+        let rows = Rows {
+            outputs: &[0.9, 0.1, 0.0, 0.2, 0.3, 0.0],
+            columns: 3,
+            targets: &[1.0, 1.0, NAN, 0.0, 1.0, NAN],
+            target_columns: 3,
+        };
+        for metric in [MetricKind::RocAuc, MetricKind::AveragePrecision] {
+            assert_eq!(evaluate(metric, rows), Ok(Score { value: 1.0, skipped_tasks: 2 }));
+        }
+    }
+
+    #[test]
+    fn undefined_metrics_say_why() {
+        let rows = Rows { outputs: &[0.0, 1.0], columns: 1, targets: &[1.0, 1.0], target_columns: 1 };
+        assert_eq!(evaluate(MetricKind::RocAuc, rows), Err(Undefined::OneClass { tasks: 1 }));
+        let unlabelled = Rows { targets: &[NAN, NAN], ..rows };
+        for metric in [MetricKind::RocAuc, MetricKind::MeanAbsoluteError, MetricKind::Accuracy] {
+            assert_eq!(evaluate(metric, unlabelled), Err(Undefined::NoLabels));
+        }
+        let broken = Rows { outputs: &[0.0, NAN], ..rows };
+        assert_eq!(evaluate(MetricKind::MeanAbsoluteError, broken), Err(Undefined::NonFinite { row: 1 }));
+    }
+
+    #[test]
+    fn the_answer_is_the_first_of_the_largest_outputs_or_the_sign_of_one_logit() {
+        let rows = Rows {
+            outputs: &[1.0, 1.0, 0.0, -3.0, -2.0, -1.0],
+            columns: 3,
+            targets: &[1.0, 2.0],
+            target_columns: 1,
+        };
+        assert_eq!(answers(rows), vec![Answer { said: 0, truth: 1 }, Answer { said: 2, truth: 2 }]);
+        let logits = Rows { outputs: &[0.1, -0.1], columns: 1, targets: &[0.0, 0.0], target_columns: 1 };
+        assert_eq!(answers(logits), vec![Answer { said: 1, truth: 0 }, Answer { said: 0, truth: 0 }]);
+    }
+}

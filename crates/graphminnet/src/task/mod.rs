@@ -1,0 +1,48 @@
+//! What a model is asked to do: losses to minimise, metrics to report.
+//!
+//! Both are plain functions over row-major slices. A model's outputs are `[rows, columns]`, its targets
+//! `[rows, target columns]` with NaN where a label is missing; a row is a graph or, at node level, a node.
+//! Missing labels take part in nothing.
+
+pub mod loss;
+pub mod metric;
+mod worst;
+
+pub use loss::{LossError, LossValue};
+pub use metric::{Score, Undefined};
+pub use worst::{Worst, worst_error};
+
+/// Outputs and targets of some rows, side by side.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// What the model said, `[rows, columns]`.
+    pub outputs: &'a [f32],
+    /// Number of outputs per row.
+    pub columns: usize,
+    /// What is true, `[rows, target_columns]`; NaN where unknown.
+    pub targets: &'a [f32],
+    /// Number of targets per row.
+    pub target_columns: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.targets.len() / self.target_columns.max(1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Outputs and targets of each row.
+    pub fn iter(&self) -> impl Iterator<Item = (&'a [f32], &'a [f32])> {
+        self.outputs.chunks_exact(self.columns.max(1)).zip(self.targets.chunks_exact(self.target_columns.max(1)))
+    }
+
+    /// Every output with its target, where there is one output per target.
+    pub fn entries(&self) -> impl Iterator<Item = (f32, f32)> + 'a {
+        self.outputs.iter().copied().zip(self.targets.iter().copied())
+    }
+}
