@@ -178,8 +178,13 @@ pub fn scale(values: &[f32], least: f32) -> f32 {
 /// Largest difference between two lists, relative to the larger scale of the two (at least 10⁻³); infinite where
 /// a value is not a number.
 pub fn difference(a: &[f32], b: &[f32]) -> f32 {
+    difference_at(a, b, 1e-3)
+}
+
+/// The same with another least scale, for values that are small only because larger ones cancel.
+pub fn difference_at(a: &[f32], b: &[f32], least: f32) -> f32 {
     assert_eq!(a.len(), b.len(), "lists of different length");
-    let scale = scale(a, 1e-3).max(scale(b, 1e-3));
+    let scale = scale(a, least).max(scale(b, least));
     a.iter().zip(b).fold(0.0, |worst: f32, (a, b)| {
         let error = (a - b).abs() / scale;
         if error.is_nan() { f32::INFINITY } else { worst.max(error) }
