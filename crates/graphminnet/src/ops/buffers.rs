@@ -5,7 +5,8 @@
 //! keep whatever values they had: whoever takes one overwrites it.
 //!
 //! Every thread has its own reserve, which is only ever a matter of speed, never of results. It does not grow
-//! beyond what was in use at once: when no buffer fits, others of at least that size are given back to the system.
+//! beyond what was in use at once: whenever no buffer fits a request, others of the same size together are given back
+//! to the system, those that have waited longest first.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -48,45 +49,63 @@ pub(super) fn give(buffer: Vec<f32>) {
     }
 }
 
-/// Free buffers by capacity, the most recently used last.
+/// Free buffers by capacity.
 #[derive(Default)]
 struct Reserve {
-    free: BTreeMap<usize, VecDeque<Vec<f32>>>,
+    /// For each capacity the free buffers, each with the moment at which it became free; the newest last.
+    free: BTreeMap<usize, VecDeque<(u64, Vec<f32>)>>,
+    /// Values in all free buffers together.
+    total: usize,
+    /// Values that were asked for in vain and not yet made up for by freeing others.
+    debt: usize,
+    /// Counts the buffers that became free.
+    clock: u64,
 }
 
 impl Reserve {
     fn take(&mut self, length: usize) -> Option<Vec<f32>> {
         let loosest = (length as f64 / TIGHTEST) as usize;
-        let capacity = self.free.range(length..=loosest).next().map(|(&capacity, _)| capacity);
-        match capacity {
-            Some(capacity) => self.pop(capacity),
-            None => {
-                self.shrink(length);
-                None
-            }
+        let fitting = self.free.range(length..=loosest).next().map(|(&capacity, _)| capacity);
+        if let Some(capacity) = fitting {
+            return self.remove(capacity, VecDeque::pop_back);
         }
+        self.debt = (self.debt + length).min(self.total);
+        self.pay();
+        None
     }
 
     fn give(&mut self, buffer: Vec<f32>) {
-        self.free.entry(buffer.capacity()).or_default().push_back(buffer);
+        let capacity = buffer.capacity();
+        self.clock += 1;
+        self.total += capacity;
+        self.free.entry(capacity).or_default().push_back((self.clock, buffer));
     }
 
-    fn pop(&mut self, capacity: usize) -> Option<Vec<f32>> {
+    fn remove(
+        &mut self,
+        capacity: usize,
+        pick: fn(&mut VecDeque<(u64, Vec<f32>)>) -> Option<(u64, Vec<f32>)>,
+    ) -> Option<Vec<f32>> {
         let buffers = self.free.get_mut(&capacity)?;
-        let buffer = buffers.pop_back();
+        let (_, buffer) = pick(buffers)?;
         if buffers.is_empty() {
             self.free.remove(&capacity);
         }
-        buffer
+        self.total -= capacity;
+        Some(buffer)
     }
 
-    /// Frees buffers, the largest first, until `length` values have been given back.
-    fn shrink(&mut self, length: usize) {
-        let mut freed = 0;
-        while freed < length {
-            let Some((&capacity, _)) = self.free.last_key_value() else { return };
-            self.pop(capacity);
-            freed += capacity;
+    /// Frees the buffers that have waited longest, as far as the debt covers them.
+    fn pay(&mut self) {
+        loop {
+            let waiting = self.free.iter().filter_map(|(&capacity, buffers)| Some((buffers.front()?.0, capacity)));
+            match waiting.min() {
+                Some((_, capacity)) if capacity <= self.debt => {
+                    self.remove(capacity, VecDeque::pop_front);
+                    self.debt -= capacity;
+                }
+                _ => return,
+            }
         }
     }
 }
@@ -112,7 +131,9 @@ mod tests {
             reserve.give(Vec::with_capacity(20_000));
         }
         assert!(reserve.take(50_000).is_none());
-        assert_eq!(reserve.free.values().map(VecDeque::len).sum::<usize>(), 1);
+        assert_eq!(reserve.total, 40_000, "two buffers of 20,000 are covered by 50,000");
+        assert!(reserve.take(50_000).is_none());
+        assert_eq!(reserve.total, 0, "with the 10,000 left over, the other two are as well");
     }
 
     #[test]
