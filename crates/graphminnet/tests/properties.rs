@@ -426,3 +426,17 @@ fn not_finite(config: &ModelConfig, graphs: &[Graph], pass: Pass) -> Option<Stri
         .find(|tensor| !finite(&tensor.values))
         .map(|tensor| tensor.name)
 }
+
+/// Whoever keeps a copy of the best model so far relies on it.
+#[test]
+fn training_a_copy_leaves_the_original_as_it_was() {
+    let (_, config) = small_recipes().swap_remove(0);
+    let random = &mut rng::stream(1, "copy", &[]);
+    let graph = prepared(dressed(&cycle(6), &config, random), &config);
+    let original = lively_model(&config, 1, &common::plain());
+    let before = weights::named_tensors(&original);
+    let copy = original.clone();
+    copy.forward(&input_of(&config, &[graph], &common::plain()), Pass::Train { seed: 1 });
+    assert_ne!(weights::named_tensors(&copy), before, "a training pass updates the running statistics");
+    assert_eq!(weights::named_tensors(&original), before);
+}
