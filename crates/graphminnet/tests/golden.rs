@@ -87,7 +87,7 @@ impl Report {
     fn failures(&self) -> impl Iterator<Item = String> + '_ {
         self.errors
             .iter()
-            .filter(|(_, error)| !(*error <= TOLERANCE))
+            .filter(|(_, error)| *error > TOLERANCE)
             .map(|(name, error)| format!("{name} off by {error:.2e}"))
     }
 }

@@ -146,7 +146,7 @@ impl Report {
         self.checked += 1;
         self.nonzero += usize::from(size > 1e-6);
         self.worst = self.worst.max(error);
-        if !(error <= TOLERANCE) {
+        if error > TOLERANCE {
             let ModelConfig { layout, aggregate, inner_product, type4_first, type4_second, .. } = config;
             self.failures.push(format!(
                 "{layout} {aggregate} {inner_product} ({type4_first}, {type4_second}), {name}: off by {error:.1e}"
@@ -173,7 +173,7 @@ fn compare(config: &ModelConfig, model: &GraphMinNet, oracle: &Oracle, seed: u64
     // Rows on both sides of root mean square 1.
     let mut x = common::normals(nodes * config.hidden, random);
     for (at, value) in x.iter_mut().enumerate() {
-        *value *= if (at / config.hidden) % 3 == 0 { 1.8 } else { 0.6 };
+        *value *= if (at / config.hidden).is_multiple_of(3) { 1.8 } else { 0.6 };
     }
     let spectrum = model.spectrum(&input);
     let tensor: Tensor<2> = common::tensor(&x, [nodes, config.hidden], &common::plain());

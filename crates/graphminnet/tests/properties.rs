@@ -104,7 +104,7 @@ proptest! {
             let model = lively_model(&config, seed, &common::plain());
             let graph = prepared(dressed(&random_graph(nodes, density, random), &config, random), &config);
             let order = random.permutation(nodes);
-            let (features, output) = predict(&model, &[graph.clone()]);
+            let (features, output) = predict(&model, std::slice::from_ref(&graph));
             let (features_renamed, output_renamed) = predict(&model, &[renumbered(&graph, &order)]);
             prop_assert!(difference(&rows(&features, &order), &features_renamed) < ROUNDING, "{name}: features");
             let output = if node_level(&config) { rows(&output, &order) } else { output };
@@ -153,7 +153,7 @@ proptest! {
             let model = lively_model(&config, seed, &common::plain());
             let graph = prepared(dressed(&random_graph(nodes, density, random), &config, random), &config);
             let order = random.permutation(graph.graph.num_edges());
-            let (features, _) = predict(&model, &[graph.clone()]);
+            let (features, _) = predict(&model, std::slice::from_ref(&graph));
             let (reordered, _) = predict(&model, &[with_edge_order(&graph, &order)]);
             prop_assert!(difference(&features, &reordered) < ROUNDING, "{name}");
         }
