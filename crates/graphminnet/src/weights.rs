@@ -280,8 +280,10 @@ struct Replacer {
 impl Replacer {
     fn take(&mut self, name: String, expected: &[usize]) -> Result<NamedTensor, WeightsError> {
         let Some(tensor) = self.tensors.remove(&name) else { return Err(WeightsError::Missing { name }) };
-        if tensor.shape != expected {
-            return Err(WeightsError::Shape { name, found: tensor.shape, expected: expected.to_vec() });
+        let filled = tensor.values.len() == tensor.shape.iter().product::<usize>();
+        if tensor.shape != expected || !filled {
+            let found = if filled { tensor.shape } else { vec![tensor.values.len()] };
+            return Err(WeightsError::Shape { name, found, expected: expected.to_vec() });
         }
         match tensor.values.iter().position(|value| !value.is_finite()) {
             None => Ok(tensor),

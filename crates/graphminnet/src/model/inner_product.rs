@@ -38,7 +38,12 @@ impl Terms<'_> {
         };
         let similarity = similarity.unwrap_or_else(|| self.definition(w, embedding_dropout));
         let [nodes, width] = similarity.dims();
-        if width == hidden { similarity } else { similarity.expand([nodes, hidden]) }
+        match (nodes, width == hidden) {
+            (_, true) => similarity,
+            // The engine refuses to expand to no rows.
+            (0, false) => Tensor::zeros([0, hidden], &similarity.device()),
+            (_, false) => similarity.expand([nodes, hidden]),
+        }
     }
 
     /// The cheap form, where there is one.

@@ -37,6 +37,10 @@ impl Array {
     }
 
     fn from_tensor(tensor: FlexTensor) -> Self {
+        // A slice of an empty tensor may start beyond its end.
+        if tensor.layout().num_elements() == 0 {
+            return Self::new(Vec::new(), tensor.layout().shape().to_vec());
+        }
         let usable = tensor.is_contiguous() && tensor.as_slice::<f32>().is_some();
         Self(Some(if usable { tensor } else { tensor.to_contiguous() }))
     }
