@@ -429,7 +429,6 @@ fn not_finite(config: &ModelConfig, graphs: &[Graph], pass: Pass) -> Option<Stri
 
 /// Whoever keeps a copy of the best model so far relies on it.
 #[test]
-#[ignore = "copies of a model share their running statistics"]
 fn training_a_copy_leaves_the_original_as_it_was() {
     let (_, config) = small_recipes().swap_remove(0);
     let random = &mut rng::stream(1, "copy", &[]);
