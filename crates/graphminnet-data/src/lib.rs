@@ -17,6 +17,7 @@
 pub mod data;
 pub mod graph;
 pub mod rng;
+pub mod io;
 pub mod spectral;
 
 pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};

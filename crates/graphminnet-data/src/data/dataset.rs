@@ -1,10 +1,12 @@
 //! The one in-memory form that every reader and generator produces and that everything downstream consumes.
 
 use crate::graph::Graph;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Whether there is one target per graph or one per node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Level {
     /// One row of targets per graph.
     Graph,
@@ -13,7 +15,8 @@ pub enum Level {
 }
 
 /// What the targets mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Task {
     /// Real-valued targets, any number of columns.
     Regression,
@@ -27,7 +30,8 @@ pub enum Task {
 }
 
 /// A part of a data set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Split {
     /// Used to fit the weights.
     Train,
@@ -38,9 +42,13 @@ pub enum Split {
 }
 
 /// What one feature column holds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ColumnKind {
     /// Categories `0..size`; embedded by the model. Values from `names.len()` on have no name.
+    ///
+    /// A column with names and `size > names.len()` has a reserved slot: text that is not among the names is read
+    /// as category `names.len()`. Without such a slot an unseen value is an error of its row.
     Category {
         /// Number of categories (rows of the embedding table).
         size: usize,
@@ -52,7 +60,8 @@ pub enum ColumnKind {
 }
 
 /// One feature column.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Column {
     /// Name of the column in its source, or a made-up one.
     pub name: String,
@@ -61,7 +70,8 @@ pub struct Column {
 }
 
 /// What all graphs of a data set have in common; frozen into a trained model so that new data is read the same way.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Schema {
     /// Graph-level or node-level targets.
     pub level: Level,
@@ -69,7 +79,8 @@ pub struct Schema {
     pub task: Task,
     /// Names of the target columns.
     pub targets: Vec<String>,
-    /// Names of the classes for [`Task::MultiClass`], where the source had text; otherwise empty.
+    /// Names of the classes for [`Task::MultiClass`], or of 0 and 1 for [`Task::Binary`] with one column, where the
+    /// source had text; otherwise empty.
     pub class_names: Vec<String>,
     /// Node columns: all categorical ones in the order of the feature table, then all numeric ones.
     pub node_columns: Vec<Column>,

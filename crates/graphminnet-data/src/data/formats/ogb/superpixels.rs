@@ -1,0 +1,188 @@
+//! Edges between superpixels, which image data sets do not store but compute from coordinates.
+//!
+//! For coordinates `c`: with `d` the Euclidean distances and `s_i = (sum of the 9 smallest d_ij, self included) / 8 +
+//! 1e-8`, the similarity is `A_ij = exp(−(d_ij / s_i)²)`, made symmetric as `(A + Aᵀ) / 2` with a zero diagonal. Every
+//! node gets directed edges to its `k` most similar nodes (ties: the lower index), most similar first, and `A_ij` is
+//! the edge's feature. A graph of at most `k + 1` nodes is complete.
+//!
+//! Only candidates get an exponential: with `m = (d / max(s_i, s_j))²` the similarity lies in `[e^−m / 2, e^−m]`, so a
+//! node whose `m` exceeds the `k`-th smallest by more than `ln 2` cannot be among the `k` most similar.
+
+/// Neighbours that enter the scale of a node, itself included.
+const SCALE_NEIGHBOURS: usize = 9;
+
+/// `ln 2` and a margin for rounding.
+const CANDIDATE_MARGIN: f64 = std::f64::consts::LN_2 + 1e-6;
+
+/// Memory that is used again for every graph.
+#[derive(Debug, Default)]
+pub(super) struct Workspace {
+    squared: Vec<f64>,
+    scale: Vec<f64>,
+    /// One over the squared scale.
+    inverse: Vec<f64>,
+    exponent: Vec<f64>,
+    candidates: Vec<(f64, u32)>,
+}
+
+/// Edges and their similarities for points in the plane.
+pub(super) fn nearest_neighbours(
+    points: &[[f32; 2]],
+    k: usize,
+    work: &mut Workspace,
+) -> (Vec<[u32; 2]>, Vec<f32>) {
+    let count = points.len();
+    work.prepare(points);
+    let per_node = k.min(count.saturating_sub(1));
+    let mut edges = Vec::with_capacity(count.saturating_mul(per_node));
+    let mut features = Vec::with_capacity(count.saturating_mul(per_node));
+    let Workspace { squared, scale, inverse, exponent, candidates } = work;
+    for (node, row) in squared.chunks_exact(count.max(1)).enumerate() {
+        let own_scale = scale.get(node).copied().unwrap_or(1.0);
+        exponent.clear();
+        let own_inverse = 1.0 / (own_scale * own_scale);
+        exponent
+            .extend(row.iter().zip(inverse.iter()).map(|(squared, other)| squared * own_inverse.min(*other)));
+        if let Some(own) = exponent.get_mut(node) {
+            *own = f64::INFINITY;
+        }
+        let bound = smallest(exponent, per_node, node) + CANDIDATE_MARGIN;
+        candidates.clear();
+        for (other, ((squared, other_scale), exponent)) in
+            row.iter().zip(scale.iter()).zip(exponent.iter()).enumerate()
+        {
+            if *exponent <= bound && other != node {
+                let distance = squared.sqrt();
+                let similarity = |scale: f64| (-(distance / scale) * (distance / scale)).exp();
+                // The lower index first: the same pair gives the same bits from both ends.
+                let (first, second) =
+                    if node < other { (own_scale, *other_scale) } else { (*other_scale, own_scale) };
+                candidates.push(((similarity(first) + similarity(second)) / 2.0, other as u32));
+            }
+        }
+        candidates.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        for &(similarity, other) in candidates.iter().take(per_node) {
+            edges.push([node as u32, other]);
+            features.push(similarity as f32);
+        }
+    }
+    (edges, features)
+}
+
+impl Workspace {
+    /// Squared distances of all pairs and the scale of every node.
+    fn prepare(&mut self, points: &[[f32; 2]]) {
+        self.squared.clear();
+        self.scale.clear();
+        self.inverse.clear();
+        let mut nearest = [f64::INFINITY; SCALE_NEIGHBOURS];
+        for (node, &[x, y]) in points.iter().enumerate() {
+            let start = self.squared.len();
+            self.squared.extend(points.iter().map(|&[other_x, other_y]| {
+                let (dx, dy) = (f64::from(x) - f64::from(other_x), f64::from(y) - f64::from(other_y));
+                dx * dx + dy * dy
+            }));
+            nearest.fill(f64::INFINITY);
+            keep_smallest(&mut nearest, self.squared.get(start..).unwrap_or_default(), node);
+            let sum: f64 =
+                nearest.iter().filter(|squared| squared.is_finite()).map(|squared| squared.sqrt()).sum();
+            let scale = sum / (SCALE_NEIGHBOURS - 1) as f64 + 1e-8;
+            self.scale.push(scale);
+            self.inverse.push(1.0 / (scale * scale));
+        }
+    }
+}
+
+/// Fills an ascending list with the smallest of `values`, which are tried outwards from `centre`: nodes are numbered
+/// line by line, so near ones come early and most of the rest are turned away by one comparison.
+fn keep_smallest(smallest: &mut [f64], values: &[f64], centre: usize) {
+    let (before, after) = values.split_at(centre.min(values.len()));
+    for &value in after.iter().chain(before.iter().rev()) {
+        if smallest.last().is_some_and(|last| value >= *last) {
+            continue;
+        }
+        let mut carried = value;
+        for slot in smallest.iter_mut() {
+            let larger = slot.max(carried);
+            *slot = slot.min(carried);
+            carried = larger;
+        }
+    }
+}
+
+/// The `rank`-th smallest value, counted from 1; infinity if there are fewer.
+fn smallest(values: &[f64], rank: usize, centre: usize) -> f64 {
+    const MAX_RANK: usize = 64;
+    if rank == 0 || rank > MAX_RANK {
+        return f64::INFINITY;
+    }
+    let mut kept = [f64::INFINITY; MAX_RANK];
+    let kept = kept.get_mut(..rank).unwrap_or_default();
+    keep_smallest(kept, values, centre);
+    kept.last().copied().unwrap_or(f64::INFINITY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_graphs_are_complete_without_loops() {
+        let (edges, features) =
+            nearest_neighbours(&[[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 8, &mut Workspace::default());
+        assert_eq!(edges, [[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]]);
+        assert!(features.iter().all(|value| (0.0..=1.0).contains(value)));
+        assert_eq!(nearest_neighbours(&[], 8, &mut Workspace::default()).0.len(), 0);
+        assert_eq!(nearest_neighbours(&[[0.5, 0.5]], 8, &mut Workspace::default()).0.len(), 0);
+    }
+
+    /// The rule as it is written, without shortcuts.
+    fn by_definition(points: &[[f32; 2]], k: usize) -> Vec<[u32; 2]> {
+        let count = points.len();
+        let distance = |i: usize, j: usize| {
+            let (dx, dy) =
+                (points[i][0] as f64 - points[j][0] as f64, points[i][1] as f64 - points[j][1] as f64);
+            (dx * dx + dy * dy).sqrt()
+        };
+        let scale = |i: usize| {
+            let mut all: Vec<f64> = (0..count).map(|j| distance(i, j)).collect();
+            all.sort_by(f64::total_cmp);
+            all.iter().take(9).sum::<f64>() / 8.0 + 1e-8
+        };
+        let one_way = |i: usize, j: usize| (-(distance(i, j) / scale(i)).powi(2)).exp();
+        let mut edges = Vec::new();
+        for i in 0..count {
+            let mut others: Vec<usize> = (0..count).filter(|&j| j != i).collect();
+            let similarity = |j: usize| (one_way(i.min(j), i.max(j)) + one_way(i.max(j), i.min(j))) / 2.0;
+            others.sort_by(|&a, &b| similarity(b).total_cmp(&similarity(a)).then(a.cmp(&b)));
+            edges.extend(others.iter().take(k).map(|&j| [i as u32, j as u32]));
+        }
+        edges
+    }
+
+    #[test]
+    fn the_shortcut_gives_what_the_definition_gives() {
+        let mut state = 7u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1u64 << 24) as f32
+        };
+        for count in [2, 9, 10, 40] {
+            let points: Vec<[f32; 2]> = (0..count).map(|_| [next(), next()]).collect();
+            assert_eq!(
+                nearest_neighbours(&points, 8, &mut Workspace::default()).0,
+                by_definition(&points, 8)
+            );
+        }
+    }
+
+    #[test]
+    fn every_node_has_k_edges_to_its_neighbours_on_a_line() {
+        let points: Vec<[f32; 2]> = (0..20).map(|x| [x as f32, 0.0]).collect();
+        let (edges, _) = nearest_neighbours(&points, 8, &mut Workspace::default());
+        assert_eq!(edges.len(), 160);
+        let mut of_ten: Vec<u32> = edges.iter().filter(|edge| edge[0] == 10).map(|edge| edge[1]).collect();
+        of_ten.sort_unstable();
+        assert_eq!(of_ten, [6, 7, 8, 9, 11, 12, 13, 14]);
+    }
+}

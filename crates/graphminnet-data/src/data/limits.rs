@@ -1,0 +1,112 @@
+//! How much of everything a file may ask for before it is refused.
+//!
+//! Every reader treats its input as hostile: a count that a file declares is compared with these limits, and with the
+//! bytes that are really there, before anything is allocated. The defaults are far above any data set that fits this
+//! program and far below what would exhaust a machine; each one can be raised by whoever trusts a larger file.
+
+use serde::{Deserialize, Serialize};
+
+/// Upper bounds on what readers and importers accept.
+///
+/// | field | default | bounds |
+/// |---|---|---|
+/// | `nodes_per_graph` | 50 million | nodes of one graph |
+/// | `edges_per_graph` | 500 million | edges of one graph |
+/// | `graphs` | 100 million | graphs of one data set |
+/// | `columns` | 4,096 | columns of one text table |
+/// | `features` | 16,384 | feature columns of one node or edge |
+/// | `categories` | 1 million | values of one categorical column |
+/// | `line_bytes` | 64 MiB | one line, or one quoted CSV record |
+/// | `smiles_bytes` | 20,000 | one SMILES string |
+/// | `smiles_depth` | 1,000 | nested branches and simultaneously open rings of a SMILES string |
+/// | `json_depth` | 64 | nesting of JSON |
+/// | `members` | 100,000 | members of one archive |
+/// | `member_bytes` | 8 GiB | one decompressed file or archive member |
+/// | `total_bytes` | 64 GiB | all decompressed members of one archive |
+/// | `ratio` | 1,000 | decompressed bytes per compressed byte |
+/// | `pickle_opcodes` | 1 billion | instructions of one pickle |
+/// | `pickle_depth` | 1,024 | nesting of marks, and of values, in a pickle |
+/// | `tensor_rank` | 8 | dimensions of one stored array |
+/// | `bad_rows` | 1,000 | bad rows that are described one by one |
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Nodes of one graph.
+    pub nodes_per_graph: u64,
+    /// Edges of one graph.
+    pub edges_per_graph: u64,
+    /// Graphs of one data set.
+    pub graphs: u64,
+    /// Columns of one text table.
+    pub columns: u64,
+    /// Feature columns of one node or edge.
+    pub features: u64,
+    /// Values of one categorical column.
+    pub categories: u64,
+    /// Bytes of one line, or of one quoted CSV record.
+    pub line_bytes: u64,
+    /// Bytes of one SMILES string.
+    pub smiles_bytes: u64,
+    /// Nested branches and simultaneously open rings of a SMILES string.
+    pub smiles_depth: u64,
+    /// Nesting of JSON.
+    pub json_depth: u64,
+    /// Members of one archive.
+    pub members: u64,
+    /// Bytes of one decompressed file or archive member.
+    pub member_bytes: u64,
+    /// Bytes of all decompressed members of one archive.
+    pub total_bytes: u64,
+    /// Decompressed bytes per compressed byte.
+    pub ratio: u64,
+    /// Instructions of one pickle.
+    pub pickle_opcodes: u64,
+    /// Nesting of marks, and of values, in a pickle.
+    pub pickle_depth: u64,
+    /// Dimensions of one stored array.
+    pub tensor_rank: u64,
+    /// Bad rows that are described one by one.
+    pub bad_rows: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            nodes_per_graph: 50_000_000,
+            edges_per_graph: 500_000_000,
+            graphs: 100_000_000,
+            columns: 4_096,
+            features: 16_384,
+            categories: 1_000_000,
+            line_bytes: 64 << 20,
+            smiles_bytes: 20_000,
+            smiles_depth: 1_000,
+            json_depth: 64,
+            members: 100_000,
+            member_bytes: 8 << 30,
+            total_bytes: 64 << 30,
+            ratio: 1_000,
+            pickle_opcodes: 1_000_000_000,
+            pickle_depth: 1_024,
+            tensor_rank: 8,
+            bad_rows: 1_000,
+        }
+    }
+}
+
+/// A limit that was exceeded: what, how much was found, how much is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exceeded {
+    /// Name of the field of [`Limits`].
+    pub limit_name: &'static str,
+    /// What was found (a lower bound where counting stopped early).
+    pub found: u64,
+    /// What is allowed.
+    pub limit: u64,
+}
+
+/// Succeeds if `found` is within `limit`; `limit_name` is the field of [`Limits`] that it comes from.
+pub(crate) fn within(limit_name: &'static str, found: u64, limit: u64) -> Result<(), Exceeded> {
+    if found <= limit { Ok(()) } else { Err(Exceeded { limit_name, found, limit }) }
+}

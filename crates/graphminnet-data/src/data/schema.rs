@@ -1,0 +1,20 @@
+//! From raw values to a [`Schema`], and from a schema to feature tables.
+//!
+//! Readers hand over [`Record`]s whose cells are numbers: text is replaced by a code of its column as it arrives. When
+//! the last record is in, every column is judged once, by these rules:
+//!
+//! * a column of text is categorical; its categories are the sorted texts;
+//! * a column in which every value is *written* as a non-negative integer below `category_limit` is categorical, with
+//!   `largest value + 1` categories; any other column of numbers is numeric (`1.0` is a number, `1` a category);
+//! * targets: one column of text, or of integers that are not all 0 or 1, is multi-class; columns of 0 and 1 are
+//!   binary; everything else is regression; a blank is a missing label (NaN).
+//!
+//! With a schema from an earlier data set nothing is inferred: the columns must be there by name, and a value that the
+//! schema does not know makes its record a bad row, unless the column has a reserved slot for unseen text.
+
+mod collect;
+mod columns;
+mod infer;
+
+pub(crate) use collect::{Collector, Record, both_ways};
+pub(crate) use columns::Table;
