@@ -15,6 +15,7 @@ pub mod prepare;
 pub mod split;
 mod error;
 pub mod formats;
+pub mod import;
 pub(crate) mod limits;
 mod read;
 pub mod registry;

@@ -4,7 +4,7 @@
 
 use super::open::open_decompressed;
 use crate::data::{DataError, Limits, Place};
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// A reader of lines that knows where it is.
@@ -109,7 +109,7 @@ impl Lines {
     }
 
     fn failure(&self, source: std::io::Error) -> DataError {
-        if source.kind() == std::io::ErrorKind::FileTooLarge {
+        if source.kind() == ErrorKind::FileTooLarge {
             let place = self.place();
             return if source.to_string() == "expansion" {
                 DataError::Limit { place, name: "ratio", found: self.max_ratio + 1, limit: self.max_ratio }
@@ -120,6 +120,15 @@ impl Lines {
                     found: self.next_start,
                     limit: self.max_bytes,
                 }
+            };
+        }
+        if matches!(
+            source.kind(),
+            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof
+        ) {
+            return DataError::Archive {
+                place: self.place(),
+                reason: format!("the compressed data is damaged: {source}"),
             };
         }
         DataError::Io { path: self.path.clone(), action: "read", source }

@@ -17,6 +17,7 @@ mod tudataset;
 pub use csv_folder::write_csv_folder;
 pub use graph6::write_graph6;
 pub use jsonl::{write_jsonl, write_jsonl_to};
+pub(crate) use smiles_csv::read_lines as read_smiles_lines;
 
 use super::{DataError, Place, Read, ReadOptions, Split};
 use crate::io::{Folder, Tree, without_compression};
@@ -125,6 +126,11 @@ pub(crate) fn read_tree(format: Format, tree: &dyn Tree, options: &ReadOptions) 
             Err(unknown(tree.root(), "a single file was expected".to_owned()))
         }
     }
+}
+
+/// Reads MalNet's published archives: edge lists, renumbered without gaps as the benchmark counts them.
+pub(crate) fn read_malnet(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
+    edgelist_folder::read(tree, Numbering::WithoutGaps, options)
 }
 
 /// The part of the split that a text names.

@@ -28,7 +28,12 @@ struct Row {
 
 /// Reads a CSV file of molecules.
 pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
-    let mut reader = CsvReader::new(Lines::open(path, &options.limits)?, &options.limits)?;
+    read_lines(Lines::open(path, &options.limits)?, path, options)
+}
+
+/// Reads a CSV table of molecules from any stream of lines.
+pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    let mut reader = CsvReader::new(lines, &options.limits)?;
     let columns = Columns::find(&reader, options)?;
     let featurizer = match &options.schema {
         None => Featurizer::Ogb,

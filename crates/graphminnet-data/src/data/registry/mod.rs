@@ -1,19 +1,17 @@
-//! The benchmark data sets by name.
+//! The ten benchmark data sets of the paper, by name: what they are, where they come from, what the paper says of them.
+//!
+//! The facts are data ([`datasets.toml`](self), compiled in); the code here only finds a local copy and applies the
+//! facts to it. A data set is looked for in the folder that is given, or in the folder that the environment variable
+//! `GRAPHMINNET_DATA` names. There it may be
+//!
+//! * a sub-folder in the OGB layout (`zinc-12k`, `ogbg-molhiv`, `mnist-sp`, …), or a `.jsonl` file of that name, or
+//! * a sub-folder with the published archives, which are then imported.
 
-use std::fmt;
-use std::path::PathBuf;
+mod info;
+mod local;
+mod stats;
 
-/// What to tell someone whose data set is not there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotHere {
-    /// Name of the data set.
-    pub name: String,
-    /// Folders that were looked at.
-    pub looked_in: Vec<PathBuf>,
-}
-
-impl fmt::Display for NotHere {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}", self.name)
-    }
-}
+pub(crate) use info::Layout;
+pub use info::{DatasetInfo, EdgeCount, PaperRow, PublishedFile, datasets, find};
+pub use local::{DATA_VARIABLE, NotHere, data_dir, load, locate};
+pub use stats::{Comparison, Statistics, compare, statistics};

@@ -1,0 +1,144 @@
+//! Statistics of a data set, as the paper's table prints them.
+
+use super::{DatasetInfo, EdgeCount};
+use crate::data::{Dataset, Level, Task};
+
+/// Counts and means of a data set.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Number of graphs.
+    pub graphs: u64,
+    /// Mean number of nodes.
+    pub mean_nodes: f64,
+    /// Mean number of stored directed edges.
+    pub mean_directed_edges: f64,
+    /// Mean number of edges with opposite directions counted once: pairs of the undirected simple graph, and loops.
+    pub mean_undirected_edges: f64,
+    /// Smallest and largest number of nodes.
+    pub nodes_range: (u64, u64),
+    /// Graphs without edges.
+    pub edgeless_graphs: u64,
+    /// Loops in all graphs.
+    pub self_loops: u64,
+    /// Fraction of targets that are missing.
+    pub missing_targets: f64,
+    /// Level of the targets.
+    pub level: Level,
+    /// What the targets mean.
+    pub task: Task,
+}
+
+/// Computes the statistics of a data set.
+pub fn statistics(dataset: &Dataset) -> Statistics {
+    let graphs = dataset.samples.len() as u64;
+    let mean = |total: u64| if graphs == 0 { 0.0 } else { total as f64 / graphs as f64 };
+    let (mut nodes, mut directed, mut undirected, mut loops, mut edgeless) = (0, 0, 0, 0, 0);
+    let (mut fewest, mut most) = (u64::MAX, 0);
+    let (mut targets, mut missing) = (0u64, 0u64);
+    for sample in &dataset.samples {
+        let graph = &sample.graph;
+        let count = graph.num_nodes() as u64;
+        nodes += count;
+        fewest = fewest.min(count);
+        most = most.max(count);
+        directed += graph.num_edges() as u64;
+        edgeless += u64::from(graph.num_edges() == 0);
+        let own_loops = graph.edges().iter().filter(|[source, target]| source == target).count() as u64;
+        let (_, neighbours) = graph.undirected_neighbours();
+        undirected += neighbours.len() as u64 / 2 + own_loops;
+        loops += own_loops;
+        targets += sample.targets.len() as u64;
+        missing += sample.targets.iter().filter(|value| value.is_nan()).count() as u64;
+    }
+    Statistics {
+        graphs,
+        mean_nodes: mean(nodes),
+        mean_directed_edges: mean(directed),
+        mean_undirected_edges: mean(undirected),
+        nodes_range: (if graphs == 0 { 0 } else { fewest }, most),
+        edgeless_graphs: edgeless,
+        self_loops: loops,
+        missing_targets: if targets == 0 { 0.0 } else { missing as f64 / targets as f64 },
+        level: dataset.schema.level,
+        task: dataset.schema.task,
+    }
+}
+
+impl Statistics {
+    /// Mean number of edges, counted in a given way.
+    pub fn mean_edges(&self, count: EdgeCount) -> f64 {
+        match count {
+            EdgeCount::Directed => self.mean_directed_edges,
+            EdgeCount::Undirected => self.mean_undirected_edges,
+        }
+    }
+}
+
+/// Our statistics beside the paper's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// What the paper calls the data set.
+    pub title: String,
+    /// Graphs: paper, ours, equal.
+    pub graphs: (String, String, bool),
+    /// Mean nodes with the paper's digits: paper, ours, equal.
+    pub nodes: (String, String, bool),
+    /// Mean edges with the paper's digits: paper, ours, equal.
+    pub edges: (String, String, bool),
+    /// Whether level and task are the paper's.
+    pub same_task: bool,
+}
+
+/// Puts a data set's statistics beside the paper's.
+pub fn compare(info: &DatasetInfo, statistics: &Statistics) -> Comparison {
+    let beside = |paper: &str, ours: f64| {
+        let found = with_digits_of(paper, ours);
+        let is_equal = found == paper;
+        (paper.to_owned(), found, is_equal)
+    };
+    let graphs = with_separators(info.paper.graphs);
+    let found_graphs = with_separators(statistics.graphs);
+    let graphs_agree = graphs == found_graphs;
+    Comparison {
+        title: info.title.clone(),
+        graphs: (graphs, found_graphs, graphs_agree),
+        nodes: beside(&info.paper.nodes, statistics.mean_nodes),
+        edges: beside(&info.paper.edges, statistics.mean_edges(info.paper.edges_are)),
+        same_task: info.task() == statistics.task && info.level == statistics.level,
+    }
+}
+
+/// A number with as many decimals as `like` has.
+fn with_digits_of(like: &str, value: f64) -> String {
+    let decimals = like.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let text = format!("{value:.decimals$}");
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let whole = with_separators(whole.parse().unwrap_or(0));
+    if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
+}
+
+fn with_separators(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_printed_as_the_paper_prints_them() {
+        assert_eq!(with_digits_of("3,039.3", 3039.26), "3,039.3");
+        assert_eq!(with_digits_of("70.6", 70.5667), "70.6");
+        assert_eq!(with_separators(1_234_567), "1,234,567");
+        assert_eq!(with_separators(12), "12");
+    }
+}
