@@ -1,2 +1,40 @@
-//! Placeholder.
-fn main() {}
+//! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library.
+
+mod cmd;
+mod failure;
+mod ui;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Memory allocation is a first-order cost of training: this allocator reuses large buffers instead of returning
+/// their pages to the system after every operation.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Learning on graphs with long-range dependencies at linear cost.
+#[derive(Parser)]
+#[command(name = "graphminnet", version, about, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
+    Inspect(cmd::inspect::Arguments),
+    /// Time training steps and inference on batches shaped like the benchmarks.
+    Bench(cmd::bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Inspect(arguments) => cmd::inspect::run(&arguments),
+        Command::Bench(arguments) => cmd::bench::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,15 +1,69 @@
 //! GraphMinNet: learning on graphs with long-range dependencies at linear cost.
+//!
+//! A layer runs two branches side by side on the nodes of a graph. The local one passes messages along edges. The
+//! global one, the GraphMinNet block, lets every node see the whole graph at once through the lowest eigenvectors of
+//! its Laplacian:
+//!
+//! ```text
+//! a_u = B(φ(λ) ⊙ W x_u ⊕ φ(λ) ⊙ p_u)        what node u says, in the light of where it stands
+//! ā   = Σ_v a_v                              what the graph says
+//! h_u = ⟨a_u, ā⟩ ⊙ sigmoid(z(x_u)) ⊙ h̃(x_u)   what node u takes from it
+//! ```
+//!
+//! The sum is formed once per graph, so the cost is linear in the number of nodes.
+//!
+//! # From a graph to a prediction
+//!
+//! ```
+//! use graphminnet::data::{Features, Graph, spectral::prepare_graph};
+//! use graphminnet::nn::Pass;
+//! use graphminnet::{DeviceKind, GraphMinNet, ModelConfig, ModelInput};
+//! use std::sync::Arc;
+//!
+//! // A ring of six nodes with two numbers each.
+//! let edges = (0..6u32).flat_map(|node| [[node, (node + 1) % 6], [(node + 1) % 6, node]]).collect();
+//! let graph = Graph::new(6, edges, Features::numbers(6, 2, vec![0.5; 12])?, Features::none(12))?;
+//!
+//! let config = ModelConfig { node_in: 2, hidden: 16, lap_dim: 4, ..ModelConfig::default() };
+//! let device = DeviceKind::Cpu.open()?;
+//! let model = GraphMinNet::new(&config, 0, &device)?;
+//!
+//! let prepared = prepare_graph(&Arc::new(graph), &config.prepare_options())?;
+//! let input = ModelInput::from_prepared(&config, &[&prepared], &device)?;
+//! let prediction = model.forward(&input, Pass::Eval);
+//! assert_eq!(prediction.dims(), [1, 1]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Rooms
+//!
+//! * [`data`]: graphs, their files, their spectral preparation (a crate of its own, without tensors);
+//! * [`bench`]: workloads for timing;
+//! * [`config`]: options, recipes, strict reading of both;
+//! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
+//! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
+//! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
+//! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
+//! * [`paper`]: the numbers that the paper prints.
 
+#![forbid(unsafe_code)]
+
+pub mod bench;
 pub mod config;
+pub mod device;
 pub mod io;
 pub mod model;
 pub mod nn;
 pub mod ops;
 pub mod optim;
+pub mod paper;
+pub mod summary;
 pub mod task;
 pub mod train;
 pub mod weights;
 
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
-pub use graphminnet_data::{self as data};
+pub use device::{DeviceError, DeviceKind};
+pub use graphminnet_data as data;
+pub use graphminnet_kernels as kernels;
 pub use model::{GraphMinNet, ModelInput};

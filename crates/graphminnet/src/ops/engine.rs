@@ -7,6 +7,7 @@
 //!
 //! A kernel sees contiguous arrays of 32-bit floats ([`Array`]) and nothing of the engine.
 
+use super::buffers;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::NoCheckpointing};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
@@ -14,48 +15,74 @@ use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, DispatchDevice, Flex, tensor::FloatTensor};
 use burn::tensor::{Device, Tensor, TensorData};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// Whether tensors on this device are in main memory and can be handed to a kernel.
 pub(crate) fn on_cpu(device: &Device) -> bool {
     matches!(device.clone().inner().as_dispatch(), DispatchDevice::Flex(_))
 }
 
-/// A contiguous array of floats in main memory, with its shape. Cloning shares the memory.
+/// A contiguous array of floats in main memory, with its shape. Cloning shares the memory; the last owner's buffer
+/// is kept for reuse.
 #[derive(Clone, Debug)]
-pub(crate) struct Array(FlexTensor);
+pub(crate) struct Array(
+    /// Always there, except while the array is being taken apart.
+    Option<FlexTensor>,
+);
 
 impl Array {
     /// An array that owns `values`, row-major.
     pub(crate) fn new(values: Vec<f32>, shape: impl Into<Vec<usize>>) -> Self {
-        Self(FlexTensor::from_data(TensorData::new(values, shape.into())))
+        Self(Some(FlexTensor::from_data(TensorData::new(values, shape.into()))))
     }
 
     fn from_tensor(tensor: FlexTensor) -> Self {
         let usable = tensor.is_contiguous() && tensor.as_slice::<f32>().is_some();
-        Self(if usable { tensor } else { tensor.to_contiguous() })
+        Self(Some(if usable { tensor } else { tensor.to_contiguous() }))
+    }
+
+    fn tensor(&self) -> &FlexTensor {
+        self.0.as_ref().unwrap_or_else(|| unreachable!("an array holds its tensor until it is dropped"))
+    }
+
+    fn into_tensor(mut self) -> FlexTensor {
+        self.0.take().unwrap_or_else(|| unreachable!("an array holds its tensor until it is dropped"))
     }
 
     /// An array of the given shape, written by `write`, which must overwrite every value.
     pub(crate) fn written(shape: impl Into<Vec<usize>>, write: impl FnOnce(&mut [f32])) -> Self {
         let shape = shape.into();
-        let mut values = vec![0.0; shape.iter().product()];
+        let mut values = buffers::take(shape.iter().product());
         write(&mut values);
         Self::new(values, shape)
     }
 
     /// The values, row-major.
     pub(crate) fn values(&self) -> &[f32] {
-        self.0.as_slice::<f32>().expect("an array is contiguous and holds 32-bit floats")
+        self.tensor().as_slice::<f32>().expect("an array is contiguous and holds 32-bit floats")
     }
 
     /// The shape.
     pub(crate) fn shape(&self) -> &[usize] {
-        self.0.layout().shape()
+        self.tensor().layout().shape()
     }
 
     /// Size of dimension `dim`.
     pub(crate) fn dim(&self, dim: usize) -> usize {
         self.shape()[dim]
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        let Some(tensor) = self.0.take() else { return };
+        let data = tensor.data_arc();
+        drop(tensor);
+        if let Ok(bytes) = Arc::try_unwrap(data)
+            && let Ok(values) = bytes.try_into_vec::<f32>()
+        {
+            buffers::give(values);
+        }
     }
 }
 
@@ -83,7 +110,7 @@ impl Slot {
     /// A buffer of the given shape if `wanted`.
     pub(crate) fn new(shape: impl Into<Vec<usize>>, wanted: bool) -> Self {
         let shape = shape.into();
-        let values = wanted.then(|| vec![0.0; shape.iter().product()]);
+        let values = wanted.then(|| buffers::take(shape.iter().product()));
         Self { shape, values }
     }
 
@@ -112,7 +139,7 @@ pub(crate) enum Operand {
 impl Operand {
     /// Stands for an operand that is not there.
     pub(crate) fn absent() -> Self {
-        Self::Plain(Array::new(Vec::new(), [0]).0)
+        Self::Plain(Array::new(Vec::new(), [0]).into_tensor())
     }
 
     /// A tensor that may not be there.
@@ -147,7 +174,7 @@ pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(
             Operand::Tracked(tensor) => Array::from_tensor(tensor.into_primitive()),
         });
         let (output, _) = kernel.forward(&inputs, false);
-        return Tensor::from_primitive::<Flex>(output.0);
+        return Tensor::from_primitive::<Flex>(output.into_tensor());
     }
     // A plain operand among tracked ones is a constant.
     let mut guards = Vec::with_capacity(N);
@@ -166,9 +193,9 @@ pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(
         OpsKind::Tracked(preparation) => {
             let (output, saved) = kernel.forward(&inputs, true);
             let saved = saved.expect("a kernel keeps what its gradient needs when asked to");
-            preparation.finish(saved, output.0)
+            preparation.finish(saved, output.into_tensor())
         }
-        OpsKind::UnTracked(preparation) => preparation.finish(kernel.forward(&inputs, false).0.0),
+        OpsKind::UnTracked(preparation) => preparation.finish(kernel.forward(&inputs, false).0.into_tensor()),
     };
     Tensor::from_primitive::<Autodiff<Flex>>(output)
 }
@@ -186,7 +213,7 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Recorded<K> {
         let results = self.0.backward(operation.state, gradient, wanted);
         for (parent, result) in operation.parents.into_iter().zip(results) {
             if let (Some(parent), Some(result)) = (parent, result) {
-                gradients.register::<Flex>(parent.id, result.0);
+                gradients.register::<Flex>(parent.id, result.into_tensor());
             }
         }
     }

@@ -1,6 +1,7 @@
 //! GatedGCN's gated mean over neighbours: `x̂_i = A x_i + (Σ_j σ(ê_ij) ⊙ B x_j) / (Σ_j σ(ê_ij) + 10⁻⁶)`.
 
 use super::Structure;
+use super::buffers;
 use super::engine::{self, Array, Kernel, Slot};
 use super::generic::{gather_rows, sum_rows};
 use burn::tensor::{Tensor, activation};
@@ -36,7 +37,7 @@ impl Kernel<2> for Fused {
 
     fn forward(&self, [gates, nodes]: &[Array; 2], keep: bool) -> (Array, Option<Self::Saved>) {
         let (num_nodes, width) = (self.structure.num_nodes(), gates.dim(1));
-        let mut inverse = vec![0.0; num_nodes * width];
+        let mut inverse = buffers::take(num_nodes * width);
         let mixed = Array::written([num_nodes, width], |out| {
             kernels::gated_aggregate(
                 self.structure.edges(),

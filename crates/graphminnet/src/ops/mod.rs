@@ -5,6 +5,7 @@
 //! engine's backend types.
 
 mod bound_rows;
+mod buffers;
 mod dropout;
 mod edge_gate;
 mod embedding_sum;

@@ -10,6 +10,7 @@
 //! In training, mean and (biased) variance are those of the batch and are handed back so that the caller can update
 //! its running estimates; otherwise they are given.
 
+use super::buffers;
 use super::dropout::{Dropout, dropout};
 use super::engine::{self, Array, Kernel, Operand, Slot};
 use burn::tensor::{Device, Tensor, TensorData, activation};
@@ -237,7 +238,7 @@ impl Kernel<7> for FusedResidual {
 
     fn forward(&self, operands: &[Array; 7], keep: bool) -> (Array, Option<Self::Saved>) {
         let [x, branch, add, scale, shift, mean, variance] = operands;
-        let mut sum = vec![0.0; if self.has_branch { x.values().len() } else { 0 }];
+        let mut sum = buffers::take(if self.has_branch { x.values().len() } else { 0 });
         let mut used = None;
         let y = Array::written(x.shape(), |y| {
             used = Some(self.measured.with(scale.dim(0), [mean, variance], |statistics| {

@@ -1,0 +1,155 @@
+//! `graphminnet bench`: how fast this machine trains and predicts.
+
+use crate::failure::Failure;
+use crate::ui::memory::peak_bytes;
+use crate::ui::table::{Align, Table, grouped};
+use clap::Args;
+use graphminnet::DeviceKind;
+use graphminnet::bench::{Measurement, Shape, Workload, measure};
+use graphminnet::kernels::peak::measure_matmul_peak;
+use serde_json::{Value, json};
+use std::io::{Write, stdout};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+/// What to time.
+#[derive(Args)]
+pub struct Arguments {
+    /// One shape only: zinc, peptides, cluster or voc. Without it, all four, each in a process of its own.
+    #[arg(long, value_parser = shape)]
+    shape: Option<Shape>,
+    /// One random graph with this many nodes and mean degree 5 instead of a shape.
+    #[arg(long, value_name = "NODES", conflicts_with = "shape")]
+    large_graph: Option<usize>,
+    /// Seconds to spend on each measurement.
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Number of threads; all cores without it.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Where to run: cpu, wgpu, cuda or rocm.
+    #[arg(long, default_value_t = DeviceKind::Cpu)]
+    device: DeviceKind,
+    /// Print one JSON object per shape.
+    #[arg(long)]
+    json: bool,
+}
+
+fn shape(name: &str) -> Result<Shape, String> {
+    Shape::ALL.into_iter().find(|shape| shape.name == name).ok_or_else(|| {
+        let names: Vec<&str> = Shape::ALL.iter().map(|shape| shape.name).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !(arguments.seconds.is_finite() && arguments.seconds > 0.0) {
+        return Err(Failure::usage(format!("--seconds {} must be a positive number", arguments.seconds)));
+    }
+    let objects = match (arguments.shape, arguments.large_graph) {
+        (Some(shape), _) => vec![one(shape.name, &Workload::new(shape, 0)?, arguments)?],
+        (None, Some(nodes)) => {
+            vec![one(&format!("{nodes} nodes"), &Workload::large_graph(nodes, 5.0, 0)?, arguments)?]
+        }
+        (None, None) => each_in_its_own_process(arguments)?,
+    };
+    let mut out = stdout().lock();
+    if arguments.json {
+        for object in &objects {
+            writeln!(out, "{object}")?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    write!(out, "{}", table(&objects))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(name: &str, workload: &Workload, arguments: &Arguments) -> Result<Value, Failure> {
+    let budget = Duration::from_secs_f64(arguments.seconds);
+    let threads = arguments.threads.unwrap_or(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
+    let (measurement, peak_rate) = pool.install(|| {
+        let measurement = measure(workload, arguments.device, budget);
+        (measurement, measure_matmul_peak(Duration::from_millis(300)))
+    });
+    Ok(as_json(name, &measurement?, peak_rate, pool.current_num_threads()))
+}
+
+fn as_json(name: &str, measured: &Measurement, peak_rate: f64, threads: usize) -> Value {
+    let [graphs, nodes, edges] = measured.counts;
+    let rate = measured.training_gflop / measured.training.min;
+    json!({
+        "shape": name,
+        "graphs": graphs,
+        "nodes": nodes,
+        "edges": edges,
+        "threads": threads,
+        "train_step_seconds": measured.training.min,
+        "train_step_median_seconds": measured.training.median,
+        "inference_seconds": measured.inference.min,
+        "inference_median_seconds": measured.inference.median,
+        "train_graphs_per_second": graphs as f64 / measured.training.min,
+        "inference_graphs_per_second": graphs as f64 / measured.inference.min,
+        "gflop": measured.training_gflop,
+        "gflops": rate,
+        "matmul_peak_gflops": peak_rate,
+        "share_of_peak": rate / peak_rate,
+        "peak_bytes": peak_bytes(),
+    })
+}
+
+/// Peak memory is a property of a process, so every shape gets its own.
+fn each_in_its_own_process(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
+    let program = std::env::current_exe()?;
+    let mut objects = Vec::new();
+    for shape in Shape::ALL {
+        let mut command = Command::new(&program);
+        command.args(["bench", "--json", "--shape", shape.name]);
+        command.args(["--seconds", &arguments.seconds.to_string(), "--device", &arguments.device.to_string()]);
+        if let Some(threads) = arguments.threads {
+            command.args(["--threads", &threads.to_string()]);
+        }
+        eprintln!("timing {} …", shape.name);
+        let output = command.stderr(std::process::Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(Failure::usage(format!("timing {} failed ({})", shape.name, output.status)));
+        }
+        objects.push(serde_json::from_slice(&output.stdout)?);
+    }
+    Ok(objects)
+}
+
+fn table(objects: &[Value]) -> Table {
+    let mut table = Table::new(&[
+        ("shape", Align::Left),
+        ("graphs", Align::Right),
+        ("nodes", Align::Right),
+        ("edges", Align::Right),
+        ("training step", Align::Right),
+        ("graphs/s", Align::Right),
+        ("GFLOP/s", Align::Right),
+        ("of peak", Align::Right),
+        ("inference", Align::Right),
+        ("graphs/s", Align::Right),
+        ("peak memory", Align::Right),
+    ]);
+    for object in objects {
+        let number = |key: &str| object[key].as_f64().unwrap_or(f64::NAN);
+        let count = |key: &str| grouped(number(key) as usize);
+        table.row([
+            object["shape"].as_str().unwrap_or_default().to_owned(),
+            count("graphs"),
+            count("nodes"),
+            count("edges"),
+            format!("{:.1} ms", 1e3 * number("train_step_seconds")),
+            count("train_graphs_per_second"),
+            format!("{:.0}", number("gflops")),
+            format!("{:.0} %", 100.0 * number("share_of_peak")),
+            format!("{:.1} ms", 1e3 * number("inference_seconds")),
+            count("inference_graphs_per_second"),
+            object["peak_bytes"].as_u64().map_or_else(|| "–".into(), |bytes| format!("{} MiB", bytes >> 20)),
+        ]);
+    }
+    table
+}

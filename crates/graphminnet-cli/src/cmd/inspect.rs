@@ -1,0 +1,169 @@
+//! `graphminnet inspect`: what a model is made of.
+
+use crate::failure::Failure;
+use crate::ui::table::{Align, Table, grouped};
+use clap::Args;
+use graphminnet::config::{ConfigError, RECIPE_NAMES, Recipe};
+use graphminnet::summary::{Part, layer_parts, parts};
+use graphminnet::{DeviceKind, GraphMinNet, paper};
+use serde_json::json;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to show.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub struct Arguments {
+    /// A built-in recipe, such as zinc or peptides-func.
+    #[arg(long, group = "which")]
+    recipe: Option<String>,
+    /// A configuration file of your own, in the form of a recipe.
+    #[arg(long, group = "which", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// All ten recipes: the paper's parameter table with ours beside it.
+    #[arg(long, group = "which")]
+    all: bool,
+    /// The paper's equations to the letter: the block's input is not bounded.
+    #[arg(long)]
+    paper_literal: bool,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+    /// Where the model is built: cpu, wgpu, cuda or rocm.
+    #[arg(long, default_value_t = DeviceKind::Cpu)]
+    device: DeviceKind,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.all {
+        return show_all(arguments);
+    }
+    let recipe = match (&arguments.recipe, &arguments.config) {
+        (Some(name), _) => Recipe::named(name)?,
+        (None, Some(path)) => read(path)?,
+        (None, None) => unreachable!("the argument group requires one"),
+    };
+    show_one(recipe, arguments)
+}
+
+fn read(path: &PathBuf) -> Result<Recipe, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read the configuration {}: {error}", path.display())))?;
+    let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    Recipe::parse(&name, &text)
+        .map_err(|error: ConfigError| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+fn build(recipe: Recipe, arguments: &Arguments) -> Result<(Recipe, GraphMinNet), Failure> {
+    let recipe = if arguments.paper_literal { recipe.paper_literal() } else { recipe };
+    let model = GraphMinNet::new(&recipe.model, 0, &arguments.device.open()?)?;
+    Ok((recipe, model))
+}
+
+fn show_one(recipe: Recipe, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (recipe, model) = build(recipe, arguments)?;
+    let parts = parts(&model);
+    let total: usize = parts.iter().map(|part| part.parameters).sum();
+    let printed = paper::printed_parameters(&recipe.name);
+    let mut out = stdout().lock();
+    if arguments.json {
+        let object = json!({
+            "recipe": recipe.name,
+            "title": recipe.title,
+            "model": recipe.model,
+            "train": recipe.train,
+            "parts": parts,
+            "parameters": total,
+            "paper_thousands": printed,
+        });
+        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let model = &recipe.model;
+    writeln!(
+        out,
+        "{}: {} layers of width {}; local branch {}, global branch {}; {} eigenpairs, {} positional channels; block input bounded by: {}\n",
+        recipe.title, model.layers, model.hidden, model.local, model.global, model.lap_dim, model.pe_width, model.input_norm
+    )?;
+    write!(out, "{}", layer_table(&parts, total))?;
+    if let Some(printed) = printed {
+        let verdict = if printed == paper::as_printed(total) { "equal" } else { "different" };
+        writeln!(out, "\nThe paper prints {printed}K: {verdict}.")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Parts before the layers, one layer, parts after them.
+fn layer_table(parts: &[Part], total: usize) -> Table {
+    let mut table = Table::new(&[("part", Align::Left), ("shape", Align::Left), ("parameters", Align::Right)]);
+    let row = |table: &mut Table, indent: &str, part: &Part| {
+        let shapes: Vec<String> = part.shapes.iter().map(|shape| format!("{shape:?}")).collect();
+        table.row([format!("{indent}{}", part.name), shapes.join(" "), grouped(part.parameters)]);
+    };
+    let (inner, count) = layer_parts(parts);
+    let in_layer = |part: &&Part| part.name.starts_with("layers.");
+    for part in parts.iter().take_while(|part| !in_layer(part)) {
+        row(&mut table, "", part);
+    }
+    let each: usize = inner.iter().map(|part| part.parameters).sum();
+    table.row([format!("layers, {count} like this"), String::new(), format!("{count} × {}", grouped(each))]);
+    for part in &inner {
+        row(&mut table, "  ", part);
+    }
+    for part in parts.iter().skip_while(|part| !in_layer(part)).filter(|part| !in_layer(part)) {
+        row(&mut table, "", part);
+    }
+    table.rule();
+    table.row(["total".to_owned(), String::new(), grouped(total)]);
+    table
+}
+
+fn show_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut table = Table::new(&[
+        ("recipe", Align::Left),
+        ("width", Align::Right),
+        ("local", Align::Left),
+        ("layers", Align::Right),
+        ("eigenpairs", Align::Right),
+        ("parameters", Align::Right),
+        ("ours", Align::Right),
+        ("paper", Align::Right),
+        ("", Align::Left),
+    ]);
+    let mut objects = Vec::new();
+    let mut all_equal = true;
+    for name in RECIPE_NAMES {
+        let (recipe, model) = build(Recipe::named(name)?, arguments)?;
+        let parameters = graphminnet::weights::count_parameters(&model);
+        let (ours, printed) = (paper::as_printed(parameters), paper::printed_parameters(name).unwrap_or("–"));
+        let equal = ours == printed;
+        all_equal &= equal;
+        table.row([
+            recipe.title.clone(),
+            recipe.model.hidden.to_string(),
+            recipe.model.local.to_string(),
+            recipe.model.layers.to_string(),
+            recipe.model.lap_dim.to_string(),
+            grouped(parameters),
+            format!("{ours}K"),
+            format!("{printed}K"),
+            if equal { "equal" } else { "DIFFERENT" }.to_owned(),
+        ]);
+        objects.push(json!({
+            "recipe": name,
+            "parameters": parameters,
+            "thousands": ours,
+            "paper_thousands": printed,
+            "equal": equal,
+        }));
+    }
+    let mut out = stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "recipes": objects, "all_equal": all_equal }))?)?;
+    } else {
+        write!(out, "{table}")?;
+    }
+    Ok(if all_equal { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}

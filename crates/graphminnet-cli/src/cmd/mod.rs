@@ -1,0 +1,4 @@
+//! One file per subcommand: arguments, library calls, output.
+
+pub mod bench;
+pub mod inspect;

@@ -1,0 +1,65 @@
+//! How a command fails: the error, what caused it, and the exit code.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | done, but a check failed |
+//! | 2 | wrong usage or configuration |
+//! | 3 | wrong data |
+//! | 4 | the machine or a file did not cooperate |
+//! | 130 | interrupted; the state is saved |
+
+use graphminnet::bench::BenchError;
+use graphminnet::config::ConfigError;
+use graphminnet::device::DeviceError;
+use graphminnet::model::InputError;
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+/// An error on its way to the user.
+pub struct Failure {
+    code: u8,
+    error: Box<dyn Error>,
+}
+
+impl Failure {
+    /// Wrong usage or configuration.
+    pub fn usage(error: impl Into<Box<dyn Error>>) -> Self {
+        Self { code: 2, error: error.into() }
+    }
+
+    /// Prints the error and its causes, one per line, and gives the exit code.
+    ///
+    /// A reader that closed the pipe (`| head`) is no failure.
+    pub fn report(self) -> ExitCode {
+        if let Some(error) = self.error.downcast_ref::<io::Error>()
+            && error.kind() == io::ErrorKind::BrokenPipe
+        {
+            return ExitCode::SUCCESS;
+        }
+        eprintln!("error: {}", self.error);
+        let mut cause = self.error.source();
+        while let Some(error) = cause {
+            eprintln!("  because: {error}");
+            cause = error.source();
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+macro_rules! exits_with {
+    ($($code:literal: $($error:ty),+;)+) => {
+        $($(impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self { code: $code, error: Box::new(error) }
+            }
+        })+)+
+    };
+}
+
+exits_with! {
+    2: ConfigError, DeviceError;
+    3: InputError;
+    4: io::Error, serde_json::Error, BenchError;
+}

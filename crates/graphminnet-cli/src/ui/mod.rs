@@ -1,0 +1,4 @@
+//! What people see: tables, memory.
+
+pub mod memory;
+pub mod table;

@@ -1,0 +1,149 @@
+//! Timing of training steps and inference on a workload.
+
+use super::{Workload, forward_flops, training_flops};
+use crate::model::{GraphMinNet, InputError, ModelInput};
+use crate::nn::Pass;
+use crate::optim::{AdamW, AdamWSettings, NamedGradients, OptimError, clip_factor};
+use crate::task::Rows;
+use crate::task::loss::{self, LossError};
+use crate::{ConfigError, DeviceError, DeviceKind};
+use burn::module::Module;
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// Why a workload could not be timed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The configuration was refused.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// There is no such device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The batch does not fit the model.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The loss does not fit the targets.
+    #[error(transparent)]
+    Loss(#[from] LossError),
+    /// The optimizer's state does not fit the model.
+    #[error(transparent)]
+    Optim(#[from] OptimError),
+}
+
+/// Times of one activity, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// The fastest.
+    pub min: f64,
+    /// The middle one.
+    pub median: f64,
+    /// How often it was run.
+    pub repetitions: usize,
+}
+
+impl Times {
+    /// Runs an activity once to warm up and then for at least `budget` and four times.
+    ///
+    /// # Errors
+    ///
+    /// The first error of the activity.
+    pub fn of<E>(budget: Duration, mut activity: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
+        activity()?;
+        let (start, mut times) = (Instant::now(), Vec::new());
+        while times.len() < 4 || start.elapsed() < budget {
+            let begin = Instant::now();
+            activity()?;
+            times.push(begin.elapsed().as_secs_f64());
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(Self { min: times[0], median: times[times.len() / 2], repetitions: times.len() })
+    }
+}
+
+/// What was measured on a workload.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measurement {
+    /// Graphs, nodes and directed edges of the batch.
+    pub counts: [usize; 3],
+    /// Forward, backward, clipping and AdamW.
+    pub training: Times,
+    /// Forward in evaluation mode, without recording.
+    pub inference: Times,
+    /// Useful operations of a training step, in units of 10⁹.
+    pub training_gflop: f64,
+    /// Useful operations of a forward pass, in units of 10⁹.
+    pub inference_gflop: f64,
+}
+
+/// Times training steps and inference on a device.
+///
+/// # Errors
+///
+/// [`BenchError`] if the device does not exist or the workload is not consistent.
+pub fn measure(workload: &Workload, device: DeviceKind, budget: Duration) -> Result<Measurement, BenchError> {
+    let plain = device.open()?;
+    let recorded = plain.clone().autodiff();
+    let config = &workload.recipe.model;
+    let mut trainer = Stepper::new(workload, &recorded)?;
+    let training = Times::of(budget, || trainer.step())?;
+
+    let model = trainer.model.valid();
+    let input = workload.input(&plain)?;
+    let inference = Times::of(budget / 2, || {
+        // Reading the result back makes sure that it has been computed.
+        model.forward(&input, Pass::Eval).into_data();
+        Ok::<(), BenchError>(())
+    })?;
+    let counts = [workload.batch.num_graphs(), workload.batch.num_nodes(), workload.batch.num_edges()];
+    let [graphs, nodes, edges] = counts;
+    Ok(Measurement {
+        counts,
+        training,
+        inference,
+        training_gflop: training_flops(config, graphs, nodes, edges) / 1e9,
+        inference_gflop: forward_flops(config, graphs, nodes, edges) / 1e9,
+    })
+}
+
+/// A model in training on one batch, over and over.
+struct Stepper<'a> {
+    workload: &'a Workload,
+    model: GraphMinNet,
+    input: ModelInput,
+    optimizer: AdamW,
+    steps: u64,
+}
+
+impl<'a> Stepper<'a> {
+    fn new(workload: &'a Workload, device: &burn::tensor::Device) -> Result<Self, BenchError> {
+        let decay = workload.recipe.train.weight_decay;
+        Ok(Self {
+            workload,
+            model: GraphMinNet::new(&workload.recipe.model, 0, device)?,
+            input: workload.input(device)?,
+            optimizer: AdamW::new(AdamWSettings::with_decay(decay)),
+            steps: 0,
+        })
+    }
+
+    fn step(&mut self) -> Result<(), BenchError> {
+        let train = &self.workload.recipe.train;
+        self.steps += 1;
+        let outputs = self.model.forward(&self.input, Pass::Train { seed: self.steps });
+        let [rows, columns] = outputs.dims();
+        let values: Vec<f32> = outputs.clone().into_data().try_to_vec().unwrap_or_default();
+        let targets = &self.workload.targets;
+        let value = loss::evaluate(
+            train.loss,
+            Rows { outputs: &values, columns, targets, target_columns: targets.len() / rows.max(1) },
+        )?;
+        let Some(value) = value else { return Ok(()) };
+        let gradients = loss::attach(outputs, &value, 1.0).backward();
+        let gradients = NamedGradients::of(&self.model, &gradients);
+        let scale = clip_factor(gradients.norm(), train.clip_norm);
+        self.model = self.optimizer.step(self.model.clone(), &gradients, train.learning_rate, scale)?;
+        Ok(())
+    }
+}

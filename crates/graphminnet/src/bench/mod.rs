@@ -1,0 +1,12 @@
+//! Workloads for timing: synthetic batches shaped like the benchmarks' real ones, and a count of their arithmetic.
+//!
+//! Times depend on shapes, not on values, so a batch of random graphs with the right numbers of graphs, nodes and
+//! edges stands for the real data and needs no files.
+
+mod flops;
+mod measure;
+mod workload;
+
+pub use flops::{forward_flops, training_flops};
+pub use measure::{BenchError, Measurement, Times, measure};
+pub use workload::{Shape, Workload, random_graph};
