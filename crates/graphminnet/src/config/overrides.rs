@@ -1,6 +1,7 @@
 //! Single fields set from outside, `train.epochs=50`, on top of a recipe.
 
 use super::{ConfigError, ModelConfig, Recipe, TrainConfig, keys};
+use std::fmt;
 use toml::{Table, Value};
 
 /// One field and its new value.
@@ -51,6 +52,12 @@ impl Override {
     /// `section.key`.
     pub fn path(&self) -> String {
         keys::path(&self.section, &self.key)
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={}", self.path(), self.value)
     }
 }
 
@@ -107,7 +114,8 @@ fn proportional_warmup(table: &Table, overrides: &[Override]) -> Option<i64> {
     Some(scaled.max(old_warmup.min(1)).min(epochs - 1))
 }
 
-fn read_value(text: &str) -> Value {
+/// A value as it is written in TOML; a bare word is a text.
+pub(crate) fn read_value(text: &str) -> Value {
     // As the value of a key in a document, so that dates, lists and numbers are read as anywhere else.
     let document = format!("value = {text}").parse::<Table>().ok();
     document.and_then(|mut table| table.remove("value")).unwrap_or_else(|| Value::String(text.to_owned()))

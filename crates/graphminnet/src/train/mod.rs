@@ -28,6 +28,7 @@ mod state;
 mod summary;
 mod tensorboard;
 mod trainer;
+pub mod tune;
 
 pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
 pub use data::{TrainingData, data_fingerprint, model_input};
@@ -41,4 +42,5 @@ pub use scaler::TargetScaler;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position, TrainState};
 pub use summary::{MeanStd, SeedResult, Summary};
+pub use burn::tensor::Device;
 pub use trainer::{Outcome, Settings, train_seed};

@@ -135,7 +135,8 @@ fn official(dataset: Dataset, report: Report) -> Result<Loaded, TrainError> {
 fn generate(generator: Generator, seed: u64, graphs: Option<usize>) -> Result<Dataset, TrainError> {
     Ok(match generator {
         Generator::RingTransfer => {
-            let mut settings = RingTransfer::default();
+            // Read at the marked node, as in the literature.
+            let mut settings = RingTransfer { level: Level::Node, ..RingTransfer::default() };
             if let Some(graphs) = graphs {
                 settings.sizes = settings.sizes.scaled_to(graphs);
             }
