@@ -21,12 +21,12 @@ use std::process::ExitCode;
 /// An error on its way to the user.
 pub struct Failure {
     code: u8,
-    error: Box<dyn Error>,
+    error: Box<dyn Error + Send + Sync>,
 }
 
 impl Failure {
     /// Wrong usage or configuration.
-    pub fn usage(error: impl Into<Box<dyn Error>>) -> Self {
+    pub fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { code: 2, error: error.into() }
     }
 
