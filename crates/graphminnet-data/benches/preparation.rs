@@ -1,8 +1,13 @@
 //! How long preparation takes: `cargo bench -p graphminnet-data --bench preparation -- [what] [nodes] [pairs]`.
 //!
-//! `small` times batches the size of ZINC, Peptides and CLUSTER graphs; `random` and `grid` one large graph.
+//! `small` times batches the size of ZINC, Peptides and CLUSTER graphs; `random`, `grid` and `path` one large graph;
+//! `molecule`, `sparse` and `dense` batches of a given size; `file <path> <pairs> <steps>` the graphs of a file (one per
+//! line: number of nodes, then the ends of all directed edges) from a cold and from a warm cache.
 
 use graphminnet_data::Graph;
+use graphminnet_data::data::cache::Cache;
+use graphminnet_data::data::prepare::prepare_dataset;
+use graphminnet_data::data::{Dataset, Level, Sample, Schema, Task};
 use graphminnet_data::rng::stream;
 use graphminnet_data::spectral::{PrepareOptions, lowest_eigenpairs, prepare_all};
 use std::sync::Arc;
@@ -63,6 +68,34 @@ fn time_large(name: &str, graph: &Graph, pairs: usize) {
     );
 }
 
+fn time_file(path: &str, eigenpairs: usize, random_walk_steps: usize) {
+    let text = std::fs::read_to_string(path).expect("the file can be read");
+    let sample = |(at, line): (usize, &str)| {
+        let numbers: Vec<u32> = line.split(' ').map(|text| text.parse().expect("a number")).collect();
+        let edges = numbers[1..].as_chunks::<2>().0.to_vec();
+        let graph = Arc::new(Graph::from_edges(numbers[0] as usize, edges).expect("edges are in range"));
+        Sample { id: at.to_string(), graph, targets: vec![0.0] }
+    };
+    let samples = text.lines().enumerate().map(sample).collect();
+    let schema = Schema {
+        level: Level::Graph,
+        task: Task::Regression,
+        targets: vec!["none".to_owned()],
+        class_names: Vec::new(),
+        node_columns: Vec::new(),
+        edge_columns: Vec::new(),
+    };
+    let dataset = Dataset { name: path.to_owned(), schema, samples, official_split: None };
+    let options = PrepareOptions { eigenpairs, random_walk_steps, ..Default::default() };
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let cache = Cache::new(directory.path());
+    for state in ["cold", "warm"] {
+        let (_, report) =
+            prepare_dataset(&dataset, &options, Some(&cache), &()).expect("graphs are well formed");
+        println!("{state} cache: {:?}", report);
+    }
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let what = arguments.first().map_or("small", String::as_str);
@@ -71,6 +104,7 @@ fn main() {
     let (nodes, pairs) = (number(1, 100_000), number(2, 16));
     let eigen = |eigenpairs| PrepareOptions { eigenpairs, ..Default::default() };
     match what {
+        "file" => time_file(&arguments[1], number(2, 32), number(3, 0)),
         "random" => time_large("random", &giant_component(&random(nodes)), pairs),
         "grid" => time_large("grid", &grid(nodes), pairs),
         "path" => time_large("path", &molecule(nodes, 0, 1), pairs),

@@ -53,7 +53,7 @@ fn changing_one_parameter_recomputes_only_what_depends_on_it() {
     let mut fewer_graphs = dataset.clone();
     fewer_graphs.samples.pop();
     assert_eq!(origins(&fewer_graphs, &options(), &cache).1, "computed, computed");
-    assert!(cache.verify().unwrap().iter().all(|(_, result)| result.is_ok()));
+    assert!(cache.verify().unwrap().iter().all(|checked| checked.problem.is_none()));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_damaged_entry_is_noticed_and_rebuilt() {
     for (number, damage) in damages.into_iter().enumerate() {
         std::fs::write(&path, damage).unwrap();
         let verified = cache.verify().unwrap();
-        assert_eq!(verified.iter().filter(|(_, result)| result.is_err()).count(), 1, "damage {number}");
+        assert_eq!(verified.iter().filter(|checked| checked.problem.is_some()).count(), 1, "damage {number}");
         let (again, origin) = origins(&dataset, &options(), &cache);
         assert_eq!((origin.as_str(), again == first), ("rebuilt, cached", true), "damage {number}");
         assert!(std::fs::read(&path).unwrap() == whole);
@@ -226,6 +226,7 @@ fn an_error_comes_in_its_place_and_an_early_end_is_clean() {
     let error = batches.next().unwrap().unwrap_err();
     assert!(matches!(error, LoaderError::NoSuchSample { index: 99, samples: 40 }), "{error}");
     assert!(batches.next().is_none());
+    drop(batches);
     // Dropped while the thread waits to deliver; the thread lets go of the data.
     let plan = (0..40).map(|at| vec![at]).collect();
     let mut batches = Batches::start(Arc::clone(&dataset), plan, 1).unwrap();

@@ -13,7 +13,7 @@ use crate::gemm::{
     Epilogue, Left, load_lanes, pack_transposed, packed_len, product, rows_per_product_piece, store_lanes,
 };
 use crate::linear::{Activation, LinearGradients, LinearShape, linear_backward};
-use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, for_each_range, rows_of};
+use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, for_each_range, prefetch, rows_of};
 use crate::scratch::Scratch;
 use std::ops::Range;
 
@@ -65,6 +65,15 @@ struct StoreGate<'a> {
 }
 
 impl Epilogue for StoreGate<'_> {
+    #[inline(always)]
+    fn prepare(&self, rows: Range<usize>, column: usize) {
+        let stride = self.bias.len();
+        for (&target, &source) in self.target[rows.clone()].iter().zip(&self.source[rows]) {
+            prefetch(&self.de[target as usize * 2 * stride + column..][..1]);
+            prefetch(&self.de[(source as usize * 2 + 1) * stride + column..][..1]);
+        }
+    }
+
     #[inline(always)]
     fn row<S: Arithmetic, const W: usize>(
         &mut self,
@@ -129,6 +138,9 @@ pub fn edge_gate_backward(
     }
 }
 
+/// Edges between asking for a row and reading it.
+pub(crate) const AHEAD: usize = 3;
+
 simd_fn! {
     fn sum_at_nodes<S>(edges: Edges<'_>, width: usize, d_gate: &[f32], nodes: Range<usize>, de: &mut [f32]) {
         if width == 0 {
@@ -141,7 +153,11 @@ simd_fn! {
                 add_row(d, &d_gate[edge * width..][..width]);
             }
             let outgoing = edges.outgoing[node] as usize..edges.outgoing[node + 1] as usize;
-            for &edge in &edges.outgoing_edges[outgoing] {
+            let outgoing = &edges.outgoing_edges[outgoing];
+            for (position, &edge) in outgoing.iter().enumerate() {
+                if let Some(&next) = outgoing.get(position + AHEAD) {
+                    prefetch(&d_gate[next as usize * width..][..width]);
+                }
                 add_row(e, &d_gate[edge as usize * width..][..width]);
             }
         }

@@ -12,9 +12,11 @@
 //! The sigmoid is computed again rather than stored. One pass goes by target, one by source; no atomics.
 
 use crate::dispatch::{Arithmetic, simd_fn};
+use crate::edge_gate::AHEAD;
 use crate::edges::Edges;
+use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
 use crate::math::sigmoid;
-use crate::parallel::{Disjoint, balanced_ranges, for_each_range};
+use crate::parallel::{Disjoint, balanced_ranges, for_each_range, prefetch};
 use crate::scratch::Scratch;
 use std::ops::Range;
 
@@ -78,23 +80,39 @@ simd_fn! {
             numerator.fill(0.0);
             denominator.fill(EPSILON);
             for edge in edges.incoming[node] as usize..edges.incoming[node + 1] as usize {
-                let source = edges.source[edge] as usize;
-                let b = &ab[source * 2 * width + width..][..width];
-                add_edge::<S>(numerator, denominator, &gate[edge * width..][..width], b);
+                if let Some(&next) = edges.source.get(edge + AHEAD) {
+                    prefetch(&ab[(next as usize * 2 + 1) * width..][..width]);
+                }
+                let b = &ab[(edges.source[edge] as usize * 2 + 1) * width..][..width];
+                let gate = &gate[edge * width..][..width];
+                for_lanes::<S, _>(width, &mut AddEdge { numerator, denominator, gate, b });
             }
             divide::<S>(numerator, denominator, &ab[node * 2 * width..][..width]);
         }
     }
 }
 
-#[inline(always)]
-fn add_edge<S: Arithmetic>(numerator: &mut [f32], denominator: &mut [f32], gate: &[f32], b: &[f32]) {
-    let width = numerator.len();
-    let (denominator, gate, b) = (&mut denominator[..width], &gate[..width], &b[..width]);
-    for c in 0..width {
-        let open = sigmoid::<S>(gate[c]);
-        numerator[c] = S::fma(open, b[c], numerator[c]);
-        denominator[c] += open;
+/// Adds one edge to a node's sums.
+struct AddEdge<'a> {
+    numerator: &'a mut [f32],
+    denominator: &'a mut [f32],
+    gate: &'a [f32],
+    b: &'a [f32],
+}
+
+impl Lanes for AddEdge<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let mut numerator = load_lanes::<W>(&self.numerator[at..], width);
+        let mut denominator = load_lanes::<W>(&self.denominator[at..], width);
+        let (gate, b) = (load_lanes::<W>(&self.gate[at..], width), load_lanes::<W>(&self.b[at..], width));
+        for c in 0..W {
+            let open = sigmoid::<S>(gate[c]);
+            numerator[c] = S::fma(open, b[c], numerator[c]);
+            denominator[c] += open;
+        }
+        store_lanes(&mut self.numerator[at..], width, numerator);
+        store_lanes(&mut self.denominator[at..], width, denominator);
     }
 }
 
@@ -199,9 +217,13 @@ fn gate_gradients<S: Arithmetic, const ACCUMULATE: bool>(
         let a = &saved.ab[node * 2 * width..][..width];
         node_terms(q, mean, &d_out[row.clone()], &saved.inverse[row.clone()], &saved.out[row], a);
         for edge in edges.incoming[node] as usize..edges.incoming[node + 1] as usize {
-            let b = &saved.ab[edges.source[edge] as usize * 2 * width + width..][..width];
+            if let Some(&next) = edges.source.get(edge + AHEAD) {
+                prefetch(&saved.ab[(next as usize * 2 + 1) * width..][..width]);
+            }
+            let b = &saved.ab[(edges.source[edge] as usize * 2 + 1) * width..][..width];
             let gate = &saved.gate[edge * width..][..width];
-            edge_gradient::<S, ACCUMULATE>(&mut d_gate[(edge - first) * width..][..width], gate, q, mean, b);
+            let d_gate = &mut d_gate[(edge - first) * width..][..width];
+            for_lanes::<S, _>(width, &mut EdgeGradient::<ACCUMULATE> { d_gate, gate, q, mean, b });
         }
     }
 }
@@ -217,20 +239,26 @@ fn node_terms(q: &mut [f32], mean: &mut [f32], d_out: &[f32], inverse: &[f32], o
     }
 }
 
-#[inline(always)]
-fn edge_gradient<S: Arithmetic, const ACCUMULATE: bool>(
-    d_gate: &mut [f32],
-    gate: &[f32],
-    q: &[f32],
-    mean: &[f32],
-    b: &[f32],
-) {
-    let width = d_gate.len();
-    let (gate, q, mean, b) = (&gate[..width], &q[..width], &mean[..width], &b[..width]);
-    for c in 0..width {
-        let open = sigmoid::<S>(gate[c]);
-        let gradient = q[c] * (b[c] - mean[c]) * (open * (1.0 - open));
-        d_gate[c] = if ACCUMULATE { d_gate[c] + gradient } else { gradient };
+/// Gradient of one edge's gate.
+struct EdgeGradient<'a, const ACCUMULATE: bool> {
+    d_gate: &'a mut [f32],
+    gate: &'a [f32],
+    q: &'a [f32],
+    mean: &'a [f32],
+    b: &'a [f32],
+}
+
+impl<const ACCUMULATE: bool> Lanes for EdgeGradient<'_, ACCUMULATE> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let (gate, q) = (load_lanes::<W>(&self.gate[at..], width), load_lanes::<W>(&self.q[at..], width));
+        let (mean, b) = (load_lanes::<W>(&self.mean[at..], width), load_lanes::<W>(&self.b[at..], width));
+        let mut gradient = if ACCUMULATE { load_lanes::<W>(&self.d_gate[at..], width) } else { [0.0; W] };
+        for c in 0..W {
+            let open = sigmoid::<S>(gate[c]);
+            gradient[c] += q[c] * (b[c] - mean[c]) * (open * (1.0 - open));
+        }
+        store_lanes(&mut self.d_gate[at..], width, gradient);
     }
 }
 
@@ -252,20 +280,37 @@ simd_fn! {
             d_a.copy_from_slice(&d_out[node * width..][..width]);
             d_b.fill(0.0);
             let outgoing = edges.outgoing[node] as usize..edges.outgoing[node + 1] as usize;
-            for &edge in &edges.outgoing_edges[outgoing] {
+            let outgoing = &edges.outgoing_edges[outgoing];
+            for (position, &edge) in outgoing.iter().enumerate() {
+                if let Some(&next) = outgoing.get(position + AHEAD) {
+                    let next = next as usize;
+                    prefetch(&gate[next * width..][..width]);
+                    prefetch(&q[edges.target[next] as usize * width..][..width]);
+                }
                 let (edge, target) = (edge as usize, edges.target[edge as usize] as usize);
-                add_gated::<S>(d_b, &gate[edge * width..][..width], &q[target * width..][..width]);
+                let (gate, q) = (&gate[edge * width..][..width], &q[target * width..][..width]);
+                for_lanes::<S, _>(width, &mut AddGated { sum: d_b, gate, q });
             }
         }
     }
 }
 
-#[inline(always)]
-fn add_gated<S: Arithmetic>(sum: &mut [f32], gate: &[f32], q: &[f32]) {
-    let width = sum.len();
-    let (gate, q) = (&gate[..width], &q[..width]);
-    for c in 0..width {
-        sum[c] = S::fma(sigmoid::<S>(gate[c]), q[c], sum[c]);
+/// Adds one edge to the gradient of its source's `B`.
+struct AddGated<'a> {
+    sum: &'a mut [f32],
+    gate: &'a [f32],
+    q: &'a [f32],
+}
+
+impl Lanes for AddGated<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let mut sum = load_lanes::<W>(&self.sum[at..], width);
+        let (gate, q) = (load_lanes::<W>(&self.gate[at..], width), load_lanes::<W>(&self.q[at..], width));
+        for c in 0..W {
+            sum[c] = S::fma(sigmoid::<S>(gate[c]), q[c], sum[c]);
+        }
+        store_lanes(&mut self.sum[at..], width, sum);
     }
 }
 

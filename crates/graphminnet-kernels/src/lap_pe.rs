@@ -14,12 +14,14 @@
 
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::edge_gate::add_row;
-use crate::gemm::{Add, Left, PANEL, Store, pack, pack_transposed, packed_len, product_body};
+use crate::gemm::{Add, Left, Store, pack, pack_transposed, packed_len, product_body};
+use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
 use crate::math::dot;
 use crate::parallel::{Disjoint, map_pieces};
 use crate::scratch::Scratch;
 use crate::segments::{Piece, check_offsets, pieces};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// Nodes whose pairs are worked on together.
 const NODES: usize = 3;
@@ -142,7 +144,7 @@ simd_fn! {
             for (local, node) in nodes.enumerate() {
                 let out = &mut out[(node - piece.nodes.start) * width..][..width];
                 let before = &before[local * pairs * width..(local + 1) * pairs * width];
-                sum_active(out, before, pe.b2);
+                for_lanes::<S, _>(width, &mut SumActive { out, before, b2: pe.b2 });
             }
         }
     }
@@ -153,55 +155,61 @@ simd_fn! {
 fn form_hidden<S: Arithmetic>(
     pe: &LapPe<'_>,
     terms: &GraphTerms,
-    nodes: std::ops::Range<usize>,
+    nodes: Range<usize>,
     first: &[f32],
     values: &mut [f32],
 ) {
-    let hidden = first.len().max(1);
-    let mut rows = values.chunks_exact_mut(hidden);
-    for node in nodes {
+    let size = terms.pairs.len() * first.len();
+    for (node, values) in nodes.zip(values.chunks_exact_mut(size.max(1))) {
         let eigvec = &pe.eigvecs[node * pe.num_pairs()..][..pe.num_pairs()];
-        for (&pair, offset) in terms.pairs.iter().zip(terms.offset.chunks_exact(hidden)) {
-            let Some(row) = rows.next() else { return };
-            hidden_row::<S>(row, pe.signs[pair] * eigvec[pair], first, offset);
+        for_lanes::<S, _>(first.len(), &mut FormHidden { values, eigvec, signs: pe.signs, terms, first });
+    }
+}
+
+struct FormHidden<'a> {
+    values: &'a mut [f32],
+    eigvec: &'a [f32],
+    signs: &'a [f32],
+    terms: &'a GraphTerms,
+    first: &'a [f32],
+}
+
+impl Lanes for FormHidden<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let hidden = self.first.len();
+        let first = load_lanes::<W>(&self.first[at..], width);
+        let rows = self.values.chunks_exact_mut(hidden).zip(self.terms.offset.chunks_exact(hidden));
+        for ((row, offset), &pair) in rows.zip(&self.terms.pairs) {
+            let entry = self.signs[pair] * self.eigvec[pair];
+            let mut lanes = load_lanes::<W>(&offset[at..], width);
+            for c in 0..W {
+                lanes[c] = S::fma(first[c], entry, lanes[c]).max(0.0);
+            }
+            store_lanes(&mut row[at..], width, lanes);
         }
     }
 }
 
-#[inline(always)]
-fn hidden_row<S: Arithmetic>(row: &mut [f32], entry: f32, first: &[f32], offset: &[f32]) {
-    let (first, offset) = (&first[..row.len()], &offset[..row.len()]);
-    for h in 0..row.len() {
-        row[h] = S::fma(first[h], entry, offset[h]).max(0.0);
-    }
+/// `out = Σ_rows ReLU(before + b2)`, rows `[pairs, P]` of one node.
+struct SumActive<'a> {
+    out: &'a mut [f32],
+    before: &'a [f32],
+    b2: &'a [f32],
 }
 
-/// `out = Σ_rows ReLU(before + b2)`.
-#[inline(always)]
-fn sum_active(out: &mut [f32], before: &[f32], b2: &[f32]) {
-    let width = out.len();
-    for start in (0..width).step_by(PANEL) {
-        let lanes = PANEL.min(width - start);
-        if lanes == PANEL {
-            let mut bias = [0.0; PANEL];
-            bias.copy_from_slice(&b2[start..start + PANEL]);
-            let mut sums = [0.0; PANEL];
-            for row in before.chunks_exact(width) {
-                let row = &row[start..start + PANEL];
-                for c in 0..PANEL {
-                    sums[c] += (row[c] + bias[c]).max(0.0);
-                }
-            }
-            out[start..start + PANEL].copy_from_slice(&sums);
-        } else {
-            let (out, bias) = (&mut out[start..start + lanes], &b2[start..start + lanes]);
-            out.fill(0.0);
-            for row in before.chunks_exact(width) {
-                for ((out, value), bias) in out.iter_mut().zip(&row[start..start + lanes]).zip(bias) {
-                    *out += (value + bias).max(0.0);
-                }
+impl Lanes for SumActive<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let b2 = load_lanes::<W>(&self.b2[at..], width);
+        let mut sums = [0.0; W];
+        for row in self.before.chunks_exact(self.b2.len()) {
+            let row = load_lanes::<W>(&row[at..], width);
+            for c in 0..W {
+                sums[c] += (row[c] + b2[c]).max(0.0);
             }
         }
+        store_lanes(&mut self.out[at..], width, sums);
     }
 }
 
@@ -344,6 +352,7 @@ simd_fn! {
         let mut d_values = Scratch::new(NODES * pairs * hidden);
         // Σ_u f per pair: gives db₁, dW₁[:,1] and dλ at the end.
         let mut d_offset = Scratch::zeroed(pairs * hidden);
+        let mut entries = Scratch::new(pairs);
         for start in piece.nodes.clone().step_by(NODES) {
             let nodes = start..(start + NODES).min(piece.nodes.end);
             let rows = nodes.len() * pairs;
@@ -353,7 +362,8 @@ simd_fn! {
             product_body::<S, _>(rows, hidden, width, Left::row_major(values, hidden), weights.forward, &mut store);
             for (local, node) in nodes.clone().enumerate() {
                 let before = &mut before[local * pairs * width..(local + 1) * pairs * width];
-                keep_active(before, &d_out[node * width..(node + 1) * width], pe.b2, &mut partial.b2);
+                let d_out = &d_out[node * width..(node + 1) * width];
+                for_lanes::<S, _>(width, &mut KeepActive { before, d_out, b2: pe.b2, d_b2: &mut partial.b2 });
             }
             let d_before = &before[..rows * width];
             let packed_values = &mut packed_values[..packed_len(rows, hidden)];
@@ -366,16 +376,22 @@ simd_fn! {
             product_body::<S, _>(rows, width, hidden, left, weights.back, &mut store);
             for (local, node) in nodes.enumerate() {
                 let eigvec = &pe.eigvecs[node * count..(node + 1) * count];
-                for (row, &pair) in terms.pairs.iter().enumerate() {
-                    let at = (local * pairs + row) * hidden;
-                    let d_value = &mut d_values[at..at + hidden];
-                    let offset = &mut d_offset[row * hidden..(row + 1) * hidden];
-                    let sign = pe.signs[pair];
-                    let d_first = &mut partial.first[..hidden];
-                    hidden_gradient::<S>(d_value, &values[at..at + hidden], sign * eigvec[pair], offset, d_first);
-                    if let Some(d_eigvecs) = &mut d_eigvecs {
+                for (entry, &pair) in entries.iter_mut().zip(&terms.pairs) {
+                    *entry = pe.signs[pair] * eigvec[pair];
+                }
+                let at = local * pairs * hidden..(local + 1) * pairs * hidden;
+                let mut gradient = HiddenGradient {
+                    d_values: &mut d_values[at.clone()],
+                    values: &values[at.clone()],
+                    entries: &entries,
+                    d_offset: &mut d_offset,
+                    d_first: &mut partial.first[..hidden],
+                };
+                for_lanes::<S, _>(hidden, &mut gradient);
+                if let Some(d_eigvecs) = &mut d_eigvecs {
+                    for (d_value, &pair) in d_values[at].chunks_exact(hidden).zip(&terms.pairs) {
                         let entry = (node - piece.nodes.start) * count + pair;
-                        d_eigvecs[entry] = sign * dot::<S>(d_value, &weights.first);
+                        d_eigvecs[entry] = pe.signs[pair] * dot::<S>(d_value, &weights.first);
                     }
                 }
             }
@@ -398,39 +414,61 @@ simd_fn! {
     }
 }
 
-/// Turns values before the last ReLU into their gradients; adds to db₂.
-#[inline(always)]
-fn keep_active(before: &mut [f32], d_out: &[f32], b2: &[f32], d_b2: &mut [f32]) {
-    let width = d_out.len();
-    for row in before.chunks_exact_mut(width) {
-        active_row(row, d_out, b2, d_b2);
+/// Turns one node's values before the last ReLU, `[pairs, P]`, into their gradients; adds to db₂.
+struct KeepActive<'a> {
+    before: &'a mut [f32],
+    d_out: &'a [f32],
+    b2: &'a [f32],
+    d_b2: &'a mut [f32],
+}
+
+impl Lanes for KeepActive<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let (d_out, b2) = (load_lanes::<W>(&self.d_out[at..], width), load_lanes::<W>(&self.b2[at..], width));
+        let mut d_b2 = load_lanes::<W>(&self.d_b2[at..], width);
+        for row in self.before.chunks_exact_mut(self.d_out.len()) {
+            let mut gradient = load_lanes::<W>(&row[at..], width);
+            for c in 0..W {
+                gradient[c] = if gradient[c] + b2[c] > 0.0 { d_out[c] } else { 0.0 };
+                d_b2[c] += gradient[c];
+            }
+            store_lanes(&mut row[at..], width, gradient);
+        }
+        store_lanes(&mut self.d_b2[at..], width, d_b2);
     }
 }
 
-#[inline(always)]
-fn active_row(row: &mut [f32], d_out: &[f32], b2: &[f32], d_b2: &mut [f32]) {
-    let (d_out, b2, d_b2) = (&d_out[..row.len()], &b2[..row.len()], &mut d_b2[..row.len()]);
-    for c in 0..row.len() {
-        row[c] = if row[c] + b2[c] > 0.0 { d_out[c] } else { 0.0 };
-        d_b2[c] += row[c];
-    }
+/// Masks one node's dh, `[pairs, H]`, by the ReLU and adds it to the sums.
+struct HiddenGradient<'a> {
+    d_values: &'a mut [f32],
+    values: &'a [f32],
+    /// `sign·v` of the pairs.
+    entries: &'a [f32],
+    d_offset: &'a mut [f32],
+    d_first: &'a mut [f32],
 }
 
-/// Masks a row of dh by the ReLU and adds it to the sums.
-#[inline(always)]
-fn hidden_gradient<S: Arithmetic>(
-    d_value: &mut [f32],
-    value: &[f32],
-    entry: f32,
-    d_offset: &mut [f32],
-    d_first: &mut [f32],
-) {
-    let hidden = d_value.len();
-    let (value, d_offset, d_first) = (&value[..hidden], &mut d_offset[..hidden], &mut d_first[..hidden]);
-    for h in 0..hidden {
-        let gradient = if value[h] > 0.0 { d_value[h] } else { 0.0 };
-        d_value[h] = gradient;
-        d_offset[h] += gradient;
-        d_first[h] = S::fma(gradient, entry, d_first[h]);
+impl Lanes for HiddenGradient<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let hidden = self.d_first.len();
+        let mut d_first = load_lanes::<W>(&self.d_first[at..], width);
+        let rows = self.d_values.chunks_exact_mut(hidden).zip(self.values.chunks_exact(hidden));
+        for (((d_value, value), d_offset), &entry) in
+            rows.zip(self.d_offset.chunks_exact_mut(hidden)).zip(self.entries)
+        {
+            let mut gradient = load_lanes::<W>(&d_value[at..], width);
+            let value = load_lanes::<W>(&value[at..], width);
+            let mut total = load_lanes::<W>(&d_offset[at..], width);
+            for c in 0..W {
+                gradient[c] = if value[c] > 0.0 { gradient[c] } else { 0.0 };
+                total[c] += gradient[c];
+                d_first[c] = S::fma(gradient[c], entry, d_first[c]);
+            }
+            store_lanes(&mut d_value[at..], width, gradient);
+            store_lanes(&mut d_offset[at..], width, total);
+        }
+        store_lanes(&mut self.d_first[at..], width, d_first);
     }
 }

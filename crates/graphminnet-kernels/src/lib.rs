@@ -16,6 +16,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod dispatch;
+mod lanes;
 mod math;
 mod parallel;
 mod scratch;

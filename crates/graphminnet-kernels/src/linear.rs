@@ -13,7 +13,7 @@
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::gemm::{
-    Add, Epilogue, Left, Store, load_lanes, pack, pack_transposed, packed_len, product,
+    Add, Epilogue, Left, Right, Store, load_lanes, pack, pack_transposed, packed_len, product, product_with,
     rows_per_product_piece, store_lanes,
 };
 use crate::parallel::{Disjoint, for_each_piece, map_pieces, rows_of};
@@ -287,7 +287,7 @@ impl Part<'_> {
     }
 }
 
-/// `out[m, n] += Σ_rows a[row, m] · b[row, n]`, packing `b` in `packed` on the way.
+/// `out[m, n] += Σ_rows a[row, m] · b[row, n]`, packing `b` in `packed` on the way if it must be.
 pub(crate) fn add_weight_gradient(
     rows: usize,
     m: usize,
@@ -297,9 +297,11 @@ pub(crate) fn add_weight_gradient(
     packed: &mut [f32],
     out: &mut [f32],
 ) {
-    let packed = &mut packed[..packed_len(rows, n)];
-    pack(b, rows, n, n, packed);
-    product(m, rows, n, Left::transposed(a, m), packed, &mut Add { out, row_stride: n });
+    let right = Right::in_place(b, rows, n).unwrap_or_else(|| {
+        pack(b, rows, n, n, &mut packed[..packed_len(rows, n)]);
+        Right::packed(packed, rows, n)
+    });
+    product_with(m, rows, n, Left::transposed(a, m), right, &mut Add { out, row_stride: n });
 }
 
 simd_fn! {

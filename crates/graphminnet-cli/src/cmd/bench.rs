@@ -95,6 +95,7 @@ fn as_json(name: &str, measured: &Measurement, peak_rate: f64, threads: usize) -
         "gflops": rate,
         "matmul_peak_gflops": peak_rate,
         "share_of_peak": rate / peak_rate,
+        "train_steps_timed": measured.training.repetitions,
         "peak_bytes": peak_bytes(),
     })
 }

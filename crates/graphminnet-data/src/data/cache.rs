@@ -23,7 +23,7 @@
 mod entry;
 mod maintain;
 
-pub use maintain::{CacheEntry, Collected};
+pub use maintain::{CacheEntry, CheckedEntry, Collected};
 
 use crate::graph::Graph;
 use std::path::{Path, PathBuf};

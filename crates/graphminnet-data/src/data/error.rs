@@ -6,6 +6,7 @@
 use super::limits::Exceeded;
 use crate::graph::GraphError;
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -13,8 +14,14 @@ use thiserror::Error;
 const SHOWN_CHARACTERS: usize = 120;
 
 /// Where in the input something is.
+///
+/// Dereferences to its parts; boxed so that errors stay small.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct Place(Box<PlaceParts>);
+
+/// The parts of a [`Place`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlaceParts {
     /// The file (or folder).
     pub file: PathBuf,
     /// The member, if the file is an archive.
@@ -27,37 +34,45 @@ pub struct Place {
     pub byte: Option<u64>,
 }
 
+impl Deref for Place {
+    type Target = PlaceParts;
+
+    fn deref(&self) -> &PlaceParts {
+        &self.0
+    }
+}
+
 impl Place {
     /// A whole file.
     pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self { file: path.into(), ..Self::default() }
+        Self(Box::new(PlaceParts { file: path.into(), ..PlaceParts::default() }))
     }
 
     /// The same place, at a line counted from 1.
     #[must_use]
     pub fn at_line(mut self, line: u64) -> Self {
-        self.line = Some(line);
+        self.0.line = Some(line);
         self
     }
 
     /// The same place, in a column or field.
     #[must_use]
     pub fn in_column(mut self, column: impl AsRef<str>) -> Self {
-        self.column = Some(escape(column.as_ref()));
+        self.0.column = Some(escape(column.as_ref()));
         self
     }
 
     /// The same place, at a byte counted from 0.
     #[must_use]
     pub fn at_byte(mut self, byte: u64) -> Self {
-        self.byte = Some(byte);
+        self.0.byte = Some(byte);
         self
     }
 
     /// The same place, in a member of an archive.
     #[must_use]
     pub fn in_member(mut self, member: impl AsRef<str>) -> Self {
-        self.member = Some(escape(member.as_ref()));
+        self.0.member = Some(escape(member.as_ref()));
         self
     }
 }

@@ -12,16 +12,17 @@
 //! Pickles go through a reader that can only build inert values (its module says how); archives are read in place, and
 //! only members with the expected names are looked at.
 
-mod archive;
+pub(crate) mod archive;
 mod graphs;
 mod lrgb;
 mod peptides;
-mod pickle;
+pub(crate) mod pickle;
 mod zinc;
 
 use super::registry::{DatasetInfo, Layout};
 use super::{DataError, EdgeDirection, Limits, Place, Read, ReadOptions, Split};
 use crate::data::formats::{self, Format};
+use crate::data::limits::within;
 use crate::io::{Tree, decompress};
 use archive::{Sources, Subtree};
 use pickle::Document;
@@ -95,8 +96,13 @@ fn content(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Vec<u8>, Data
     let place = tree.place(name);
     let mut content = Vec::new();
     decompress(tree.open(name)?, Path::new(name), limits)?
+        .take(limits.memory_bytes.saturating_add(1))
         .read_to_end(&mut content)
-        .map_err(|source| DataError::Archive { place, reason: format!("damaged or too large: {source}") })?;
+        .map_err(|source| DataError::Archive {
+            place: place.clone(),
+            reason: format!("damaged or too large: {source}"),
+        })?;
+    within("memory_bytes", content.len() as u64, limits.memory_bytes).map_err(DataError::limit(place))?;
     Ok(content)
 }
 
@@ -114,58 +120,4 @@ fn document(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Document, Da
 /// An error about the values in a pickle.
 fn invalid(place: &Place, reason: impl Into<String>) -> DataError {
     DataError::Pickle { place: place.clone(), reason: reason.into() }
-}
-
-/// The entry points of importers, for fuzzing: each takes arbitrary bytes and gives a value or an error.
-#[doc(hidden)]
-pub mod fuzzing {
-    use super::archive::{Bytes, Zip};
-    use super::{Limits, Place, pickle};
-    use crate::data::DataError;
-    use std::sync::Arc;
-
-    /// A plain pickle.
-    ///
-    /// # Errors
-    ///
-    /// Whatever is wrong with it.
-    pub fn pickle(bytes: &[u8], limits: &Limits) -> Result<(), DataError> {
-        let document = pickle::read_pickle(bytes.to_vec(), &Place::file("fuzz.pickle"), limits)?;
-        let root = document.root();
-        for value in document.items(root).unwrap_or_default().iter().copied().chain([root]).take(1_000) {
-            let _ = document.array(value);
-            let _ = document.get(value, "edge_index");
-        }
-        Ok(())
-    }
-
-    /// A file written by `torch.save`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever is wrong with it.
-    pub fn torch(bytes: &[u8], limits: &Limits) -> Result<(), DataError> {
-        let document = pickle::read_torch(bytes.to_vec(), &Place::file("fuzz.pt"), limits)?;
-        let _ = document.array(document.root());
-        Ok(())
-    }
-
-    /// A zip archive, every member read.
-    ///
-    /// # Errors
-    ///
-    /// Whatever is wrong with it.
-    pub fn zip(bytes: &[u8], limits: &Limits) -> Result<(), DataError> {
-        let zip = Zip::open(
-            Bytes::Memory(Arc::new(bytes.to_vec())),
-            Place::file("fuzz.zip"),
-            limits.members,
-            limits,
-        )?;
-        let names: Vec<String> = zip.member_names().map(str::to_owned).collect();
-        for name in names {
-            zip.content(&name, limits.member_bytes)?;
-        }
-        Ok(())
-    }
 }

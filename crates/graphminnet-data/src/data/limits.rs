@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 /// | `members` | 100,000 | members of one archive |
 /// | `member_bytes` | 8 GiB | one decompressed file or archive member |
 /// | `total_bytes` | 64 GiB | all decompressed members of one archive |
+/// | `memory_bytes` | 4 GiB | content of an archive that is held in memory at once |
 /// | `ratio` | 1,000 | decompressed bytes per compressed byte |
 /// | `pickle_opcodes` | 1 billion | instructions of one pickle |
 /// | `pickle_depth` | 1,024 | nesting of marks, and of values, in a pickle |
@@ -58,6 +59,8 @@ pub struct Limits {
     pub member_bytes: u64,
     /// Bytes of all decompressed members of one archive.
     pub total_bytes: u64,
+    /// Bytes of an archive's content that are held in memory at once.
+    pub memory_bytes: u64,
     /// Decompressed bytes per compressed byte.
     pub ratio: u64,
     /// Instructions of one pickle.
@@ -86,6 +89,7 @@ impl Default for Limits {
             members: 100_000,
             member_bytes: 8 << 30,
             total_bytes: 64 << 30,
+            memory_bytes: 4 << 30,
             ratio: 1_000,
             pickle_opcodes: 1_000_000_000,
             pickle_depth: 1_024,

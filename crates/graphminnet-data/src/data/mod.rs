@@ -3,7 +3,7 @@
 //! This module turns bytes into [`Dataset`]s and never sees a tensor.
 //!
 //! * [`open`] reads any known file or folder; [`ReadOptions`] says how, [`Report`] what was noticed;
-//! * [`formats`] holds one reader per format, `import` the published archives, [`smiles`] molecules;
+//! * [`formats`] holds one reader per format, [`import`] the published archives, [`smiles`] molecules;
 //! * [`registry`] knows the ten benchmark data sets by name;
 //! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong.
 
@@ -13,8 +13,11 @@ pub mod generate;
 pub mod loader;
 pub mod prepare;
 pub mod split;
+pub mod download;
 mod error;
 pub mod formats;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod import;
 pub(crate) mod limits;
 mod read;
@@ -23,7 +26,7 @@ mod schema;
 pub mod smiles;
 
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
-pub use error::{BadRow, DataError, Place, escape};
+pub use error::{BadRow, DataError, Place, PlaceParts, escape};
 pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};

@@ -31,7 +31,7 @@ pub(crate) fn lines_of(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<O
         if tree.contains(&full) {
             let stream = decompress(tree.open(&full)?, Path::new(&full), limits)?;
             let place = tree.place(&full);
-            return Ok(Some(Lines::new(stream, &place.file, place.member, limits)));
+            return Ok(Some(Lines::new(stream, &place.file, place.member.clone(), limits)));
         }
     }
     Ok(None)

@@ -7,8 +7,39 @@ pub const DEGREE_PROFILE_COLUMNS: usize = 5;
 
 /// `ln(1 + degree)` of every node in the undirected simple graph underneath.
 pub fn log_degrees(graph: &Graph) -> Vec<f32> {
-    let (offsets, _) = graph.undirected_neighbours();
-    offsets.windows(2).map(|range| f64::from(range[1] - range[0]).ln_1p() as f32).collect()
+    distinct_neighbours(graph).into_iter().map(|degree| f64::from(degree).ln_1p() as f32).collect()
+}
+
+/// Number of distinct neighbours of every node, itself not counted; in linear time, without sorting.
+fn distinct_neighbours(graph: &Graph) -> Vec<u32> {
+    let nodes = graph.num_nodes();
+    let mut ends = vec![0u32; nodes + 1];
+    for &[a, b] in graph.edges() {
+        ends[a as usize] += 1;
+        ends[b as usize] += 1;
+    }
+    let mut total = 0;
+    for end in &mut ends {
+        total += *end;
+        *end = total;
+    }
+    // Filled from the back, so that `ends` become the starts of each node's part.
+    let mut neighbours = vec![0u32; total as usize];
+    for &[a, b] in graph.edges() {
+        for (node, other) in [(a, b), (b, a)] {
+            ends[node as usize] -= 1;
+            neighbours[ends[node as usize] as usize] = other;
+        }
+    }
+    let mut last_seen_by = vec![u32::MAX; nodes];
+    (0..nodes as u32)
+        .map(|node| {
+            last_seen_by[node as usize] = node;
+            let around = &neighbours[ends[node as usize] as usize..ends[node as usize + 1] as usize];
+            let new = |other: &&u32| std::mem::replace(&mut last_seen_by[**other as usize], node) != node;
+            around.iter().filter(new).count() as u32
+        })
+        .collect()
 }
 
 /// Local degree profile of every node: its out-degree, and the minimum, maximum, mean and unbiased standard deviation
@@ -82,5 +113,17 @@ mod tests {
     fn log_degrees_ignore_loops_repetitions_and_directions() {
         let graph = Graph::from_edges(3, vec![[0, 1], [1, 0], [0, 1], [2, 2]]).unwrap();
         assert_eq!(log_degrees(&graph), vec![2f32.ln(), 2f32.ln(), 0.0]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn degrees_are_lengths_of_neighbour_lists(
+            edges in proptest::collection::vec((0u32..9, 0u32..9), 0..40),
+        ) {
+            let graph = Graph::from_edges(9, edges.into_iter().map(|(a, b)| [a, b]).collect()).unwrap();
+            let (offsets, _) = graph.undirected_neighbours();
+            let expected: Vec<u32> = offsets.windows(2).map(|range| range[1] - range[0]).collect();
+            proptest::prop_assert_eq!(distinct_neighbours(&graph), expected);
+        }
     }
 }

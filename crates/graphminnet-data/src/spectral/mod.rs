@@ -22,7 +22,7 @@
 //! | `laplacian` | the matrix |
 //! | `components` | the zero eigenspace |
 //! | `dense` | small components, by library solvers |
-//! | `davidson`, `chebyshev`, `shift_invert`, `tall` | large components |
+//! | `krylov`, `operator`, `chebyshev`, `shift_invert`, `tall` | large components |
 //! | `solution`, `verify`, `canonical` | the choice between them, the check, the sign |
 //! | `eigenpairs` | components put together |
 //! | `random_walk`, `degree` | what is not an eigenpair |
@@ -31,12 +31,13 @@
 mod canonical;
 mod chebyshev;
 mod components;
-mod davidson;
 mod degree;
 mod dense;
 mod eigenpairs;
 mod error;
+mod krylov;
 mod laplacian;
+mod operator;
 mod prepare;
 mod random_walk;
 mod shift_invert;

@@ -24,6 +24,7 @@ const SHIFT: f64 = 1e-10;
 pub(crate) struct ShiftInverse {
     symbolic: SymbolicCholesky<u32>,
     factor: Vec<f64>,
+    shift: f64,
 }
 
 impl ShiftInverse {
@@ -65,7 +66,12 @@ impl ShiftInverse {
                 Default::default(),
             )
             .ok()?;
-        Some(Self { symbolic, factor })
+        Some(Self { symbolic, factor, shift })
+    }
+
+    /// What was added to the diagonal.
+    pub fn shift(&self) -> f64 {
+        self.shift
     }
 
     /// Replaces the columns of `block` by the solutions for them.

@@ -94,14 +94,19 @@ impl Tall {
         });
     }
 
-    /// Copies `count` leading columns of `source` to the columns from `first` on.
-    pub fn set_columns(&mut self, first: usize, source: &Self, count: usize) {
+    /// Copies `count` columns of `source` from `from` on to the columns from `first` on.
+    pub fn copy_columns(&mut self, first: usize, source: &Self, from: usize, count: usize) {
         let (stride, source_stride) = (self.stride, source.stride);
         self.chunks_mut().zip(source.chunks()).for_each(|(chunk, source)| {
-            for (row, from) in chunk.chunks_exact_mut(stride).zip(source.chunks_exact(source_stride)) {
-                row[first..first + count].copy_from_slice(&from[..count]);
+            for (row, old) in chunk.chunks_exact_mut(stride).zip(source.chunks_exact(source_stride)) {
+                row[first..first + count].copy_from_slice(&old[from..from + count]);
             }
         });
+    }
+
+    /// Copies `count` leading columns of `source` to the columns from `first` on.
+    pub fn set_columns(&mut self, first: usize, source: &Self, count: usize) {
+        self.copy_columns(first, source, 0, count);
     }
 
     /// Sums of `value(row, column)` over all rows, for each of `columns` columns.

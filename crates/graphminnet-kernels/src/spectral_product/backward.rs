@@ -1,9 +1,15 @@
 //! Backward pass of the spectral product; formulas in the parent module.
 
+use super::forward::sum_code;
+use super::row_gradients::RowGradients;
 use super::{DEPTH, LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
-use crate::gemm::{Add, Epilogue, Left, PANEL, load_lanes, packed_len, product_body, store_lanes};
-use crate::math::{dot, dot3};
+use crate::gemm::{
+    Add, Left, PANEL, Store, load_lanes, pack, pack_transposed, packed_len, product, product_body,
+    store_lanes,
+};
+use crate::linear::add_weight_gradient;
+use crate::math::sum;
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, map_pieces};
 use crate::scratch::Scratch;
 use rayon::prelude::*;
@@ -44,7 +50,11 @@ pub fn spectral_product_backward(inputs: SpectralInputs<'_>, ds: &[f32], gradien
         }
         return;
     }
-    let pass = Pass { inputs, ds };
+    let mut packed_b_transposed = Scratch::new(packed_len(channels, hidden));
+    pack_transposed(inputs.b, channels, hidden, &mut packed_b_transposed);
+    let mut packed_b = Scratch::new(packed_len(hidden, channels));
+    pack(inputs.b, hidden, channels, channels, &mut packed_b);
+    let pass = Pass { inputs, ds, packed_b_transposed: &packed_b_transposed, packed_b: &packed_b };
     let is_large = |graph: usize| inputs.nodes(graph).len() > LARGE;
     let mut b_parts: Vec<Scratch> = balanced_ranges(inputs.offsets, 24)
         .into_par_iter()
@@ -68,9 +78,9 @@ pub fn spectral_product_backward(inputs: SpectralInputs<'_>, ds: &[f32], gradien
 }
 
 /// Outputs written by many pieces of work.
-struct Sink<'a> {
-    w: Option<Disjoint<'a>>,
-    p: Option<Disjoint<'a>>,
+pub(super) struct Sink<'a> {
+    pub w: Option<Disjoint<'a>>,
+    pub p: Option<Disjoint<'a>>,
     f: Option<Disjoint<'a>>,
 }
 
@@ -89,49 +99,53 @@ impl Sink<'_> {
         self.w.is_some() || self.p.is_some()
     }
 
-    /// Writes dF of one eigenpair.
+    /// Writes dF of one graph.
     ///
     /// # Safety
     ///
-    /// No other borrow of the same eigenpair may be alive.
-    unsafe fn write_f(&self, inputs: &SpectralInputs<'_>, graph: usize, pair: usize, df: &[f32]) {
+    /// No other borrow of the same graph may be alive.
+    unsafe fn write_f(&self, inputs: &SpectralInputs<'_>, graph: usize, df: &[f32]) {
         if let Some(f) = &self.f {
-            let start = (graph * inputs.eigenpairs + pair) * inputs.channels;
+            let size = inputs.eigenpairs * inputs.channels;
             // SAFETY: promised by the caller.
-            unsafe { f.range(start..start + inputs.channels) }.copy_from_slice(df);
+            unsafe { f.range(graph * size..(graph + 1) * size) }.copy_from_slice(df);
         }
     }
 }
 
 #[derive(Clone, Copy)]
-struct Pass<'a> {
-    inputs: SpectralInputs<'a>,
-    ds: &'a [f32],
+pub(super) struct Pass<'a> {
+    pub inputs: SpectralInputs<'a>,
+    pub ds: &'a [f32],
+    /// `Bᵀ` as a right operand `[D, l]`.
+    packed_b_transposed: &'a [f32],
+    /// `B` as a right operand `[l, D]`.
+    packed_b: &'a [f32],
 }
 
-/// What is known of one eigenpair of one graph after its dQ: `ā`, `dF`, `dT`.
-struct PairTerms {
-    values: Scratch,
-    channels: usize,
-    hidden: usize,
+/// What the gradients of one graph's nodes need, eigenpair by eigenpair.
+pub(super) struct GraphTerms {
+    /// `T`, `[M, D]`
+    table: Scratch,
+    /// `ā`, `[M, padded l]`
+    pub code: Scratch,
+    /// `dā`, `[M, l]`
+    d_code: Scratch,
+    /// `dF`, `[M, D]`
+    df: Scratch,
+    /// `dT`, `[M, D]`
+    pub dt: Scratch,
 }
 
-impl PairTerms {
-    fn new(inputs: &SpectralInputs<'_>) -> Self {
-        let SpectralInputs { channels, hidden, .. } = *inputs;
-        Self { values: Scratch::new(hidden + 2 * channels), channels, hidden }
-    }
-
-    fn code(&self) -> &[f32] {
-        &self.values[..self.hidden]
-    }
-
-    fn df(&self) -> &[f32] {
-        &self.values[self.hidden..self.hidden + self.channels]
-    }
-
-    fn dt(&self) -> &[f32] {
-        &self.values[self.hidden + self.channels..]
+impl GraphTerms {
+    fn new(pass: &Pass<'_>, graph: usize) -> Self {
+        let SpectralInputs { channels, eigenpairs, hidden, .. } = pass.inputs;
+        let size = eigenpairs * channels;
+        let mut table = Scratch::new(size);
+        pass.inputs.table(graph, &mut table);
+        let code = sum_code(&pass.inputs, pass.inputs.f_of(graph), &table, pass.packed_b_transposed);
+        let (df, dt) = (Scratch::new(size), Scratch::new(size));
+        Self { table, code, d_code: Scratch::new(eigenpairs * hidden), df, dt }
     }
 }
 
@@ -140,21 +154,23 @@ impl Pass<'_> {
     fn small_graph(&self, graph: usize, sink: &Sink<'_>, db: &mut [f32]) {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = self.inputs;
         let nodes = self.inputs.nodes(graph);
-        let mut table = Scratch::new(eigenpairs * channels);
-        self.inputs.table(graph, &mut table);
+        let mut terms = GraphTerms::new(self, graph);
+        let padded = hidden.div_ceil(PANEL) * PANEL;
         let mut dq = Scratch::new(hidden * channels);
-        let mut terms = PairTerms::new(&self.inputs);
-        // SAFETY: each graph is worked on once.
-        let mut rows = unsafe { RowGradients::new(self, graph, nodes.clone(), sink) };
         for pair in 0..eigenpairs {
-            dq.fill(0.0);
-            add_dq(*self, nodes.clone(), pair, &mut dq);
-            through_pair(self.inputs, graph, pair, &table, &dq, db, &mut terms);
+            sum_dq(*self, nodes.clone(), pair, &mut dq);
+            let at = pair * channels..(pair + 1) * channels;
+            let f = &self.inputs.f_of(graph)[at.clone()];
+            let code = &terms.code[pair * padded..][..hidden];
+            let d_code = &mut terms.d_code[pair * hidden..(pair + 1) * hidden];
+            through_q(self.inputs.b, f, code, &dq, d_code, &mut terms.df[at], db);
+        }
+        self.through_code(graph, &mut terms, db);
+        // SAFETY: each graph is worked on once.
+        unsafe { sink.write_f(&self.inputs, graph, &terms.df) };
+        if sink.wants_rows() {
             // SAFETY: as above.
-            unsafe { sink.write_f(&self.inputs, graph, pair, terms.df()) };
-            if sink.wants_rows() {
-                rows.add_pair(pair, terms.code(), terms.dt());
-            }
+            unsafe { RowGradients::new(self, graph, nodes, sink) }.add_all(&terms);
         }
     }
 
@@ -162,249 +178,186 @@ impl Pass<'_> {
     fn large_graph(&self, graph: usize, sink: &Sink<'_>) -> Vec<Scratch> {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = self.inputs;
         let nodes = self.inputs.nodes(graph);
-        let mut table = Scratch::new(eigenpairs * channels);
-        self.inputs.table(graph, &mut table);
-        let table = &table[..];
+        let mut terms = GraphTerms::new(self, graph);
+        let padded = hidden.div_ceil(PANEL) * PANEL;
         // Few enough parts to keep the memory small, enough for many threads.
         let parts = nodes.len().div_ceil(32_768).clamp(1, 8);
         let part = nodes.len().div_ceil(parts).div_ceil(DEPTH) * DEPTH;
         let dq_parts: Vec<Scratch> = map_pieces(eigenpairs * parts, 1, |task| {
             let (pair, index) = (task.start / parts, task.start % parts);
             let start = (nodes.start + index * part).min(nodes.end);
-            let mut dq = Scratch::zeroed(hidden * channels);
-            add_dq(*self, start..(start + part).min(nodes.end), pair, &mut dq);
+            let mut dq = Scratch::new(hidden * channels);
+            sum_dq(*self, start..(start + part).min(nodes.end), pair, &mut dq);
             dq
         });
-        let pairs: Vec<(PairTerms, Scratch)> = map_pieces(eigenpairs, 1, |task| {
+        let (d_code, df) = (Disjoint::new(&mut terms.d_code), Disjoint::new(&mut terms.df));
+        let code = &terms.code;
+        let mut db_parts: Vec<Scratch> = map_pieces(eigenpairs, 1, |task| {
             let pair = task.start;
             let mut dq = Scratch::zeroed(hidden * channels);
             for part in &dq_parts[pair * parts..(pair + 1) * parts] {
                 dq.iter_mut().zip(&part[..]).for_each(|(sum, value)| *sum += value);
             }
             let mut db = Scratch::zeroed(hidden * channels);
-            let mut terms = PairTerms::new(&self.inputs);
-            through_pair(self.inputs, graph, pair, table, &dq, &mut db, &mut terms);
+            let f = &self.inputs.f_of(graph)[pair * channels..(pair + 1) * channels];
             // SAFETY: each eigenpair is worked on once.
-            unsafe { sink.write_f(&self.inputs, graph, pair, terms.df()) };
-            (terms, db)
+            let (d_code, df) = unsafe { (d_code.rows(&task, hidden), df.rows(&task, channels)) };
+            through_q(self.inputs.b, f, &code[pair * padded..][..hidden], &dq, d_code, df, &mut db);
+            db
         });
+        self.through_code(graph, &mut terms, &mut db_parts[0]);
+        // SAFETY: each graph is worked on once.
+        unsafe { sink.write_f(&self.inputs, graph, &terms.df) };
         if sink.wants_rows() {
             for_each_piece(nodes.len(), DEPTH, |range| {
                 let block = nodes.start + range.start..nodes.start + range.end;
                 // SAFETY: pieces are disjoint.
-                let mut rows = unsafe { RowGradients::new(self, graph, block, sink) };
-                for (pair, (terms, _)) in pairs.iter().enumerate() {
-                    rows.add_pair(pair, terms.code(), terms.dt());
-                }
+                unsafe { RowGradients::new(self, graph, block, sink) }.add_all(&terms);
             });
         }
-        pairs.into_iter().map(|(_, db)| db).collect()
+        db_parts
+    }
+
+    /// From dā of all eigenpairs to dT, and what goes through `ā` to dF and dB.
+    fn through_code(&self, graph: usize, terms: &mut GraphTerms, db: &mut [f32]) {
+        let SpectralInputs { channels, eigenpairs, hidden, .. } = self.inputs;
+        let f = self.inputs.f_of(graph);
+        // b̃, which becomes dT.
+        let dt = &mut terms.dt[..];
+        let left = Left::row_major(&terms.d_code, hidden);
+        product(
+            eigenpairs,
+            hidden,
+            channels,
+            left,
+            self.packed_b,
+            &mut Store { out: dt, row_stride: channels },
+        );
+        let mut scaled = Scratch::new(eigenpairs * channels);
+        for i in 0..eigenpairs * channels {
+            let (table, back) = (terms.table[i], dt[i]);
+            scaled[i] = f[i] * table;
+            terms.df[i] += table * back;
+            dt[i] = f[i] * back;
+        }
+        let mut packed = Scratch::new(packed_len(eigenpairs, channels));
+        add_weight_gradient(eigenpairs, hidden, channels, &terms.d_code, &scaled, &mut packed, db);
     }
 }
 
 simd_fn! {
-    /// `dQ[k,j] += Σ_u g_u[k]·p_u[i]·w_u[j]` for one eigenpair i, over the nodes given.
-    fn add_dq<S>(pass: Pass<'_>, nodes: Range<usize>, pair: usize, dq: &mut [f32]) {
-        let SpectralInputs { channels, eigenpairs, hidden, p, w, .. } = pass.inputs;
+    /// `dQ[k,j] = Σ_u g_u[k]·p_u[i]·w_u[j]` for one eigenpair i, over the nodes given.
+    fn sum_dq<S>(pass: Pass<'_>, nodes: Range<usize>, pair: usize, dq: &mut [f32]) {
+        let SpectralInputs { channels, hidden, .. } = pass.inputs;
+        if nodes.is_empty() {
+            dq.fill(0.0);
+        }
         let mut scaled = Scratch::new(packed_len(DEPTH.min(nodes.len()), channels));
         for start in nodes.clone().step_by(DEPTH) {
             let block = start..(start + DEPTH).min(nodes.end);
-            // p_u[i]·w_u, packed.
-            for (panel, lines) in scaled[..packed_len(block.len(), channels)]
-                .chunks_exact_mut(PANEL * block.len())
-                .enumerate()
-            {
-                let column = panel * PANEL;
-                let width = PANEL.min(channels - column);
-                for (node, line) in block.clone().zip(lines.chunks_exact_mut(PANEL)) {
-                    let scale = p[node * eigenpairs + pair];
-                    let w = &w[node * channels + column..][..width];
-                    if width == PANEL {
-                        for c in 0..PANEL {
-                            line[c] = scale * w[c];
-                        }
-                    } else {
-                        line[width..].fill(0.0);
-                        for c in 0..width {
-                            line[c] = scale * w[c];
-                        }
-                    }
-                }
-            }
+            form_scaled(&pass.inputs, &block, pair, &mut scaled);
             let left = Left::transposed(&pass.ds[block.start * hidden..block.end * hidden], hidden);
-            let mut add = Add { out: dq, row_stride: channels };
-            product_body::<S, _>(hidden, block.len(), channels, left, &scaled, &mut add);
+            if start == nodes.start {
+                let mut store = Store { out: dq, row_stride: channels };
+                product_body::<S, _>(hidden, block.len(), channels, left, &scaled, &mut store);
+            } else {
+                let mut add = Add { out: dq, row_stride: channels };
+                product_body::<S, _>(hidden, block.len(), channels, left, &scaled, &mut add);
+            }
+        }
+    }
+}
+
+/// `p_u[i]·w_u` of some nodes, packed as a right operand `[nodes, D]`.
+#[inline(always)]
+fn form_scaled(inputs: &SpectralInputs<'_>, nodes: &Range<usize>, pair: usize, scaled: &mut [f32]) {
+    let SpectralInputs { channels, eigenpairs, p, w, .. } = *inputs;
+    let panels = scaled[..packed_len(nodes.len(), channels)].chunks_exact_mut(PANEL * nodes.len());
+    for (panel, lines) in panels.enumerate() {
+        let column = panel * PANEL;
+        let width = PANEL.min(channels - column);
+        for (node, line) in nodes.clone().zip(lines.chunks_exact_mut(PANEL)) {
+            let scale = p[node * eigenpairs + pair];
+            let mut lanes = if width == PANEL {
+                load_lanes::<PANEL>(&w[node * channels + column..], PANEL)
+            } else {
+                load_lanes::<PANEL>(&w[node * channels + column..], width)
+            };
+            for lane in &mut lanes {
+                *lane *= scale;
+            }
+            line.copy_from_slice(&lanes);
         }
     }
 }
 
 simd_fn! {
-    /// From dQ of one eigenpair to `ā`, dF and dT; adds dB.
-    fn through_pair<S>(
-        inputs: SpectralInputs<'_>,
-        graph: usize,
-        pair: usize,
-        table: &[f32],
+    /// From dQ of one eigenpair to dā, and what goes through `Q` to dF (written) and dB (added).
+    fn through_q<S>(
+        b: &[f32],
+        f: &[f32],
+        code: &[f32],
         dq: &[f32],
+        d_code: &mut [f32],
+        df: &mut [f32],
         db: &mut [f32],
-        terms: &mut PairTerms,
     ) {
-        let SpectralInputs { channels, hidden, b, .. } = inputs;
-        let f = &inputs.f_of(graph)[pair * channels..(pair + 1) * channels];
-        let t = &table[pair * channels..(pair + 1) * channels];
-        let (code, gradients) = terms.values.split_at_mut(hidden);
-        let (df, b_code) = gradients.split_at_mut(channels);
+        let channels = f.len();
         df.fill(0.0);
-        b_code.fill(0.0);
-        for k in 0..hidden {
-            let row = k * channels..(k + 1) * channels;
-            let (b, dq) = (&b[row.clone()], &dq[row.clone()]);
-            code[k] = dot3::<S>(b, f, t);
-            let d_code = dot3::<S>(b, f, dq);
-            pair_row::<S>(code[k], d_code, b, dq, f, t, &mut db[row], df, b_code);
-        }
-        // df holds Σ_k ā·B·dQ and b_code holds b̃ so far.
-        for j in 0..channels {
-            df[j] = S::fma(t[j], b_code[j], df[j]);
-            b_code[j] *= f[j];
+        let rows = b.chunks_exact(channels).zip(dq.chunks_exact(channels)).zip(db.chunks_exact_mut(channels));
+        for (((b, dq), db), (code, d_code)) in rows.zip(code.iter().zip(d_code)) {
+            *d_code = pair_row::<S>(*code, b, dq, f, db, df);
         }
     }
+}
+
+/// One row k of [`through_q`]; returns dā[k].
+#[inline(always)]
+fn pair_row<S: Arithmetic>(
+    code: f32,
+    b: &[f32],
+    dq: &[f32],
+    f: &[f32],
+    db: &mut [f32],
+    df: &mut [f32],
+) -> f32 {
+    let channels = b.len();
+    let mut sums = [0.0; PANEL];
+    for start in (0..channels).step_by(PANEL) {
+        let at = start..(start + PANEL).min(channels);
+        let (b, dq, f) = (&b[at.clone()], &dq[at.clone()], &f[at.clone()]);
+        let (db, df) = (&mut db[at.clone()], &mut df[at]);
+        // Told apart so that the usual case is compiled for the full width.
+        if b.len() == PANEL {
+            pair_lanes::<S>(PANEL, code, b, dq, f, db, df, &mut sums);
+        } else {
+            pair_lanes::<S>(b.len(), code, b, dq, f, db, df, &mut sums);
+        }
+    }
+    sum(&sums)
 }
 
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
-fn pair_row<S: Arithmetic>(
+fn pair_lanes<S: Arithmetic>(
+    width: usize,
     code: f32,
-    d_code: f32,
     b: &[f32],
     dq: &[f32],
     f: &[f32],
-    t: &[f32],
     db: &mut [f32],
     df: &mut [f32],
-    b_code: &mut [f32],
+    sums: &mut [f32; PANEL],
 ) {
-    let channels = b.len();
-    let (dq, f, t) = (&dq[..channels], &f[..channels], &t[..channels]);
-    let (db, df, b_code) = (&mut db[..channels], &mut df[..channels], &mut b_code[..channels]);
-    for j in 0..channels {
-        let scaled = code * dq[j];
-        db[j] = S::fma(f[j], S::fma(t[j], d_code, scaled), db[j]);
-        df[j] = S::fma(b[j], scaled, df[j]);
-        b_code[j] = S::fma(b[j], d_code, b_code[j]);
+    let (dq, f) = (load_lanes::<PANEL>(dq, width), load_lanes::<PANEL>(f, width));
+    let (mut db_lanes, mut df_lanes) = (load_lanes::<PANEL>(db, width), load_lanes::<PANEL>(df, width));
+    let mut products = load_lanes::<PANEL>(b, width);
+    for c in 0..PANEL {
+        products[c] *= dq[c];
+        sums[c] = S::fma(f[c], products[c], sums[c]);
+        df_lanes[c] = S::fma(code, products[c], df_lanes[c]);
+        db_lanes[c] = S::fma(f[c], code * dq[c], db_lanes[c]);
     }
-}
-
-/// Gradients of the rows of some nodes of one graph.
-struct RowGradients<'a> {
-    pass: Pass<'a>,
-    graph: usize,
-    nodes: Range<usize>,
-    dw: Option<&'a mut [f32]>,
-    dp: Option<&'a mut [f32]>,
-    q: Scratch,
-}
-
-impl<'a> RowGradients<'a> {
-    /// # Safety
-    ///
-    /// No other borrow of the rows of `nodes` may be alive.
-    unsafe fn new(pass: &Pass<'a>, graph: usize, nodes: Range<usize>, sink: &Sink<'a>) -> Self {
-        let SpectralInputs { channels, eigenpairs, hidden, .. } = pass.inputs;
-        // SAFETY: promised by the caller.
-        let mut dw = sink.w.as_ref().map(|w| unsafe { w.rows(&nodes, channels) });
-        // SAFETY: promised by the caller.
-        let mut dp = sink.p.as_ref().map(|p| unsafe { p.rows(&nodes, eigenpairs) });
-        for gradient in [&mut dw, &mut dp].into_iter().flatten() {
-            gradient.fill(0.0);
-        }
-        let q = Scratch::new(packed_len(hidden, channels));
-        Self { pass: *pass, graph, nodes, dw, dp, q }
-    }
-
-    fn add_pair(&mut self, pair: usize, code: &[f32], dt: &[f32]) {
-        add_pair_to_rows(self, pair, code, dt);
-    }
-}
-
-simd_fn! {
-    fn add_pair_to_rows<S>(rows: &mut RowGradients<'_>, pair: usize, code: &[f32], dt: &[f32]) {
-        let inputs = rows.pass.inputs;
-        let SpectralInputs { channels, eigenpairs, hidden, b, .. } = inputs;
-        let f = &inputs.f_of(rows.graph)[pair * channels..(pair + 1) * channels];
-        // Q of this eigenpair as the right operand [l, D].
-        for (panel, lines) in rows.q.chunks_exact_mut((PANEL * hidden).max(1)).enumerate() {
-            let column = panel * PANEL;
-            let width = PANEL.min(channels - column);
-            let f = &f[column..column + width];
-            for (k, line) in lines.chunks_exact_mut(PANEL).enumerate() {
-                let b = &b[k * channels + column..][..width];
-                let code = code[k];
-                if width == PANEL {
-                    for c in 0..PANEL {
-                        line[c] = b[c] * f[c] * code;
-                    }
-                } else {
-                    line[width..].fill(0.0);
-                    for c in 0..width {
-                        line[c] = b[c] * f[c] * code;
-                    }
-                }
-            }
-        }
-        let mut contract = Contract {
-            pair,
-            channels,
-            eigenpairs,
-            p: inputs.p_rows(&rows.nodes),
-            w: inputs.w_rows(&rows.nodes),
-            dt,
-            dw: rows.dw.as_deref_mut(),
-            dp: rows.dp.as_deref_mut(),
-        };
-        let left = Left::row_major(&rows.pass.ds[rows.nodes.start * hidden..rows.nodes.end * hidden], hidden);
-        product_body::<S, _>(rows.nodes.len(), hidden, channels, left, &rows.q, &mut contract);
-    }
-}
-
-/// Contracts `d(p⊗w)_u[i,·] + dT_i` with `p_u[i]` to dw and with `w_u` to dp.
-struct Contract<'a> {
-    pair: usize,
-    channels: usize,
-    eigenpairs: usize,
-    p: &'a [f32],
-    w: &'a [f32],
-    dt: &'a [f32],
-    dw: Option<&'a mut [f32]>,
-    dp: Option<&'a mut [f32]>,
-}
-
-impl Epilogue for Contract<'_> {
-    #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
-        let start = row * self.channels + column;
-        let entry = row * self.eigenpairs + self.pair;
-        let dt = load_lanes::<W>(&self.dt[column..], width);
-        let mut gradient = sums;
-        for c in 0..W {
-            gradient[c] += dt[c];
-        }
-        if let Some(dw) = &mut self.dw {
-            let p = self.p[entry];
-            let mut total = load_lanes::<W>(&dw[start..], width);
-            for c in 0..W {
-                total[c] = S::fma(p, gradient[c], total[c]);
-            }
-            store_lanes(&mut dw[start..], width, total);
-        }
-        if let Some(dp) = &mut self.dp {
-            dp[entry] += dot::<S>(&gradient, &load_lanes::<W>(&self.w[start..], width));
-        }
-    }
+    store_lanes(db, width, db_lanes);
+    store_lanes(df, width, df_lanes);
 }

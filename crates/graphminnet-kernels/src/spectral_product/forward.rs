@@ -3,7 +3,8 @@
 use super::{LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{
-    Add, Epilogue, Left, PANEL, Store, load_lanes, pack_transposed, packed_len, product_body, store_lanes,
+    Add, Epilogue, Left, PANEL, Store, load_lanes, pack_transposed, packed_len, product, product_body,
+    store_lanes,
 };
 use crate::parallel::Disjoint;
 use crate::scratch::Scratch;
@@ -95,10 +96,10 @@ pub fn spectral_product_with(inputs: SpectralInputs<'_>, small: SmallGraphs, s: 
     }
 }
 
-/// Forming `Q` costs about 2 operations per element; doing without costs about 3 operations per node and element of
-/// `ā`, which is `channels` times smaller.
+/// Forming `Q` writes each element once, which takes the time of about 6 operations of the product; doing without
+/// costs about 3 operations per node and element of `ā`, which is `channels` times smaller.
 fn direct_is_cheaper(nodes: usize, channels: usize) -> bool {
-    3 * nodes < 2 * channels
+    3 * nodes < 6 * channels
 }
 
 /// Graphs, large ones cut in pieces of equal size.
@@ -115,14 +116,8 @@ fn pieces(inputs: &SpectralInputs<'_>) -> Vec<(usize, Range<usize>)> {
     pieces
 }
 
-/// `ā` of a graph as `[M, padded l]`, with zeros beyond l.
-#[inline(always)]
-fn mean_code<S: Arithmetic>(
-    inputs: &SpectralInputs<'_>,
-    f: &[f32],
-    table: &[f32],
-    packed_b: &[f32],
-) -> Scratch {
+/// `ā` of a graph as `[M, padded l]`, with zeros beyond l; `packed_b` is `Bᵀ` as a right operand.
+pub(super) fn sum_code(inputs: &SpectralInputs<'_>, f: &[f32], table: &[f32], packed_b: &[f32]) -> Scratch {
     let SpectralInputs { channels, eigenpairs, hidden, .. } = *inputs;
     let padded = hidden.div_ceil(PANEL) * PANEL;
     let mut scaled = Scratch::new(eigenpairs * channels);
@@ -131,8 +126,7 @@ fn mean_code<S: Arithmetic>(
     }
     let mut code = Scratch::zeroed(eigenpairs * padded);
     let mut store = Store { out: &mut code, row_stride: padded };
-    let left = Left::row_major(&scaled, channels);
-    product_body::<S, _>(eigenpairs, channels, hidden, left, packed_b, &mut store);
+    product(eigenpairs, channels, hidden, Left::row_major(&scaled, channels), packed_b, &mut store);
     code
 }
 
@@ -147,7 +141,7 @@ simd_fn! {
     ) {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = inputs;
         let f = inputs.f_of(graph);
-        let code = mean_code::<S>(&inputs, f, table, packed_b);
+        let code = sum_code(&inputs, f, table, packed_b);
         let per_block = (DEPTH / channels.max(1)).max(1);
         let mut q = Scratch::new(packed_len(per_block * channels, hidden));
         let mut outer = Scratch::new(ROWS * per_block * channels);
@@ -256,7 +250,7 @@ simd_fn! {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = inputs;
         let padded = hidden.div_ceil(PANEL) * PANEL;
         let f = inputs.f_of(graph);
-        let code = mean_code::<S>(&inputs, f, table, packed_b);
+        let code = sum_code(&inputs, f, table, packed_b);
         let mut scaled = Scratch::new(nodes.len() * channels);
         s.fill(0.0);
         if channels == 0 {

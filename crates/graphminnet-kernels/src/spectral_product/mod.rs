@@ -39,6 +39,7 @@
 
 mod backward;
 mod forward;
+mod row_gradients;
 
 pub use backward::{SpectralGradients, spectral_product_backward};
 pub use forward::{SmallGraphs, spectral_product, spectral_product_with};

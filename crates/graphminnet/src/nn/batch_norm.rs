@@ -1,8 +1,9 @@
 //! Batch normalisation over nodes, edges or graphs.
 
+use super::running::Running;
 use super::{Init, Pass};
 use crate::ops::{self, BatchStatistics, Dropout, Statistics};
-use burn::module::{Module, Param, RunningState};
+use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
 /// Weight of a new batch in the running estimates.
@@ -19,9 +20,9 @@ pub struct BatchNorm {
     /// β, `[columns]`.
     pub bias: Param<Tensor<1>>,
     /// Running mean, `[columns]`.
-    pub running_mean: RunningState<Tensor<1>>,
+    pub running_mean: Running,
     /// Running unbiased variance, `[columns]`.
-    pub running_var: RunningState<Tensor<1>>,
+    pub running_var: Running,
 }
 
 impl BatchNorm {
@@ -30,8 +31,8 @@ impl BatchNorm {
         Self {
             weight: init.constant([columns], 1.0),
             bias: init.constant([columns], 0.0),
-            running_mean: RunningState::new(Tensor::zeros([columns], init.device())),
-            running_var: RunningState::new(Tensor::ones([columns], init.device())),
+            running_mean: Running::new(Tensor::zeros([columns], init.device())),
+            running_var: Running::new(Tensor::ones([columns], init.device())),
         }
     }
 
@@ -80,7 +81,7 @@ impl BatchNorm {
         if pass.is_training() {
             return Statistics::Batch;
         }
-        Statistics::Given { mean: self.running_mean.value_sync(), variance: self.running_var.value_sync() }
+        Statistics::Given { mean: self.running_mean.value(), variance: self.running_var.value() }
     }
 
     fn update(&self, rows: usize, measured: Option<BatchStatistics>) {
@@ -90,9 +91,7 @@ impl BatchNorm {
         }
         let unbiased = measured.variance * (rows as f64 / (rows as f64 - 1.0));
         for (state, batch) in [(&self.running_mean, measured.mean), (&self.running_var, unbiased)] {
-            state.update(state.value_sync() * (1.0 - MOMENTUM) + batch * MOMENTUM);
-            // Folds the update in, so that whoever visits the module sees it.
-            state.value_sync();
+            state.set(state.value() * (1.0 - MOMENTUM) + batch * MOMENTUM);
         }
     }
 }

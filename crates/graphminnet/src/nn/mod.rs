@@ -12,6 +12,7 @@ mod linear;
 mod pass;
 mod projection;
 mod random_walk_pe;
+mod running;
 mod set_encoder;
 
 pub use batch_norm::BatchNorm;
@@ -26,4 +27,5 @@ pub use linear::Linear;
 pub use pass::{Pass, Site};
 pub use projection::{Nonlinearity, Projection};
 pub use random_walk_pe::RandomWalkPe;
+pub use running::Running;
 pub use set_encoder::SetEncoder;

@@ -4,8 +4,8 @@
 //! a page fault per 4 KiB and a pass that zeroes it; reusing the buffers of the step before costs nothing. Buffers
 //! keep whatever values they had: whoever takes one overwrites it.
 //!
-//! Every thread has its own reserve, which is only ever a matter of speed, never of results. It does not grow
-//! beyond what was in use at once: when no buffer fits, others of at least that size are given back to the system.
+//! Every thread has its own reserve, which is only ever a matter of speed, never of results. A buffer that has been
+//! idle for some steps, because batches have other sizes now, is given back to the system.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +15,9 @@ const SMALLEST: usize = 16 * 1024;
 
 /// A buffer serves requests down to this share of its size.
 const TIGHTEST: f64 = 0.75;
+
+/// A buffer may be idle while the whole reserve is turned over this many times.
+const IDLE_TURNOVERS: usize = 3;
 
 thread_local! {
     static RESERVE: RefCell<Reserve> = RefCell::default();
@@ -48,45 +51,56 @@ pub(super) fn give(buffer: Vec<f32>) {
     }
 }
 
-/// Free buffers by capacity, the most recently used last.
+/// Free buffers by capacity.
 #[derive(Default)]
 struct Reserve {
-    free: BTreeMap<usize, VecDeque<Vec<f32>>>,
+    /// For each capacity the free buffers, each with the time at which it became free; the newest last.
+    free: BTreeMap<usize, VecDeque<(usize, Vec<f32>)>>,
+    /// Values in all free buffers together, now and at most.
+    total: usize,
+    largest_total: usize,
+    /// Time: values in all buffers that ever became free.
+    clock: usize,
 }
 
 impl Reserve {
     fn take(&mut self, length: usize) -> Option<Vec<f32>> {
         let loosest = (length as f64 / TIGHTEST) as usize;
-        let capacity = self.free.range(length..=loosest).next().map(|(&capacity, _)| capacity);
-        match capacity {
-            Some(capacity) => self.pop(capacity),
-            None => {
-                self.shrink(length);
-                None
-            }
-        }
+        let capacity = self.free.range(length..=loosest).next().map(|(&capacity, _)| capacity)?;
+        self.remove(capacity, VecDeque::pop_back)
     }
 
     fn give(&mut self, buffer: Vec<f32>) {
-        self.free.entry(buffer.capacity()).or_default().push_back(buffer);
+        let capacity = buffer.capacity();
+        self.clock += capacity;
+        self.total += capacity;
+        self.largest_total = self.largest_total.max(self.total);
+        self.free.entry(capacity).or_default().push_back((self.clock, buffer));
+        self.free_idle();
     }
 
-    fn pop(&mut self, capacity: usize) -> Option<Vec<f32>> {
+    fn remove(
+        &mut self,
+        capacity: usize,
+        pick: fn(&mut VecDeque<(usize, Vec<f32>)>) -> Option<(usize, Vec<f32>)>,
+    ) -> Option<Vec<f32>> {
         let buffers = self.free.get_mut(&capacity)?;
-        let buffer = buffers.pop_back();
+        let (_, buffer) = pick(buffers)?;
         if buffers.is_empty() {
             self.free.remove(&capacity);
         }
-        buffer
+        self.total -= capacity;
+        Some(buffer)
     }
 
-    /// Frees buffers, the largest first, until `length` values have been given back.
-    fn shrink(&mut self, length: usize) {
-        let mut freed = 0;
-        while freed < length {
-            let Some((&capacity, _)) = self.free.last_key_value() else { return };
-            self.pop(capacity);
-            freed += capacity;
+    /// Gives back to the system what nobody wanted while the whole reserve was turned over a few times.
+    fn free_idle(&mut self) {
+        let horizon = self.clock.saturating_sub(IDLE_TURNOVERS * self.largest_total);
+        let idle = |(&capacity, buffers): (&usize, &VecDeque<(usize, Vec<f32>)>)| {
+            buffers.front().is_some_and(|(freed, _)| *freed < horizon).then_some(capacity)
+        };
+        while let Some(capacity) = self.free.iter().find_map(idle) {
+            self.remove(capacity, VecDeque::pop_front);
         }
     }
 }
@@ -100,19 +114,19 @@ mod tests {
         let mut reserve = Reserve::default();
         reserve.give(Vec::with_capacity(100_000));
         assert!(reserve.take(50_000).is_none(), "too small a request for so large a buffer");
-        reserve.give(Vec::with_capacity(100_000));
         assert!(reserve.take(90_000).is_some_and(|buffer| buffer.capacity() >= 100_000));
         assert!(reserve.take(90_000).is_none(), "it was taken");
     }
 
     #[test]
-    fn the_reserve_shrinks_when_nothing_fits() {
+    fn a_buffer_that_nobody_wants_is_freed_in_the_end() {
         let mut reserve = Reserve::default();
-        for _ in 0..4 {
-            reserve.give(Vec::with_capacity(20_000));
+        reserve.give(Vec::with_capacity(40_000));
+        for _ in 0..20 {
+            reserve.give(Vec::with_capacity(100_000));
+            reserve.take(100_000);
         }
-        assert!(reserve.take(50_000).is_none());
-        assert_eq!(reserve.free.values().map(VecDeque::len).sum::<usize>(), 1);
+        assert_eq!(reserve.total, 0, "the first buffer was idle all the time");
     }
 
     #[test]

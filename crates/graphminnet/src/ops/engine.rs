@@ -218,3 +218,21 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Recorded<K> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_buffer_of_a_dropped_array_is_used_again() {
+        let length = 50_000;
+        let array = Array::written([length], |values| values.fill(3.0));
+        let address = array.values().as_ptr();
+        let shared = array.clone();
+        drop(array);
+        assert_eq!(shared.values()[0], 3.0, "another owner keeps the values");
+        drop(shared);
+        let again = Array::written([length], |_| {});
+        assert_eq!(again.values().as_ptr(), address);
+    }
+}

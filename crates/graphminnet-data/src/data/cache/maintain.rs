@@ -23,6 +23,15 @@ pub struct CacheEntry {
     pub modified: SystemTime,
 }
 
+/// An entry that has been read and checked.
+#[derive(Debug)]
+pub struct CheckedEntry {
+    /// The entry.
+    pub entry: CacheEntry,
+    /// What is wrong with it, if anything.
+    pub problem: Option<CacheError>,
+}
+
 /// What was removed from a cache.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Collected {
@@ -51,10 +60,10 @@ impl Cache {
     /// # Errors
     ///
     /// [`CacheError::Io`] if the directory cannot be read; what is wrong with an entry stands beside it.
-    pub fn verify(&self) -> Result<Vec<(CacheEntry, Result<(), CacheError>)>, CacheError> {
+    pub fn verify(&self) -> Result<Vec<CheckedEntry>, CacheError> {
         let checked = |entry: CacheEntry| {
-            let result = check(&entry.path).map(|_| ());
-            (entry, result)
+            let problem = check(&entry.path).err();
+            CheckedEntry { entry, problem }
         };
         Ok(self.entries()?.into_iter().map(checked).collect())
     }

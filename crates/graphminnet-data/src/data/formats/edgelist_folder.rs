@@ -25,6 +25,9 @@ pub(crate) enum Numbering {
     WithoutGaps,
 }
 
+/// Number of nodes, and edges.
+type EdgeList = (usize, Vec<[u32; 2]>);
+
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions) -> Result<Read, DataError> {
     let all = tree.names()?;
@@ -40,7 +43,7 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
         }
     }
     for chunk in files.chunks(256) {
-        let graphs: Vec<Result<(usize, Vec<[u32; 2]>), DataError>> =
+        let graphs: Vec<Result<EdgeList, DataError>> =
             chunk.par_iter().map(|name| read_file(tree, name, numbering, options)).collect();
         for (name, graph) in chunk.iter().zip(graphs) {
             let place = tree.place(name);
@@ -99,7 +102,7 @@ fn read_file(
     name: &str,
     numbering: Numbering,
     options: &ReadOptions,
-) -> Result<(usize, Vec<[u32; 2]>), DataError> {
+) -> Result<EdgeList, DataError> {
     let limits = &options.limits;
     let Some(mut lines) = lines_of(tree, name, limits)? else {
         return Err(DataError::malformed(tree.place(name), "no file", "an edge list"));

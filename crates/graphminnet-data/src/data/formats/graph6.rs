@@ -11,7 +11,11 @@ use std::path::Path;
 
 /// Reads a file of graph6 or sparse6 lines.
 pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
-    let mut lines = Lines::open(path, &options.limits)?;
+    read_lines(&mut Lines::open(path, &options.limits)?, path, options)
+}
+
+/// Reads graph6 or sparse6 from any stream of lines.
+pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     let mut collector = Collector::new(path, options);
     collector.edges = EdgeDirection::BothWays;
     while lines.advance()? {

@@ -15,7 +15,9 @@ mod smiles_csv;
 mod tudataset;
 
 pub use csv_folder::write_csv_folder;
+pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
+pub(crate) use jsonl::read_lines as read_jsonl_lines;
 pub use jsonl::{write_jsonl, write_jsonl_to};
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
 

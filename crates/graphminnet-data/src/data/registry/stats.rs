@@ -1,7 +1,8 @@
 //! Statistics of a data set, as the paper's table prints them.
 
 use super::{DatasetInfo, EdgeCount};
-use crate::data::{Dataset, Level, Task};
+use crate::data::{Dataset, Level, Sample, Task};
+use rayon::prelude::*;
 
 /// Counts and means of a data set.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,37 +30,80 @@ pub struct Statistics {
     pub task: Task,
 }
 
+/// Sums over some of the graphs.
+#[derive(Debug, Clone, Copy)]
+struct Sums {
+    nodes: u64,
+    directed: u64,
+    undirected: u64,
+    loops: u64,
+    edgeless: u64,
+    fewest_nodes: u64,
+    most_nodes: u64,
+    targets: u64,
+    missing: u64,
+}
+
+impl Sums {
+    const NONE: Self = Self {
+        nodes: 0,
+        directed: 0,
+        undirected: 0,
+        loops: 0,
+        edgeless: 0,
+        fewest_nodes: u64::MAX,
+        most_nodes: 0,
+        targets: 0,
+        missing: 0,
+    };
+
+    fn of(sample: &Sample) -> Self {
+        let graph = &sample.graph;
+        let nodes = graph.num_nodes() as u64;
+        let loops = graph.edges().iter().filter(|[source, target]| source == target).count() as u64;
+        let (_, neighbours) = graph.undirected_neighbours();
+        Self {
+            nodes,
+            directed: graph.num_edges() as u64,
+            undirected: neighbours.len() as u64 / 2 + loops,
+            loops,
+            edgeless: u64::from(graph.num_edges() == 0),
+            fewest_nodes: nodes,
+            most_nodes: nodes,
+            targets: sample.targets.len() as u64,
+            missing: sample.targets.iter().filter(|value| value.is_nan()).count() as u64,
+        }
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            nodes: self.nodes + other.nodes,
+            directed: self.directed + other.directed,
+            undirected: self.undirected + other.undirected,
+            loops: self.loops + other.loops,
+            edgeless: self.edgeless + other.edgeless,
+            fewest_nodes: self.fewest_nodes.min(other.fewest_nodes),
+            most_nodes: self.most_nodes.max(other.most_nodes),
+            targets: self.targets + other.targets,
+            missing: self.missing + other.missing,
+        }
+    }
+}
+
 /// Computes the statistics of a data set.
 pub fn statistics(dataset: &Dataset) -> Statistics {
     let graphs = dataset.samples.len() as u64;
-    let mean = |total: u64| if graphs == 0 { 0.0 } else { total as f64 / graphs as f64 };
-    let (mut nodes, mut directed, mut undirected, mut loops, mut edgeless) = (0, 0, 0, 0, 0);
-    let (mut fewest, mut most) = (u64::MAX, 0);
-    let (mut targets, mut missing) = (0u64, 0u64);
-    for sample in &dataset.samples {
-        let graph = &sample.graph;
-        let count = graph.num_nodes() as u64;
-        nodes += count;
-        fewest = fewest.min(count);
-        most = most.max(count);
-        directed += graph.num_edges() as u64;
-        edgeless += u64::from(graph.num_edges() == 0);
-        let own_loops = graph.edges().iter().filter(|[source, target]| source == target).count() as u64;
-        let (_, neighbours) = graph.undirected_neighbours();
-        undirected += neighbours.len() as u64 / 2 + own_loops;
-        loops += own_loops;
-        targets += sample.targets.len() as u64;
-        missing += sample.targets.iter().filter(|value| value.is_nan()).count() as u64;
-    }
+    let sums = dataset.samples.par_iter().map(Sums::of).reduce(|| Sums::NONE, Sums::plus);
+    let fraction = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
     Statistics {
         graphs,
-        mean_nodes: mean(nodes),
-        mean_directed_edges: mean(directed),
-        mean_undirected_edges: mean(undirected),
-        nodes_range: (if graphs == 0 { 0 } else { fewest }, most),
-        edgeless_graphs: edgeless,
-        self_loops: loops,
-        missing_targets: if targets == 0 { 0.0 } else { missing as f64 / targets as f64 },
+        mean_nodes: fraction(sums.nodes, graphs),
+        mean_directed_edges: fraction(sums.directed, graphs),
+        mean_undirected_edges: fraction(sums.undirected, graphs),
+        nodes_range: (if graphs == 0 { 0 } else { sums.fewest_nodes }, sums.most_nodes),
+        edgeless_graphs: sums.edgeless,
+        self_loops: sums.loops,
+        missing_targets: fraction(sums.missing, sums.targets),
         level: dataset.schema.level,
         task: dataset.schema.task,
     }

@@ -6,6 +6,19 @@ use crate::data::Limits;
 /// Nested branches that the parser follows on the stack.
 const MAX_DEPTH: u64 = 500;
 
+/// Atoms of a molecule for which a canonical form is computed, whose cost grows faster than the molecule.
+const MAX_CANONICAL_ATOMS: u64 = 2_000;
+
+/// Fails for molecules whose canonical form would take too long.
+pub(super) fn check_canonical(atoms: usize) -> Result<(), SmilesError> {
+    let found = atoms as u64;
+    if found > MAX_CANONICAL_ATOMS {
+        let what = "atoms (of a molecule that needs a canonical form)";
+        return Err(SmilesError::TooLarge { what, found, limit: MAX_CANONICAL_ATOMS });
+    }
+    Ok(())
+}
+
 /// The trimmed string, if its length, nesting and number of open rings are within bounds.
 pub(super) fn check<'a>(smiles: &'a str, limits: &Limits) -> Result<&'a str, SmilesError> {
     let smiles = smiles.trim();

@@ -110,7 +110,10 @@ pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> 
         let molecule = parse(smiles)?;
         match featurizer {
             Featurizer::Ogb => ogb_graph(&molecule),
-            Featurizer::Zinc => zinc::graph(&molecule),
+            Featurizer::Zinc => {
+                guard::check_canonical(molecule.atom_count())?;
+                zinc::graph(&molecule)
+            }
         }
     })
 }
@@ -123,7 +126,11 @@ pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> 
 /// [`SmilesError`] for anything that is not a molecule within the limits.
 pub fn scaffold_key(smiles: &str, limits: &Limits) -> Result<String, SmilesError> {
     let smiles = guard::check(smiles, limits)?;
-    contained(|| rdkit::rdkit_murcko_scaffold(&parse(smiles)?).map_err(chemistry))
+    contained(|| {
+        let molecule = parse(smiles)?;
+        guard::check_canonical(molecule.atom_count())?;
+        rdkit::rdkit_murcko_scaffold(&molecule).map_err(chemistry)
+    })
 }
 
 fn parse(smiles: &str) -> Result<Molecule, SmilesError> {

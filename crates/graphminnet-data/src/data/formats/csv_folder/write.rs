@@ -7,6 +7,9 @@ use crate::io::write_atomically;
 use std::io::{self, Write};
 use std::path::Path;
 
+/// Writes one table.
+type Fill = fn(&Dataset, &mut dyn Write) -> io::Result<()>;
+
 /// Writes a data set as three tables into a folder, which is made if need be.
 ///
 /// # Errors
@@ -14,7 +17,7 @@ use std::path::Path;
 /// [`DataError::Io`].
 pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataError> {
     std::fs::create_dir_all(folder).map_err(DataError::io(folder, "create"))?;
-    let tables: [(&str, fn(&Dataset, &mut dyn Write) -> io::Result<()>); 3] =
+    let tables: [(&str, Fill); 3] =
         [("graphs.csv", write_graphs), ("nodes.csv", write_nodes), ("edges.csv", write_edges)];
     for (name, fill) in tables {
         let path = folder.join(name);

@@ -77,9 +77,17 @@ impl Tree for Sources {
 }
 
 /// Files in memory.
-struct InMemory {
+pub(crate) struct InMemory {
     path: PathBuf,
     members: BTreeMap<String, Arc<Vec<u8>>>,
+}
+
+impl InMemory {
+    /// Files with their names and content.
+    pub(crate) fn new(path: &Path, members: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        let members = members.into_iter().map(|(name, content)| (name, Arc::new(content))).collect();
+        Self { path: path.to_path_buf(), members }
+    }
 }
 
 impl Tree for InMemory {

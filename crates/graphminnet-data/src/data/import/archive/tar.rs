@@ -13,23 +13,30 @@ use std::sync::Arc;
 const BLOCK: usize = 512;
 /// Longest extended header.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
-/// Largest sum of kept members: they are held in memory.
-const MAX_KEPT_BYTES: u64 = 4 << 30;
 
-/// The members whose names are wanted, with their content.
-pub(super) fn read(
+/// Members by name, with their content.
+pub(super) type Members = BTreeMap<String, Arc<Vec<u8>>>;
+
+/// The members of a tar file whose names are wanted.
+pub(super) fn read(path: &Path, wanted: fn(&str) -> bool, limits: &Limits) -> Result<Members, DataError> {
+    let file = File::open(path).map_err(DataError::io(path, "open"))?;
+    read_stream(Box::new(file), path, wanted, limits)
+}
+
+/// The members of a tar stream whose names are wanted; the extension of `path` tells its compression.
+pub(super) fn read_stream(
+    stream: Box<dyn Read + Send>,
     path: &Path,
     wanted: fn(&str) -> bool,
     limits: &Limits,
-) -> Result<BTreeMap<String, Arc<Vec<u8>>>, DataError> {
-    let file = File::open(path).map_err(DataError::io(path, "open"))?;
+) -> Result<Members, DataError> {
     let name = match path.extension().and_then(|extension| extension.to_str()) {
         Some("tgz") => path.with_extension("tar.gz"),
         _ => path.to_path_buf(),
     };
     // A tar holds many members, so its own bound is that of all of them.
     let whole = Limits { member_bytes: limits.total_bytes, ..limits.clone() };
-    let mut reader = Reader { stream: decompress(Box::new(file), &name, &whole)?, place: Place::file(path) };
+    let mut reader = Reader { stream: decompress(stream, &name, &whole)?, place: Place::file(path) };
     let mut members = BTreeMap::new();
     let mut long_name: Option<String> = None;
     let (mut count, mut total, mut kept) = (0u64, 0u64, 0u64);
@@ -73,7 +80,7 @@ pub(super) fn read(
         let place = reader.place.clone().in_member(&name);
         within("member_bytes", header.size, limits.member_bytes).map_err(DataError::limit(place.clone()))?;
         kept = kept.saturating_add(header.size);
-        within("total_bytes", kept, MAX_KEPT_BYTES).map_err(DataError::limit(place.clone()))?;
+        within("memory_bytes", kept, limits.memory_bytes).map_err(DataError::limit(place.clone()))?;
         let content = reader.content(header.size)?;
         if members.insert(name, Arc::new(content)).is_some() {
             return Err(DataError::Archive { place, reason: "two members have this name".to_owned() });

@@ -139,7 +139,7 @@ impl Zip {
     /// A member's content; its declared and real sizes agree.
     pub(crate) fn content(&self, name: &str, max_bytes: u64) -> Result<Vec<u8>, DataError> {
         let size = self.members.get(name).map_or(0, |member| member.size);
-        within("member_bytes", size, max_bytes).map_err(DataError::limit(self.place(name)))?;
+        within("memory_bytes", size, max_bytes).map_err(DataError::limit(self.place(name)))?;
         let mut content = Vec::with_capacity(size.min(1 << 20) as usize);
         self.open_member(name)?.read_to_end(&mut content).map_err(|source| DataError::Archive {
             place: self.place(name),

@@ -35,7 +35,7 @@ impl Machine<'_> {
                 self.new_node(Node::Dtype(element))
             }
             Global::Scalar => self.scalar(&arguments),
-            Global::FromBuffer => self.from_buffer(&arguments),
+            Global::FromBuffer => self.buffer_array(&arguments),
             Global::Plain => self.new_node(Node::Plain(None)),
             Global::Ndarray | Global::Storage(_) => {
                 Err(self.error("a type is called that only may be named"))
@@ -215,7 +215,7 @@ impl Machine<'_> {
         })
     }
 
-    fn from_buffer(&mut self, arguments: &[Value]) -> Result<Value, DataError> {
+    fn buffer_array(&mut self, arguments: &[Value]) -> Result<Value, DataError> {
         let [data, dtype, shape, order, ..] = arguments else {
             return Err(self.error("an array without data, type, shape and order"));
         };

@@ -49,7 +49,7 @@ fn read_zip(content: Vec<u8>, place: &Place, limits: &Limits) -> Result<Document
         });
     };
     let folder = name.strip_suffix("data.pkl").unwrap_or_default().to_owned();
-    let mut document = read_pickle(zip.content(&name, limits.member_bytes)?, place, limits)?;
+    let mut document = read_pickle(zip.content(&name, limits.memory_bytes)?, place, limits)?;
     let mut loaded: HashMap<String, usize> = HashMap::new();
     for number in 0..document.storages.len() {
         let Some((key, declared)) = document
@@ -74,7 +74,7 @@ fn read_zip(content: Vec<u8>, place: &Place, limits: &Limits) -> Result<Document
         let buffer = match loaded.get(&key) {
             Some(buffer) => *buffer,
             None => {
-                let content = zip.content(&member, limits.member_bytes)?;
+                let content = zip.content(&member, limits.memory_bytes)?;
                 document.input_bytes += content.len() as u64;
                 document.buffers.push(content);
                 loaded.insert(key, document.buffers.len() - 1);

@@ -2,11 +2,18 @@
 //!
 //! B is packed in panels of 16 columns (the last one padded with zeros), so that a step along the depth reads one
 //! cache line. A tile of 6 × 16 sums lives in registers; A is read in place through two strides, which also serves
-//! products with a transposed A. What happens to a finished row of sums is the [`Epilogue`]'s business.
+//! products with a transposed A. What happens to a finished row of sums is the `Epilogue`'s business.
+
+mod pack;
+mod tile;
+
+pub(crate) use pack::{pack, pack_transposed, packed_len};
 
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::parallel::{Disjoint, for_each_piece};
 use crate::scratch::Scratch;
+use std::ops::Range;
+use tile::tile;
 
 /// Columns of a panel of packed B.
 pub(crate) const PANEL: usize = 16;
@@ -33,11 +40,41 @@ impl<'a> Left<'a> {
     }
 }
 
+/// The right operand, in panels of 16 columns.
+#[derive(Clone, Copy)]
+pub(crate) struct Right<'a> {
+    values: &'a [f32],
+    /// Distance of two steps of the depth within a panel.
+    line_stride: usize,
+    /// Distance of two panels.
+    panel_stride: usize,
+}
+
+impl<'a> Right<'a> {
+    /// Packed by [`pack`] or [`pack_transposed`].
+    pub fn packed(values: &'a [f32], depth: usize, columns: usize) -> Self {
+        assert!(values.len() >= packed_len(depth, columns), "matrix product: packed operand is too short");
+        Self { values, line_stride: PANEL, panel_stride: PANEL * depth }
+    }
+
+    /// `[depth, columns]` as it stands, row by row, if its last panel can be read without leaving a row and its rows
+    /// do not fall on the same few places of the cache.
+    pub fn in_place(values: &'a [f32], depth: usize, columns: usize) -> Option<Self> {
+        assert!(values.len() >= depth * columns, "matrix product: right operand is too short");
+        let suitable = matches!(columns % PANEL, 0 | 4 | 8) && !columns.is_multiple_of(64);
+        suitable.then_some(Self { values, line_stride: columns, panel_stride: PANEL })
+    }
+}
+
 /// Receives the finished sums.
 ///
 /// Implementations work on arrays of `W` lanes loaded with [`load_lanes`] and written with [`store_lanes`]: slices behind
 /// a reference may overlap for all the compiler knows, and then loops over them are not vectorised.
 pub(crate) trait Epilogue {
+    /// Called before the sums of rows `rows` from `column` on are computed: the time to ask for memory they will need.
+    #[inline(always)]
+    fn prepare(&self, _rows: Range<usize>, _column: usize) {}
+
     /// `sums` are the values of C in `row`, from `column` on; only the first `width` of them count.
     fn row<S: Arithmetic, const W: usize>(&mut self, row: usize, column: usize, width: usize, sums: [f32; W]);
 }
@@ -111,139 +148,6 @@ impl Epilogue for Add<'_> {
     }
 }
 
-/// Length of B packed.
-pub(crate) fn packed_len(depth: usize, columns: usize) -> usize {
-    columns.div_ceil(PANEL) * PANEL * depth
-}
-
-simd_fn! {
-    /// Packs B stored row by row, `[depth, columns]`, rows `row_stride` apart.
-    pub(crate) fn pack<S>(b: &[f32], depth: usize, columns: usize, row_stride: usize, packed: &mut [f32]) {
-        for (panel, out) in packed.chunks_exact_mut((PANEL * depth).max(1)).enumerate() {
-            let first = panel * PANEL;
-            let width = PANEL.min(columns - first);
-            for (step, line) in out.chunks_exact_mut(PANEL).enumerate() {
-                let from = &b[step * row_stride + first..][..width];
-                if width == PANEL {
-                    line.copy_from_slice(&from[..PANEL]);
-                } else {
-                    line[..width].copy_from_slice(from);
-                    line[width..].fill(0.0);
-                }
-            }
-        }
-    }
-}
-
-/// Packs B stored transposed, `[columns, depth]`: a linear layer's weight.
-pub(crate) fn pack_transposed(b: &[f32], depth: usize, columns: usize, packed: &mut [f32]) {
-    for (panel, out) in packed.chunks_exact_mut((PANEL * depth).max(1)).enumerate() {
-        let first = panel * PANEL;
-        let width = PANEL.min(columns - first);
-        if width < PANEL {
-            out.fill(0.0);
-        }
-        // Blocks of 16 steps: the lines being written stay in the nearest cache.
-        for block in (0..depth).step_by(PANEL) {
-            let end = (block + PANEL).min(depth);
-            for column in 0..width {
-                let from = &b[(first + column) * depth..][block..end];
-                for (line, &value) in out[block * PANEL..end * PANEL].chunks_exact_mut(PANEL).zip(from) {
-                    line[column] = value;
-                }
-            }
-        }
-    }
-}
-
-/// `sums[r][c] = Σ_step A[r, step] · B[step, c]`.
-///
-/// # Safety
-///
-/// `a` and `b` must be readable at every element named by `R`, `W`, `depth` and the strides.
-#[inline(always)]
-unsafe fn tile_body<S: Arithmetic, const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    sums: &mut [[f32; W]; R],
-) {
-    let mut registers = [[0.0; W]; R];
-    for step in 0..depth {
-        // SAFETY: promised by the caller.
-        let line = unsafe { &*b.add(step * PANEL).cast::<[f32; W]>() };
-        for r in 0..R {
-            // SAFETY: promised by the caller.
-            let value = unsafe { *a.add(r * row_stride + step * depth_stride) };
-            for c in 0..W {
-                registers[r][c] = S::fma(value, line[c], registers[r][c]);
-            }
-        }
-    }
-    *sums = registers;
-}
-
-/// # Safety
-///
-/// As [`tile_body`], on a processor with the wide instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi2")]
-#[inline(never)]
-unsafe fn tile_wide<const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    sums: &mut [[f32; W]; R],
-) {
-    // SAFETY: promised by the caller.
-    unsafe { tile_body::<crate::dispatch::Fused, R, W>(depth, a, row_stride, depth_stride, b, sums) }
-}
-
-/// As [`tile_body`], but never inlined: on its own, the compiler keeps all sums in registers.
-///
-/// # Safety
-///
-/// As [`tile_body`].
-#[inline(never)]
-unsafe fn tile_baseline<S: Arithmetic, const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    sums: &mut [[f32; W]; R],
-) {
-    // SAFETY: promised by the caller.
-    unsafe { tile_body::<S, R, W>(depth, a, row_stride, depth_stride, b, sums) }
-}
-
-/// The tile, compiled for the instructions `S` stands for.
-///
-/// # Safety
-///
-/// As [`tile_body`].
-#[inline(always)]
-unsafe fn tile<S: Arithmetic, const R: usize, const W: usize>(
-    depth: usize,
-    a: *const f32,
-    row_stride: usize,
-    depth_stride: usize,
-    b: *const f32,
-    sums: &mut [[f32; W]; R],
-) {
-    #[cfg(target_arch = "x86_64")]
-    if S::WIDE {
-        // SAFETY: promised by the caller; wide bodies only run where the instructions exist.
-        return unsafe { tile_wide::<R, W>(depth, a, row_stride, depth_stride, b, sums) };
-    }
-    // SAFETY: promised by the caller.
-    unsafe { tile_baseline::<S, R, W>(depth, a, row_stride, depth_stride, b, sums) }
-}
-
 #[inline(always)]
 fn finish<S: Arithmetic, E: Epilogue, const R: usize, const W: usize>(
     sums: &[[f32; W]; R],
@@ -266,30 +170,39 @@ fn finish<S: Arithmetic, E: Epilogue, const R: usize, const W: usize>(
 ///
 /// As [`tile`] for `R` rows from `row` on.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
     left: Left<'_>,
     row: usize,
     depth: usize,
     panel: *const f32,
+    line_stride: usize,
     column: usize,
     width: usize,
     epilogue: &mut E,
 ) {
     // SAFETY: the caller promises that row `row` exists.
     let a = unsafe { left.values.as_ptr().add(row * left.row_stride) };
+    epilogue.prepare(row..row + R, column);
     // Many layers are a multiple of four wide, so narrow last panels get tiles of their own.
     // SAFETY (of all calls): promised by the caller; part of a line is readable where the line is.
     if width > 8 {
         let mut sums = [[0.0; 16]; R];
-        unsafe { tile::<S, R, 16>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        unsafe {
+            tile::<S, R, 16>(depth, a, left.row_stride, left.depth_stride, panel, line_stride, &mut sums)
+        };
         finish::<S, E, R, 16>(&sums, row, column, width, epilogue);
     } else if width > 4 {
         let mut sums = [[0.0; 8]; R];
-        unsafe { tile::<S, R, 8>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        unsafe {
+            tile::<S, R, 8>(depth, a, left.row_stride, left.depth_stride, panel, line_stride, &mut sums)
+        };
         finish::<S, E, R, 8>(&sums, row, column, width, epilogue);
     } else {
         let mut sums = [[0.0; 4]; R];
-        unsafe { tile::<S, R, 4>(depth, a, left.row_stride, left.depth_stride, panel, &mut sums) };
+        unsafe {
+            tile::<S, R, 4>(depth, a, left.row_stride, left.depth_stride, panel, line_stride, &mut sums)
+        };
         finish::<S, E, R, 4>(&sums, row, column, width, epilogue);
     }
 }
@@ -308,12 +221,23 @@ pub(crate) fn product_body<S: Arithmetic, E: Epilogue>(
     packed: &[f32],
     epilogue: &mut E,
 ) {
+    product_right::<S, E>(rows, depth, columns, left, Right::packed(packed, depth, columns), epilogue);
+}
+
+#[inline(always)]
+fn product_right<S: Arithmetic, E: Epilogue>(
+    rows: usize,
+    depth: usize,
+    columns: usize,
+    left: Left<'_>,
+    right: Right<'_>,
+    epilogue: &mut E,
+) {
     if rows == 0 || columns == 0 {
         return;
     }
     let last = (rows - 1) * left.row_stride + depth.saturating_sub(1) * left.depth_stride;
     assert!(depth == 0 || last < left.values.len(), "matrix product: left operand is too short");
-    assert!(packed.len() >= packed_len(depth, columns), "matrix product: packed operand is too short");
     // Rows worked on together: A's part stays in the nearest cache while the panels pass by.
     let block = if left.row_stride >= left.depth_stride {
         (4096 / depth.max(1) / TILE_ROWS).clamp(1, 16) * TILE_ROWS
@@ -326,21 +250,89 @@ pub(crate) fn product_body<S: Arithmetic, E: Epilogue>(
         for panel in 0..columns.div_ceil(PANEL) {
             let column = panel * PANEL;
             let width = PANEL.min(columns - column);
-            // SAFETY: `packed` holds that many panels, as asserted.
-            let b = unsafe { packed.as_ptr().add(panel * PANEL * depth) };
+            // SAFETY: `right` holds that many panels, as its constructor checked.
+            let b = unsafe { right.values.as_ptr().add(panel * right.panel_stride) };
             let mut row = start;
             // SAFETY (of all calls): rows up to `end` exist in A and panel `panel` in B, as asserted.
             unsafe {
+                // A narrow tile has half the sums; with twice the rows it keeps the arithmetic as busy.
+                while width <= PANEL / 2 && row + 2 * TILE_ROWS <= end {
+                    rows_times_panel::<S, E, { 2 * TILE_ROWS }>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    );
+                    row += 2 * TILE_ROWS;
+                }
                 while row + TILE_ROWS <= end {
-                    rows_times_panel::<S, E, TILE_ROWS>(left, row, depth, b, column, width, epilogue);
+                    rows_times_panel::<S, E, TILE_ROWS>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    );
                     row += TILE_ROWS;
                 }
                 match end - row {
-                    5 => rows_times_panel::<S, E, 5>(left, row, depth, b, column, width, epilogue),
-                    4 => rows_times_panel::<S, E, 4>(left, row, depth, b, column, width, epilogue),
-                    3 => rows_times_panel::<S, E, 3>(left, row, depth, b, column, width, epilogue),
-                    2 => rows_times_panel::<S, E, 2>(left, row, depth, b, column, width, epilogue),
-                    1 => rows_times_panel::<S, E, 1>(left, row, depth, b, column, width, epilogue),
+                    5 => rows_times_panel::<S, E, 5>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    ),
+                    4 => rows_times_panel::<S, E, 4>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    ),
+                    3 => rows_times_panel::<S, E, 3>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    ),
+                    2 => rows_times_panel::<S, E, 2>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    ),
+                    1 => rows_times_panel::<S, E, 1>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    ),
                     _ => {}
                 }
             }
@@ -364,6 +356,24 @@ simd_fn! {
         epilogue: &mut E,
     ) {
         product_body::<S, E>(rows, depth, columns, left, packed, epilogue);
+    }
+}
+
+simd_fn! {
+    /// The product on one thread, with a right operand that need not be packed.
+    ///
+    /// # Panics
+    ///
+    /// If an operand is too short.
+    pub(crate) fn product_with<S; E: Epilogue>(
+        rows: usize,
+        depth: usize,
+        columns: usize,
+        left: Left<'_>,
+        right: Right<'_>,
+        epilogue: &mut E,
+    ) {
+        product_right::<S, E>(rows, depth, columns, left, right, epilogue);
     }
 }
 

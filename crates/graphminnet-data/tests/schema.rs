@@ -1,0 +1,206 @@
+//! Inference, frozen schemas, bad rows and missing labels.
+
+mod common;
+
+use common::Scratch;
+use graphminnet_data::data::{
+    ColumnKind, DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, Split, Task, open,
+};
+
+fn read(name: &str, content: &str, options: &ReadOptions) -> Result<Read, DataError> {
+    let scratch = Scratch::new("schema");
+    open(&scratch.write(name, content), options)
+}
+
+#[test]
+fn columns_are_categories_numbers_or_text_as_written() {
+    let content = r#"{"num_nodes":2,"edges":[[0,1]],"x":[[6,0.5,"b",7],[8,1.0,"a",-1]],"edge_features":[["single"]],"y":1}
+{"num_nodes":1,"edges":[],"x":[[1,2,"c",1500]],"y":3}"#;
+    let schema = read("a.jsonl", content, &ReadOptions::default()).unwrap().dataset.schema;
+    assert_eq!(schema.node_vocabulary(), [9, 3]);
+    assert_eq!(schema.node_numbers(), 2);
+    let names: Vec<&str> = schema.node_columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["node_feature_0", "node_feature_2", "node_feature_1", "node_feature_3"]);
+    let text = ColumnKind::Category { size: 3, names: ["a", "b", "c"].map(str::to_owned).to_vec() };
+    assert_eq!(schema.node_columns[1].kind, text);
+    assert_eq!(
+        schema.edge_columns[0].kind,
+        ColumnKind::Category { size: 1, names: vec!["single".to_owned()] }
+    );
+    assert_eq!(schema.task, Task::MultiClass { classes: 4 });
+}
+
+#[test]
+fn targets_are_regression_binary_or_classes() {
+    let file = |targets: [&str; 3]| -> String {
+        targets
+            .iter()
+            .map(|target| format!("{{\"num_nodes\":1,\"edges\":[],\"target\":{target}}}\n"))
+            .collect()
+    };
+    let task = |targets| {
+        let read = read("a.jsonl", &file(targets), &ReadOptions::default()).unwrap();
+        (
+            read.dataset.schema.task,
+            read.dataset.samples.iter().flat_map(|s| s.targets.clone()).collect::<Vec<_>>(),
+        )
+    };
+    assert_eq!(task(["0.5", "1", "2"]).0, Task::Regression);
+    assert_eq!(task(["0", "1", "1"]).0, Task::Binary);
+    assert_eq!(task(["[0,1]", "[1,1]", "[0,0]"]).0, Task::Binary);
+    assert_eq!(task(["[0,2]", "[1,1]", "[0,0]"]).0, Task::Regression);
+    assert_eq!(task(["\"x\"", "\"y\"", "\"x\""]), (Task::Binary, vec![0.0, 1.0, 0.0]));
+    let (classes, values) = task(["\"10\"", "\"9\"", "\"-1\""]);
+    assert_eq!((classes, values), (Task::MultiClass { classes: 3 }, vec![2.0, 1.0, 0.0]));
+    let (with_missing, values) = task(["null", "1", "2"]);
+    assert_eq!(with_missing, Task::MultiClass { classes: 3 });
+    assert!(values[0].is_nan() && values[1] == 1.0);
+}
+
+#[test]
+fn node_targets_come_as_rows_or_by_name() {
+    for field in [r#""target":[[1],[0]]"#, r#""node_target":[1,0]"#] {
+        let content = format!("{{\"num_nodes\":2,\"edges\":[],{field}}}");
+        let dataset = read("a.jsonl", &content, &ReadOptions::default()).unwrap().dataset;
+        assert_eq!((dataset.schema.level, dataset.samples[0].targets.clone()), (Level::Node, vec![1.0, 0.0]));
+    }
+    let options = ReadOptions { level: Some(Level::Node), ..ReadOptions::default() };
+    let dataset = read("a.jsonl", r#"{"num_nodes":2,"edges":[],"target":[1,0]}"#, &options).unwrap().dataset;
+    assert_eq!(dataset.schema.level, Level::Node);
+}
+
+#[test]
+fn edges_are_directed_as_written_or_both_ways() {
+    let content = r#"{"num_nodes":2,"edges":[[0,1],[1,1]],"edge_features":[5,6]}"#;
+    let given = read("a.jsonl", content, &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(given.samples[0].graph.edges(), [[0, 1], [1, 1]]);
+    let options = ReadOptions { edges: Some(EdgeDirection::BothWays), ..ReadOptions::default() };
+    let both = read("a.jsonl", content, &options).unwrap().dataset;
+    assert_eq!(both.samples[0].graph.edges(), [[0, 1], [1, 0], [1, 1]]);
+    assert_eq!(both.samples[0].graph.edge_features().category_values(), [5, 5, 6]);
+}
+
+#[test]
+fn a_frozen_schema_refuses_what_training_did_not_see() {
+    let train = r#"{"num_nodes":1,"edges":[],"x":[["a",2]],"y":"yes"}
+{"num_nodes":1,"edges":[],"x":[["b",0]],"y":"no"}"#;
+    let schema = read("a.jsonl", train, &ReadOptions::default()).unwrap().dataset.schema;
+    let options = ReadOptions::with_schema(schema.clone());
+    let same = read("b.jsonl", r#"{"num_nodes":1,"edges":[],"x":[["b",1]]}"#, &options).unwrap().dataset;
+    assert_eq!(same.samples[0].graph.node_features().category_values(), [1, 1]);
+    assert!(same.samples[0].targets[0].is_nan(), "a file to predict on has no labels");
+    for (line, column, value) in [
+        (r#"{"num_nodes":1,"edges":[],"x":[["z",1]]}"#, "node_feature_0", "z"),
+        (r#"{"num_nodes":1,"edges":[],"x":[["a",3]]}"#, "node_feature_1", "3"),
+        (r#"{"num_nodes":1,"edges":[],"x":[["a",1]],"y":"perhaps"}"#, "target", ""),
+    ] {
+        let Err(DataError::BadRows { rows, total: 1 }) = read("b.jsonl", line, &options) else {
+            panic!("{line}")
+        };
+        assert_eq!(rows[0].place.line, Some(1));
+        assert_eq!(rows[0].place.column.as_deref(), Some(column));
+        assert!(rows[0].value.contains(value), "{}", rows[0]);
+    }
+    let reserving = ReadOptions { reserve_unknown: true, ..ReadOptions::default() };
+    let schema = read("a.jsonl", train, &reserving).unwrap().dataset.schema;
+    assert_eq!(schema.node_vocabulary(), [3, 3]);
+    let options = ReadOptions::with_schema(schema);
+    let unseen = read("b.jsonl", r#"{"num_nodes":1,"edges":[],"x":[["z",1]]}"#, &options).unwrap().dataset;
+    assert_eq!(unseen.samples[0].graph.node_features().category_values(), [2, 1]);
+}
+
+#[test]
+fn bad_rows_stop_are_skipped_or_keep_their_place() {
+    let content =
+        "smiles,y,split\nCCO,1.5,train\nC(((,2.5,test\nCC,,valid\nC[Xx],0.5,test\nO,3.5,sometimes\n";
+    let with = |policy| ReadOptions { on_bad_row: policy, ..ReadOptions::default() };
+    let Err(DataError::BadRows { rows, total }) = read("a.csv", content, &with(OnBadRow::Error)) else {
+        panic!()
+    };
+    assert_eq!((total, rows.len()), (3, 3));
+    let lines: Vec<Option<u64>> = rows.iter().map(|row| row.place.line).collect();
+    assert_eq!(lines, [Some(3), Some(5), Some(6)]);
+    assert_eq!(rows[0].value, "C(((");
+    assert_eq!(rows[2].place.column.as_deref(), Some("split"));
+    let text = DataError::BadRows { rows, total }.to_string();
+    assert!(text.contains("a.csv, line 3, column `smiles`: `C(((`"), "{text}");
+
+    let skipped = read("a.csv", content, &with(OnBadRow::Skip)).unwrap();
+    assert_eq!(skipped.dataset.samples.len(), 2);
+    assert_eq!(skipped.report.rows, [Some(0), Some(1)]);
+    assert_eq!(skipped.report.bad_row_count, 3);
+    assert_eq!(skipped.dataset.official_split, Some(vec![Split::Train, Split::Valid]));
+
+    let kept = read("a.csv", content, &with(OnBadRow::Null)).unwrap();
+    assert_eq!(kept.report.rows, [Some(0), None, Some(1), None, None]);
+    assert_eq!(kept.dataset.samples[1].id, "2", "ids are positions in the input");
+    assert!(kept.dataset.samples[1].targets[0].is_nan());
+}
+
+#[test]
+fn a_table_of_molecules_uses_named_or_numeric_columns() {
+    let content = "name,SMILES,a,b,comment\nx,C,1,0.5,ok\ny,CC,,1.5,fine\n";
+    let read_all = read("a.csv", content, &ReadOptions::default()).unwrap();
+    assert_eq!(read_all.dataset.schema.targets, ["a", "b"]);
+    assert_eq!(read_all.dataset.schema.task, Task::Regression);
+    assert!(read_all.report.notes.iter().any(|note| note.contains("`comment` is not numeric")));
+    let options = ReadOptions {
+        targets: Some(vec!["comment".to_owned()]),
+        id_column: Some("name".to_owned()),
+        ..ReadOptions::default()
+    };
+    let named = read("a.csv", content, &options).unwrap().dataset;
+    assert_eq!(named.schema.class_names, ["fine", "ok"]);
+    assert_eq!((named.samples[0].id.as_str(), named.samples[0].targets[0]), ("x", 1.0));
+    let missing = ReadOptions { targets: Some(vec!["z".to_owned()]), ..ReadOptions::default() };
+    let error = read("a.csv", content, &missing).unwrap_err().to_string();
+    assert!(error.contains("`z`") && error.contains("name, SMILES, a, b, comment"), "{error}");
+}
+
+#[test]
+fn a_csv_folder_accepts_any_node_names_and_reports_bad_edges() {
+    let scratch = Scratch::new("folder");
+    scratch.write("d/graphs.csv", "graph_id,label,split\ng1,0,train\ng2,1,test\n");
+    scratch.write("d/nodes.csv", "graph_id,node_id,kind\ng1,u,x\ng1,v,y\ng2,only,x\n");
+    scratch.write("d/edges.csv", "graph_id,src_id,dst_id,weight\ng1,v,u,0.5\ng1,u,v,1.5\n");
+    let dataset = open(&scratch.path().join("d"), &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(dataset.samples[0].graph.edges(), [[1, 0], [0, 1]]);
+    assert_eq!(dataset.samples[0].graph.edge_features().number_values(), [0.5, 1.5]);
+    assert_eq!(dataset.samples[1].graph.num_edges(), 0);
+    assert_eq!((dataset.schema.task, dataset.samples[1].targets[0]), (Task::Binary, 1.0));
+    scratch.write("d/edges.csv", "graph_id,src_id,dst_id\ng1,v,w\n");
+    let error = open(&scratch.path().join("d"), &ReadOptions::default()).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("edges.csv, line 2, column `destination`: `w`"), "{text}");
+}
+
+#[test]
+fn the_tudataset_layout_is_read() {
+    let scratch = Scratch::new("tu");
+    scratch.write("T/T_A.txt", "1, 2\n2, 1\n4, 3\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n2\n2\n");
+    scratch.write("T/T_graph_labels.txt", "-1\n1\n");
+    scratch.write("T/T_node_labels.txt", "0\n1\n2\n0\n");
+    scratch.write("T/T_node_attributes.txt", "0.5, 1\n1.5, 2\n2.5, 3\n3.5, 4\n");
+    let dataset = open(&scratch.path().join("T"), &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(dataset.schema.class_names, ["-1", "1"]);
+    assert_eq!(dataset.samples[1].graph.edges(), [[1, 0]]);
+    assert_eq!(dataset.samples[1].graph.node_features().category_values(), [2, 0]);
+    assert_eq!(dataset.samples[1].graph.node_features().number_row(1), [3.5, 4.0]);
+    scratch.write("T/T_A.txt", "1, 3\n");
+    let error = open(&scratch.path().join("T"), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("T_A.txt, line 1") && error.contains("within one graph"), "{error}");
+}
+
+#[test]
+fn a_folder_of_edge_lists_counts_nodes_by_the_largest_index() {
+    let scratch = Scratch::new("edgelist");
+    scratch.write("m/good/a.edgelist", "# comment\n0 5\n1\t2\n");
+    scratch.write("m/bad/b.edgelist", "0,0\n");
+    scratch.write("m/train.txt", "good/a\n");
+    scratch.write("m/test.txt", "bad/b\n");
+    let dataset = open(&scratch.path().join("m"), &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(dataset.schema.class_names, ["bad", "good"]);
+    assert_eq!((dataset.samples[1].graph.num_nodes(), dataset.samples[1].targets[0]), (6, 1.0));
+    assert_eq!(dataset.official_split, Some(vec![Split::Test, Split::Train]));
+}

@@ -1,0 +1,56 @@
+"""Writes the seed corpus beside this script; takes binary seeds from the import fixtures."""
+
+import io
+import pathlib
+import tarfile
+import zipfile
+
+HERE = pathlib.Path(__file__).parent
+FIXTURES = HERE.parent / "crates/graphminnet-data/tests/fixtures/import"
+
+
+def seed(target, name, content):
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+seed("jsonl", "features", '{"id":"a","num_nodes":2,"edges":[[0,1]],"x":[[1,0.5,"C"],[2,1.5,"N"]],"edge_attr":[[1]],"y":1.5,"split":"train"}\n'
+     '{"num_nodes":1,"edges":[],"x":[[0,2.5,"O"]],"edge_attr":[],"y":null,"split":"test"}\n')
+seed("jsonl", "nodes", '{"num_nodes":2,"edge_index":[[0,1],[1,0]],"target":[[1],[0]]}\n{"num_nodes":1,"edges":[],"node_target":[2]}\n')
+seed("smiles_csv", "table", 'id,smiles,y,split\na,CCO,1.5,train\nb,"c1ccccc1",,valid\nc,C[N+](C)(C)[O-],2,test\n')
+seed("graph6", "both", ">>graph6<<DQc\n:Fa@x^\n?\n@\nA_\n")
+seed("csv_folder", "folder", "=== graphs.csv\ngraph_id,num_nodes,y\na,2,1\nb,1,0\n=== nodes.csv\ngraph_id,node_id,x\na,u,1\na,v,2\nb,w,3\n"
+     "=== edges.csv\ngraph_id,source,destination,w\na,u,v,0.5\n")
+seed("ogb", "folder", "=== meta.json\n{\"add_inverse_edge\":true,\"split\":\"s\",\"level\":\"graph\",\"task\":\"binary classification\"}\n"
+     "=== raw/num-node-list.csv\n2\n1\n=== raw/num-edge-list.csv\n1\n0\n=== raw/edge.csv\n0,1\n=== raw/node-feat.csv\n1,2\n0,3\n1,1\n"
+     "=== raw/edge-feat.csv\n4\n=== raw/graph-label.csv\n1\n0\n=== split/s/train.csv\n0\n=== split/s/valid.csv\n=== split/s/test.csv\n1\n")
+seed("ogb", "superpixels", "=== meta.json\n{\"edges\":{\"rule\":\"symmetrised-gaussian-knn\",\"coords\":[1,2],\"k\":8},\"node_feat\":\"real\",\"num_classes\":3,\"task\":\"multiclass\"}\n"
+     "=== raw/num-node-list.csv\n3\n=== raw/node-feat.csv\n0.5,0,0\n0.25,1,0\n0.1,0,1\n=== raw/graph-label.csv\n2\n")
+seed("tudataset", "folder", "=== T_A.txt\n1, 2\n2, 1\n=== T_graph_indicator.txt\n1\n1\n2\n=== T_graph_labels.txt\n-1\n1\n=== T_node_labels.txt\n0\n1\n2\n"
+     "=== T_node_attributes.txt\n0.5, 1\n1.5, 2\n2.5, 3\n=== T_edge_labels.txt\n0\n1\n")
+seed("edgelist_folder", "folder", "=== a/x.edgelist\n# c\n0 1\n1 2\n=== b/y.edgelist\n0\t0\n=== train.txt\na/x\n=== test.txt\nb/y\n")
+for number, text in enumerate(["CC(C)[C@@H](NC(=O)NNc1ccc(C(C)(C)C)nn1)c1ccccn1", "F/C=C/F.[Na+].[O-]C(=O)c1ccc[nH]1", "C12C3C4C1C5C2C3C45",
+                               "[13CH4]%12C%12", "O=[N+]([O-])c1cc2ccccc2s1", "[Fe]<-N(C)C", "*C(*)=N"]):
+    seed("smiles", "molecule-%d" % number, text)
+
+
+def members(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+seed("pickle", "tuples", members(FIXTURES / "pascalvocsp.zip")["voc_superpixels_edge_wt_region_boundary/val.pickle"])
+seed("pickle", "dictionaries", members(FIXTURES / "molecules.zip")["molecules/val.pickle"])
+seed("pickle", "numpy", (FIXTURES / "splits_random_stratified_peptide.pickle").read_bytes())
+seed("pickle", "text", b"(lp0\nI1\naL2L\naF0.5\naS'x'\naVy\na(dp1\nS'k'\nI01\nsa.")
+seed("torch", "zip", members(FIXTURES / "peptidesfunc.zip")["peptidesfunc/train.pt"])
+seed("torch", "sequence", members(FIXTURES / "CLUSTER_v2.zip")["CLUSTER_val.pt"])
+seed("zip", "two", (FIXTURES / "split_info_tiny.zip").read_bytes())
+raw = io.BytesIO()
+with tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as archive:
+    for name, text in {"a.edgelist": b"0 1\n", "b/" + "long" * 30 + ".txt": b"x"}.items():
+        info = tarfile.TarInfo(name)
+        info.size = len(text)
+        archive.addfile(info, io.BytesIO(text))
+seed("tar", "plain", raw.getvalue()[:5120])
