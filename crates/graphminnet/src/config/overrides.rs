@@ -1,6 +1,6 @@
 //! Single fields set from outside, `train.epochs=50`, on top of a recipe.
 
-use super::{ConfigError, ModelConfig, Recipe, TrainConfig, keys};
+use super::{ConfigError, GlobalKind, ModelConfig, Phi, Recipe, TrainConfig, keys};
 use std::fmt;
 use toml::{Table, Value};
 
@@ -93,9 +93,17 @@ pub fn with_overrides(name: &str, mut table: Table, overrides: &[Override]) -> R
                     return Recipe::from_table(name, &table);
                 }
             }
-            result => return result,
+            result => return result.map(without_idle_phi),
         }
     }
+}
+
+/// A model without the block has no φ either; said explicitly, so that nothing asks for its encoder.
+fn without_idle_phi(mut recipe: Recipe) -> Recipe {
+    if recipe.model.global == GlobalKind::None {
+        (recipe.model.phi_a, recipe.model.phi_c) = (Phi::Zero, Phi::Zero);
+    }
+    recipe
 }
 
 /// The warm-up for another number of epochs, if only that is replaced.

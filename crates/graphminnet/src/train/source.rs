@@ -135,8 +135,9 @@ fn official(dataset: Dataset, report: Report) -> Result<Loaded, TrainError> {
 fn generate(generator: Generator, seed: u64, graphs: Option<usize>) -> Result<Dataset, TrainError> {
     Ok(match generator {
         Generator::RingTransfer => {
-            // Read at the marked node, as in the literature.
-            let mut settings = RingTransfer { level: Level::Node, ..RingTransfer::default() };
+            // As in the literature: one node shows a class, and the answer is read at the marked node.
+            let mut settings =
+                RingTransfer { level: Level::Node, distractors: false, ..RingTransfer::default() };
             if let Some(graphs) = graphs {
                 settings.sizes = settings.sizes.scaled_to(graphs);
             }
