@@ -13,6 +13,7 @@ use graphminnet::bench::BenchError;
 use graphminnet::config::ConfigError;
 use graphminnet::device::DeviceError;
 use graphminnet::model::InputError;
+use graphminnet::train::TrainError;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
@@ -20,12 +21,12 @@ use std::process::ExitCode;
 /// An error on its way to the user.
 pub struct Failure {
     code: u8,
-    error: Box<dyn Error>,
+    error: Box<dyn Error + Send + Sync>,
 }
 
 impl Failure {
     /// Wrong usage or configuration.
-    pub fn usage(error: impl Into<Box<dyn Error>>) -> Self {
+    pub fn usage(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { code: 2, error: error.into() }
     }
 
@@ -62,4 +63,24 @@ exits_with! {
     2: ConfigError, DeviceError;
     3: InputError;
     4: io::Error, serde_json::Error, BenchError;
+}
+
+impl From<TrainError> for Failure {
+    fn from(error: TrainError) -> Self {
+        let code = match &error {
+            TrainError::Config(_) | TrainError::RunExists { .. } => 2,
+            TrainError::Data(_)
+            | TrainError::Graph(_)
+            | TrainError::Split(_)
+            | TrainError::Spectral(_)
+            | TrainError::Loader(_)
+            | TrainError::Input(_)
+            | TrainError::Loss(_)
+            | TrainError::NoTrainingData
+            | TrainError::NoLabels { .. }
+            | TrainError::Changed { .. } => 3,
+            _ => 4,
+        };
+        Self { code, error: Box::new(error) }
+    }
 }

@@ -22,6 +22,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Train a model: on a benchmark, on your own file, or as a demonstration.
+    Train(cmd::train::Arguments),
+    /// Search for better settings: random candidates, hopeless ones stopped early.
+    Tune(cmd::tune::Arguments),
     /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
     Inspect(cmd::inspect::Arguments),
     /// Time training steps and inference on batches shaped like the benchmarks.
@@ -30,6 +34,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Train(arguments) => cmd::train::run(&arguments),
+        Command::Tune(arguments) => cmd::tune::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
     };

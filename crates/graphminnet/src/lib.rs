@@ -42,6 +42,7 @@
 //! * [`config`]: options, recipes, strict reading of both;
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
+//! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
 //! * [`paper`]: the numbers that the paper prints.
 
@@ -50,6 +51,7 @@
 pub mod bench;
 pub mod config;
 pub mod device;
+pub mod io;
 pub mod model;
 pub mod nn;
 pub mod ops;
@@ -57,6 +59,7 @@ pub mod optim;
 pub mod paper;
 pub mod summary;
 pub mod task;
+pub mod train;
 pub mod weights;
 
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};

@@ -2,3 +2,5 @@
 
 pub mod bench;
 pub mod inspect;
+pub mod train;
+pub mod tune;

@@ -253,6 +253,15 @@ choice! {
     }
 }
 choice! {
+    /// How regression targets are scaled before the loss; predictions and metrics are always in the data's own units.
+    TargetScaling {
+        /// As they are.
+        None = "none",
+        /// Less their mean, divided by their standard deviation, both over the training part and per column.
+        Standard = "standard",
+    }
+}
+choice! {
     /// What a model is judged by.
     MetricKind {
         /// Mean absolute error over all targets; lower is better.

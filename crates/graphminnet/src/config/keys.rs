@@ -53,7 +53,7 @@ where
 }
 
 /// Every key of a section: those of its JSON form, which keeps optional keys that are unset.
-fn keys_of<T: Serialize>(defaults: &T) -> Vec<String> {
+pub(super) fn keys_of<T: Serialize>(defaults: &T) -> Vec<String> {
     match serde_json::to_value(defaults) {
         Ok(serde_json::Value::Object(object)) => object.keys().cloned().collect(),
         _ => Vec::new(),

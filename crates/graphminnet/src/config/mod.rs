@@ -7,15 +7,18 @@
 mod choices;
 mod keys;
 mod model;
+mod overrides;
 mod recipe;
 mod train;
 
 pub use choices::{
     Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, GlobalKind, HeadKind, InnerProduct,
     InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
-    Pooling,
+    Pooling, TargetScaling,
 };
 pub use model::ModelConfig;
+pub(crate) use overrides::read_value;
+pub use overrides::{Override, with_overrides};
 pub use recipe::{RECIPE_NAMES, Recipe};
 pub use train::TrainConfig;
 

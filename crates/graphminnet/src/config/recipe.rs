@@ -54,11 +54,20 @@ impl Recipe {
     ///
     /// [`ConfigError::UnknownRecipe`] if there is none of that name.
     pub fn named(name: &str) -> Result<Self, ConfigError> {
+        Self::from_table(name, &Self::table(name)?)
+    }
+
+    /// The keys that a built-in recipe sets, for those who want to change some before [`Recipe::from_table`].
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::UnknownRecipe`] if there is none of that name.
+    pub fn table(name: &str) -> Result<Table, ConfigError> {
         let text = built_in(name).ok_or_else(|| ConfigError::UnknownRecipe {
             name: name.escape_debug().to_string(),
             nearest: keys::nearest(name, RECIPE_NAMES.iter().copied()),
         })?;
-        Self::parse(name, text)
+        text.parse().map_err(syntax_error)
     }
 
     /// Reads a recipe from TOML text.
@@ -67,10 +76,16 @@ impl Recipe {
     ///
     /// [`ConfigError`] for a syntax error, an unknown key, a bad value, a key without effect or a contradiction.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
-        let table: Table = text
-            .parse()
-            .map_err(|error: toml::de::Error| ConfigError::Syntax { message: error.to_string() })?;
-        keys::reject_unknown("", &table, &["title", "dataset", "model", "train"].map(str::to_owned))?;
+        Self::from_table(name, &text.parse().map_err(syntax_error)?)
+    }
+
+    /// Reads a recipe from a TOML table.
+    ///
+    /// # Errors
+    ///
+    /// As [`Recipe::parse`], except for syntax errors.
+    pub fn from_table(name: &str, table: &Table) -> Result<Self, ConfigError> {
+        keys::reject_unknown("", table, &["title", "dataset", "model", "train"].map(str::to_owned))?;
         let text_of = |key: &str, default: &str| match table.get(key) {
             None => Ok(default.to_owned()),
             Some(Value::String(text)) => Ok(text.clone()),
@@ -96,6 +111,10 @@ impl Recipe {
         self.model.input_norm = InputNorm::None;
         self
     }
+}
+
+fn syntax_error(error: toml::de::Error) -> ConfigError {
+    ConfigError::Syntax { message: error.to_string() }
 }
 
 fn wrong_type(key: &str, expected: &str, found: &Value) -> ConfigError {

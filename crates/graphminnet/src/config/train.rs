@@ -1,6 +1,6 @@
 //! How a model is trained: the protocol's numbers.
 
-use super::choices::{Loss, MetricKind};
+use super::choices::{Loss, MetricKind, TargetScaling};
 use super::{ConfigError, keys};
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,17 @@ use serde::{Deserialize, Serialize};
 /// |---|---|---|---|
 /// | `epochs` | 100 | length of the schedule | ≥ 1 |
 /// | `warmup` | 5 | epochs of linear warm-up before the cosine | < epochs |
-/// | `batch_size` | 32 | graphs per batch | ≥ 1 |
+/// | `batch_size` | 32 | most graphs per batch | ≥ 1 |
+/// | `max_nodes` | unset | most nodes per batch; a larger graph is a batch of its own | ≥ 1 |
+/// | `accumulate` | 1 | batches whose gradients are averaged for one step | ≥ 1 |
 /// | `learning_rate` | 0.001 | base rate of AdamW | > 0 |
 /// | `weight_decay` | 1e-5 | decoupled decay of all parameters | ≥ 0 |
 /// | `clip_norm` | 1 | largest global gradient norm | > 0 |
-/// | `loss`, `metric` | l1, mae | what is minimised, what is reported | |
+/// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
+/// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
+/// | `patience` | unset | epochs without a better validation metric before stopping early | ≥ 1 |
+/// | `checkpoint_seconds` | 60 | longest time between two saved states | ≥ 0 |
+/// | `checkpoint_steps` | unset | most steps between two saved states | ≥ 1 |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrainConfig {
@@ -22,8 +28,12 @@ pub struct TrainConfig {
     pub epochs: usize,
     /// Epochs of linear warm-up.
     pub warmup: usize,
-    /// Graphs per batch.
+    /// Most graphs per batch.
     pub batch_size: usize,
+    /// Most nodes per batch.
+    pub max_nodes: Option<usize>,
+    /// Batches whose gradients are averaged for one step.
+    pub accumulate: usize,
     /// Base learning rate.
     pub learning_rate: f64,
     /// Decoupled weight decay.
@@ -34,6 +44,14 @@ pub struct TrainConfig {
     pub loss: Loss,
     /// What is reported and selected by.
     pub metric: MetricKind,
+    /// How regression targets are scaled for the loss.
+    pub target_scaling: TargetScaling,
+    /// Epochs without improvement before stopping early.
+    pub patience: Option<usize>,
+    /// Longest time between two saved states.
+    pub checkpoint_seconds: f64,
+    /// Most steps between two saved states.
+    pub checkpoint_steps: Option<u64>,
 }
 
 impl Default for TrainConfig {
@@ -42,11 +60,17 @@ impl Default for TrainConfig {
             epochs: 100,
             warmup: 5,
             batch_size: 32,
+            max_nodes: None,
+            accumulate: 1,
             learning_rate: 1e-3,
             weight_decay: 1e-5,
             clip_norm: 1.0,
             loss: Loss::L1,
             metric: MetricKind::MeanAbsoluteError,
+            target_scaling: TargetScaling::None,
+            patience: None,
+            checkpoint_seconds: 60.0,
+            checkpoint_steps: None,
         }
     }
 }
@@ -69,29 +93,51 @@ impl TrainConfig {
     ///
     /// [`ConfigError::Invalid`], naming the key, its value and what is expected.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let finite = |value: f64| value.is_finite();
+        const ONE: &str = "must be at least 1";
+        let not_negative = |value: f64| value.is_finite() && value >= 0.0;
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        let regression = self.loss == Loss::L1;
+        let count = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+        let as_u64 = |value: Option<usize>| value.map(|value| value as u64);
         let rules = [
-            (self.epochs >= 1, "epochs", self.epochs.to_string(), "must be at least 1"),
+            (self.epochs >= 1, "epochs", self.epochs.to_string(), ONE),
             (self.warmup < self.epochs, "warmup", self.warmup.to_string(), "must be smaller than epochs"),
-            (self.batch_size >= 1, "batch_size", self.batch_size.to_string(), "must be at least 1"),
+            (self.batch_size >= 1, "batch_size", self.batch_size.to_string(), ONE),
+            (self.max_nodes != Some(0), "max_nodes", count(as_u64(self.max_nodes)), ONE),
+            (self.accumulate >= 1, "accumulate", self.accumulate.to_string(), ONE),
             (
-                finite(self.learning_rate) && self.learning_rate > 0.0,
+                positive(self.learning_rate),
                 "learning_rate",
                 self.learning_rate.to_string(),
                 "must be a positive number",
             ),
             (
-                finite(self.weight_decay) && self.weight_decay >= 0.0,
+                not_negative(self.weight_decay),
                 "weight_decay",
                 self.weight_decay.to_string(),
                 "must not be negative",
             ),
+            (positive(self.clip_norm), "clip_norm", self.clip_norm.to_string(), "must be a positive number"),
             (
-                finite(self.clip_norm) && self.clip_norm > 0.0,
-                "clip_norm",
-                self.clip_norm.to_string(),
-                "must be a positive number",
+                regression == (self.metric == MetricKind::MeanAbsoluteError),
+                "metric",
+                self.metric.to_string(),
+                "mae goes with the l1 loss, the other metrics with the losses of classes",
             ),
+            (
+                regression || self.target_scaling == TargetScaling::None,
+                "target_scaling",
+                self.target_scaling.to_string(),
+                "only regression targets can be scaled",
+            ),
+            (self.patience != Some(0), "patience", count(as_u64(self.patience)), ONE),
+            (
+                not_negative(self.checkpoint_seconds),
+                "checkpoint_seconds",
+                self.checkpoint_seconds.to_string(),
+                "must not be negative",
+            ),
+            (self.checkpoint_steps != Some(0), "checkpoint_steps", count(self.checkpoint_steps), ONE),
         ];
         match rules.into_iter().find(|(holds, ..)| !holds) {
             None => Ok(()),

@@ -1,0 +1,86 @@
+//! Arguments that several commands share: where the data comes from, and the machine.
+
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet::DeviceKind;
+use graphminnet::data::data::cache::{Cache, default_cache_dir};
+use std::path::PathBuf;
+
+/// Where the data comes from.
+#[derive(Args)]
+pub struct DataArguments {
+    /// A built-in recipe, such as zinc or peptides-func; its data set is looked for in the data folder.
+    #[arg(long, value_name = "NAME")]
+    pub recipe: Option<String>,
+    /// A file or folder of your own: SMILES in CSV, JSON lines, CSV folder, edge lists, and more.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["recipe", "generate"])]
+    pub data: Option<PathBuf>,
+    /// Generated data: ring-transfer, pattern or cluster; pattern and cluster train their recipes.
+    #[arg(long, value_name = "GENERATOR", conflicts_with = "recipe")]
+    pub generate: Option<String>,
+    /// Number of generated graphs.
+    #[arg(long, requires = "generate")]
+    pub graphs: Option<usize>,
+    /// Target column; may be repeated or a list with commas.
+    #[arg(long = "target", value_name = "COLUMN", value_delimiter = ',', requires = "data")]
+    pub targets: Vec<String>,
+    /// Column with SMILES strings.
+    #[arg(long, value_name = "COLUMN", requires = "data")]
+    pub smiles_column: Option<String>,
+    /// Column with the names of the graphs.
+    #[arg(long, value_name = "COLUMN", requires = "data")]
+    pub id_column: Option<String>,
+    /// Column with the parts: train, valid or test.
+    #[arg(long, value_name = "COLUMN", requires = "data")]
+    pub split_column: Option<String>,
+    /// How to split: auto, official, random, or a split file.
+    #[arg(long, default_value = "auto", value_name = "HOW")]
+    pub split: String,
+    /// Leave out rows that cannot be used, instead of stopping.
+    #[arg(long, requires = "data")]
+    pub skip_bad_rows: bool,
+    /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
+    #[arg(long, value_name = "FOLDER")]
+    pub data_dir: Option<PathBuf>,
+}
+
+impl DataArguments {
+    /// Whether nothing was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.recipe.is_none() && self.data.is_none() && self.generate.is_none()
+    }
+}
+
+/// What to run on.
+#[derive(Args)]
+pub struct MachineArguments {
+    /// Number of threads; all cores without it. Results do not depend on it.
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Where to run: cpu, wgpu, cuda or rocm.
+    #[arg(long, default_value_t = DeviceKind::Cpu)]
+    pub device: DeviceKind,
+    /// Do not keep prepared data for later runs.
+    #[arg(long)]
+    pub no_cache: bool,
+}
+
+impl MachineArguments {
+    /// The threads to work with.
+    ///
+    /// # Errors
+    ///
+    /// A failure of usage if there are none to be had.
+    pub fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
+        if self.threads == Some(0) {
+            return Err(Failure::usage("--threads 0: at least one thread is needed"));
+        }
+        let threads = self.threads.unwrap_or(0);
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)
+    }
+
+    /// The cache of prepared data.
+    pub fn cache(&self) -> Option<Cache> {
+        if self.no_cache { None } else { default_cache_dir().map(Cache::new) }
+    }
+}

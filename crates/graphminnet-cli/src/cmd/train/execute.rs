@@ -1,0 +1,211 @@
+//! Runs the seeds of a request in a run directory and prints what came out.
+
+use super::request::{Request, say_loaded};
+use crate::failure::Failure;
+use crate::ui::clock::{duration, timestamp};
+use crate::ui::preparation::{preparation_bar, say_preparation, transform_name};
+use crate::ui::progress::{Progress, Verbosity};
+use crate::ui::signals::INTERRUPTED;
+use graphminnet::config::ModelConfig;
+use graphminnet::data::data::cache::Cache;
+use graphminnet::data::data::prepare::Transform;
+use graphminnet::train::{Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed};
+use serde_json::json;
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What a run needs from its surroundings.
+pub struct Context {
+    /// How much to say.
+    pub verbosity: Verbosity,
+    /// Where to compute.
+    pub device: Device,
+    /// Prepared data of earlier runs.
+    pub cache: Option<Cache>,
+    /// Set when the user wants to stop.
+    pub interrupt: Arc<AtomicBool>,
+    /// Whether results are printed as JSON.
+    pub json: bool,
+}
+
+/// Starts a run.
+///
+/// # Errors
+///
+/// Whatever stops it.
+pub fn start(request: Request, run_dir: Option<&Path>, context: &Context) -> Result<ExitCode, Failure> {
+    let path = run_dir.map_or_else(|| fresh_name(&request.recipe.name), Path::to_owned);
+    let Some((path, summary)) = start_in(&path, request, "", context)? else {
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    print_summary(&path, &summary, context)
+}
+
+/// Creates the run directory and trains; `None` if interrupted.
+///
+/// # Errors
+///
+/// Whatever stops it.
+pub fn start_in(
+    path: &Path,
+    request: Request,
+    label: &str,
+    context: &Context,
+) -> Result<Option<(PathBuf, Summary)>, Failure> {
+    let Request { recipe, source, loaded, seeds } = request;
+    let data = prepare(loaded, &recipe.model, context)?;
+    let run = RunFile {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: recipe.name,
+        started: timestamp(),
+        seeds,
+        data: source,
+        model: recipe.model,
+        train: recipe.train,
+    };
+    let directory = RunDir::create(path, &run, &data)?;
+    context.verbosity.say(format_args!("run directory: {}", path.display()));
+    train_seeds(&directory, &run, &data, label, context)
+}
+
+/// Goes on with a run.
+///
+/// # Errors
+///
+/// Whatever stops it.
+pub fn resume(path: &Path, context: &Context) -> Result<ExitCode, Failure> {
+    let Some(summary) = resume_in(path, "", context)? else { return Ok(ExitCode::from(INTERRUPTED)) };
+    print_summary(path, &summary, context)
+}
+
+/// Goes on with a run; `None` if interrupted.
+///
+/// # Errors
+///
+/// Whatever stops it.
+pub fn resume_in(path: &Path, label: &str, context: &Context) -> Result<Option<Summary>, Failure> {
+    let (directory, run) = RunDir::open(path)?;
+    let loaded = run.data.load()?;
+    say_loaded(context.verbosity, &loaded);
+    let data = prepare(loaded, &run.model, context)?;
+    directory.check_data(&data)?;
+    Ok(train_seeds(&directory, &run, &data, label, context)?.map(|(_, summary)| summary))
+}
+
+/// `runs/<name>-<time>`.
+pub fn fresh_name(name: &str) -> PathBuf {
+    let name: String =
+        name.chars().map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' }).collect();
+    let base = format!("{name}-{}", timestamp());
+    let candidates = (1..).map(|number| match number {
+        1 => Path::new("runs").join(&base),
+        number => Path::new("runs").join(format!("{base}-{number}")),
+    });
+    candidates.into_iter().find(|path| !path.exists()).unwrap_or_else(|| Path::new("runs").join(base))
+}
+
+/// Prepares the data, showing how far it is.
+///
+/// # Errors
+///
+/// A failure of the data.
+pub fn prepare(loaded: Loaded, model: &ModelConfig, context: &Context) -> Result<TrainingData, Failure> {
+    let bar = preparation_bar(context.verbosity);
+    let progress = |transform: Transform, done: usize, total: usize| {
+        if let Some(bar) = &bar {
+            bar.set_length(total as u64);
+            bar.set_message(transform_name(transform));
+            bar.set_position(done as u64);
+        }
+    };
+    let prepared =
+        TrainingData::prepare(&loaded.dataset, loaded.splits, model, context.cache.as_ref(), &progress);
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
+    let (data, report) = prepared?;
+    say_preparation(context.verbosity, &report);
+    Ok(data)
+}
+
+fn train_seeds(
+    directory: &RunDir,
+    run: &RunFile,
+    data: &TrainingData,
+    label: &str,
+    context: &Context,
+) -> Result<Option<(PathBuf, Summary)>, Failure> {
+    let mut results = Vec::with_capacity(run.seeds.len());
+    for &seed in &run.seeds {
+        let settings = Settings {
+            model: &run.model,
+            train: &run.train,
+            seed,
+            device: context.device.clone(),
+            interrupt: &context.interrupt,
+        };
+        let seed_dir = directory.seed(seed)?;
+        let mut progress = Progress::new(context.verbosity, run.train.metric, label);
+        match train_seed(&settings, data, Some(&seed_dir), &mut progress)? {
+            Outcome::Finished(result) => results.push(result),
+            _ => {
+                drop(progress);
+                context.verbosity.say(format_args!(
+                    "interrupted; the state is saved. Go on with: graphminnet train --resume {}",
+                    directory.path().display()
+                ));
+                return Ok(None);
+            }
+        }
+    }
+    let summary = Summary::new(run.train.metric, results);
+    directory.write_summary(&summary)?;
+    Ok(Some((directory.path().to_owned(), summary)))
+}
+
+/// Prints the result of a run.
+///
+/// # Errors
+///
+/// If standard output cannot be written.
+pub fn print_summary(path: &Path, summary: &Summary, context: &Context) -> Result<ExitCode, Failure> {
+    let mut out = stdout().lock();
+    if context.json {
+        let mut object = serde_json::to_value(summary)?;
+        object["run"] = json!(path);
+        writeln!(out, "{object}")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let metric = summary.metric;
+    let number = |value: Option<f64>| value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
+    for seed in &summary.seeds {
+        writeln!(
+            out,
+            "seed {}: test {metric} {} at epoch {} of {} (validation {}, worst single error {}; selected by {}), {}, weights {}",
+            seed.seed,
+            number(seed.best.test),
+            seed.best.epoch + 1,
+            seed.epochs,
+            number(seed.best.valid),
+            number(seed.best.worst_valid),
+            seed.selected_by,
+            duration(seed.seconds),
+            seed.best_weights_sha256.get(..16).unwrap_or_default(),
+        )?;
+        if seed.undefined_evaluations > 0 {
+            writeln!(out, "seed {}: {} evaluations gave no value", seed.seed, seed.undefined_evaluations)?;
+        }
+    }
+    if let Some(test) = summary.test.filter(|test| test.count > 1) {
+        writeln!(
+            out,
+            "test {metric} {:.4} ± {:.4} (mean ± population standard deviation over {} seeds)",
+            test.mean, test.population_std, test.count
+        )?;
+    }
+    writeln!(out, "run: {}", path.display())?;
+    Ok(ExitCode::SUCCESS)
+}

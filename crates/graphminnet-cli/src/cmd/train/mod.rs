@@ -1,0 +1,73 @@
+//! `graphminnet train`: from a recipe, a file or nothing at all to trained weights in a run directory.
+
+pub mod arguments;
+mod demo;
+pub mod execute;
+pub mod request;
+
+use crate::failure::Failure;
+use crate::ui::progress::Verbosity;
+use crate::ui::signals::interrupt_flag;
+use arguments::{DataArguments, MachineArguments};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to train.
+///
+/// Without --recipe, --data, --generate or --resume: a demonstration on generated data, about two minutes long.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    data: DataArguments,
+    /// Replace a field of the configuration, as in --set train.epochs=50; may be repeated.
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    overrides: Vec<String>,
+    /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4).
+    #[arg(long, visible_alias = "seed", default_value = "0", value_name = "SEEDS")]
+    seeds: String,
+    /// Directory of the run; it must not exist yet. Without it: runs/<name>-<time>.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "resume")]
+    run_dir: Option<PathBuf>,
+    /// Go on with an interrupted or killed run, to the same bits as if nothing had happened.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["recipe", "data", "generate", "overrides", "seeds"])]
+    resume: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineArguments,
+    /// Print the summary as one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors and the result.
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let verbosity = Verbosity::from_flags(arguments.quiet, arguments.verbose);
+    let interrupt = interrupt_flag()?;
+    let pool = arguments.machine.pool()?;
+    // Inside the pool the kernels need not wake it for every operation.
+    pool.install(|| {
+        let context = execute::Context {
+            verbosity,
+            device: arguments.machine.device.open()?,
+            cache: arguments.machine.cache(),
+            interrupt,
+            json: arguments.json,
+        };
+        if let Some(path) = &arguments.resume {
+            return execute::resume(path, &context);
+        }
+        let overrides = request::read_overrides(&arguments.overrides)?;
+        let seeds = request::read_seeds(&arguments.seeds)?;
+        if arguments.data.is_empty() {
+            return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), &context);
+        }
+        let request = request::Request::new(&arguments.data, &overrides, seeds, verbosity)?;
+        execute::start(request, arguments.run_dir.as_deref(), &context)
+    })
+}

@@ -1,0 +1,188 @@
+//! From arguments to a configuration and its data.
+
+use super::arguments::DataArguments;
+use crate::failure::Failure;
+use crate::ui::progress::Verbosity;
+use graphminnet::config::{Override, Recipe, with_overrides};
+use graphminnet::train::{DataSource, Generator, Loaded, SplitChoice, infer_recipe};
+use std::path::PathBuf;
+
+/// A configuration with its data.
+pub struct Request {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// Where the data comes from.
+    pub source: DataSource,
+    /// The data.
+    pub loaded: Loaded,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+}
+
+impl Request {
+    /// Resolves the arguments and loads the data.
+    ///
+    /// # Errors
+    ///
+    /// A failure of usage or of the data.
+    pub fn new(
+        arguments: &DataArguments,
+        overrides: &[Override],
+        seeds: Vec<u64>,
+        verbosity: Verbosity,
+    ) -> Result<Self, Failure> {
+        let source = source(arguments)?;
+        // A recipe is checked before its data is read: a wrong field should not cost the time of reading.
+        let recipe = match recipe_name(arguments) {
+            None => None,
+            Some(name) => Some(with_overrides(name, Recipe::table(name)?, overrides)?),
+        };
+        let loaded = source.load()?;
+        say_loaded(verbosity, &loaded);
+        let recipe = match recipe {
+            Some(recipe) => recipe,
+            None => {
+                let name = arguments.data.as_ref().and_then(|path| path.file_stem());
+                let name = name.map_or_else(|| "ring-transfer".into(), |stem| stem.to_string_lossy().into_owned());
+                let inferred =
+                    infer_recipe(&name, &loaded.dataset.schema, loaded.splits.train.len(), overrides)?;
+                verbosity.say("inferred:");
+                for note in &inferred.notes {
+                    verbosity.say(format_args!("  {note}"));
+                }
+                let (model, train) = (&inferred.recipe.model, &inferred.recipe.train);
+                verbosity.say(format_args!(
+                    "  model: {} layers of width {}, {} eigenpairs; {} epochs, batches of {}, loss {}, metric {}",
+                    model.layers, model.hidden, model.lap_dim, train.epochs, train.batch_size, train.loss, train.metric
+                ));
+                inferred.recipe
+            }
+        };
+        Ok(Self { recipe, source, loaded, seeds })
+    }
+}
+
+/// Says what was read.
+pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
+    let (dataset, splits) = (&loaded.dataset, &loaded.splits);
+    verbosity.say(format_args!(
+        "{}: {} graphs, {} to train, {} to validate, {} to test ({})",
+        dataset.name,
+        dataset.samples.len(),
+        splits.train.len(),
+        splits.valid.len(),
+        splits.test.len(),
+        loaded.split_note
+    ));
+    for note in &loaded.report.notes {
+        verbosity.say(format_args!("note: {note}"));
+    }
+    if loaded.report.bad_row_count > 0 {
+        verbosity.say(format_args!("note: {} rows could not be used and are left out", loaded.report.bad_row_count));
+        for row in &loaded.report.bad_rows {
+            verbosity.say(format_args!("  {row}"));
+        }
+    }
+}
+
+fn recipe_name(arguments: &DataArguments) -> Option<&str> {
+    match (arguments.recipe.as_deref(), arguments.generate.as_deref()) {
+        (Some(name), _) => Some(name),
+        (None, Some(generator @ ("pattern" | "cluster"))) => Some(generator),
+        _ => None,
+    }
+}
+
+fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
+    if let Some(path) = &arguments.data {
+        // Written down as an absolute path, so that the run can be resumed from anywhere.
+        let path = std::path::absolute(path)?;
+        return Ok(DataSource::File {
+            path,
+            targets: arguments.targets.clone(),
+            smiles_column: arguments.smiles_column.clone(),
+            id_column: arguments.id_column.clone(),
+            split_column: arguments.split_column.clone(),
+            skip_bad_rows: arguments.skip_bad_rows,
+            split: split_choice(&arguments.split)?,
+        });
+    }
+    if arguments.split != "auto" && arguments.split != "official" {
+        return Err(Failure::usage("--split: benchmark and generated data have a split of their own"));
+    }
+    if let Some(name) = &arguments.generate {
+        let generator = match name.as_str() {
+            "ring-transfer" => Generator::RingTransfer,
+            "pattern" => Generator::Pattern,
+            "cluster" => Generator::Cluster,
+            other => {
+                let message = format!("--generate {}: the generators are ring-transfer, pattern, cluster", other.escape_debug());
+                return Err(Failure::usage(message));
+            }
+        };
+        return Ok(DataSource::Generated { generator, seed: 0, graphs: arguments.graphs });
+    }
+    let name = arguments.recipe.clone().unwrap_or_default();
+    let recipe = Recipe::named(&name)?;
+    let folder = arguments.data_dir.clone().or_else(|| std::env::var_os("GRAPHMINNET_DATA").map(PathBuf::from));
+    let folder = folder.map(std::path::absolute).transpose()?;
+    Ok(DataSource::Registry { name: recipe.dataset, folder })
+}
+
+fn split_choice(text: &str) -> Result<SplitChoice, Failure> {
+    Ok(match text {
+        "auto" => SplitChoice::Auto { seed: 0 },
+        "official" => SplitChoice::Official,
+        "random" => SplitChoice::Random { seed: 0 },
+        path => SplitChoice::File { path: std::path::absolute(path)? },
+    })
+}
+
+/// Reads `--set` arguments.
+///
+/// # Errors
+///
+/// A failure of usage.
+pub fn read_overrides(texts: &[String]) -> Result<Vec<Override>, Failure> {
+    texts.iter().map(|text| Ok(Override::parse(text)?)).collect()
+}
+
+/// Reads `3`, `0,2,5` or `0..4` (both ends included).
+///
+/// # Errors
+///
+/// A failure of usage.
+pub fn read_seeds(text: &str) -> Result<Vec<u64>, Failure> {
+    let wrong = || Failure::usage(format!("--seeds {}: expected 3, 0,2,5 or 0..4", text.escape_debug()));
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());
+    let seeds: Vec<u64> = match text.split_once("..") {
+        Some((first, last)) => {
+            let (first, last) = (number(first)?, number(last.trim_start_matches('='))?);
+            if last < first || last - first > 10_000 {
+                return Err(wrong());
+            }
+            (first..=last).collect()
+        }
+        None => text.split(',').map(number).collect::<Result<_, _>>()?,
+    };
+    let mut distinct = seeds.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() == seeds.len() { Ok(seeds) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_one_a_list_or_a_range_with_both_ends() {
+        let read = |text: &str| read_seeds(text).ok();
+        assert_eq!(read("3"), Some(vec![3]));
+        assert_eq!(read("0,2, 5"), Some(vec![0, 2, 5]));
+        assert_eq!(read("0..4"), Some(vec![0, 1, 2, 3, 4]));
+        for wrong in ["", "a", "4..0", "1,1", "0..99999999", "-1"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

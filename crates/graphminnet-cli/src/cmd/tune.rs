@@ -1,0 +1,210 @@
+//! `graphminnet tune`: random search with median stopping, one candidate after the other, resumable.
+//!
+//! Candidates are a pure function of the search's seed and their number. Every finished, stopped or failed candidate
+//! is a line of `journal.jsonl`; started again in the same directory, the search goes on where it was, down to the
+//! step within the candidate that was running. There is no daemon and no database.
+
+use super::train::arguments::{DataArguments, MachineArguments};
+use super::train::execute::{Context, fresh_name, prepare};
+use super::train::request::{Request, read_overrides};
+use crate::failure::Failure;
+use crate::ui::progress::Verbosity;
+use crate::ui::signals::{INTERRUPTED, interrupt_flag};
+use crate::ui::table::{Align, Table};
+use clap::Args;
+use graphminnet::config::{ConfigError, Override};
+use graphminnet::train::tune::{Journal, Search, Trial, TrialEnd};
+use graphminnet::train::{DataSource, TrainError};
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to search.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    data: DataArguments,
+    /// A field and where to search it: train.learning_rate=log:1e-4..1e-2, model.layers=2..8, model.drop_res=0.0..0.6
+    /// or model.local=[gated,gine]; may be repeated.
+    #[arg(long = "search", value_name = "FIELD=RANGE", required = true)]
+    search: Vec<String>,
+    /// Replace a field for all candidates, as in --set train.epochs=30; may be repeated.
+    #[arg(long = "set", value_name = "FIELD=VALUE")]
+    overrides: Vec<String>,
+    /// Number of candidates.
+    #[arg(long, default_value_t = 20)]
+    trials: usize,
+    /// Seed of the search and of every candidate.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Candidates that run to the end before any is stopped.
+    #[arg(long, default_value_t = 3)]
+    grace_trials: usize,
+    /// Epochs before a candidate may be stopped.
+    #[arg(long, default_value_t = 2)]
+    grace_epochs: usize,
+    /// Directory of the search; one that exists is gone on with.
+    #[arg(long, value_name = "DIRECTORY")]
+    run_dir: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineArguments,
+    /// Print the journal's candidates as one JSON array, best first.
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors and the result.
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let verbosity = Verbosity::from_flags(arguments.quiet, arguments.verbose);
+    let interrupt = interrupt_flag()?;
+    let pool = arguments.machine.pool()?;
+    pool.install(|| {
+        let context = Context {
+            verbosity,
+            device: arguments.machine.device.open()?,
+            cache: arguments.machine.cache(),
+            interrupt,
+            json: arguments.json,
+        };
+        search(arguments, &context)
+    })
+}
+
+fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
+    if arguments.data.is_empty() {
+        return Err(Failure::usage("what should be tuned? Give --recipe, --data or --generate"));
+    }
+    let fixed = read_overrides(&arguments.overrides)?;
+    let mut search = Search::new(arguments.seed);
+    search.grace_trials = arguments.grace_trials;
+    search.grace_epochs = arguments.grace_epochs;
+    for text in &arguments.search {
+        search.add(text)?;
+    }
+    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], context.verbosity)?;
+    let path = arguments.run_dir.clone().unwrap_or_else(|| fresh_name(&format!("tune-{}", base.recipe.name)));
+    let identity = identity(&base.source, &arguments.overrides, &search);
+    let mut journal = Journal::open(&path, &identity)?;
+    context.verbosity.say(format_args!("search directory: {}", path.display()));
+    let recipe_of = |overrides: &[Override]| -> Result<_, ConfigError> {
+        let mut all = fixed.clone();
+        all.extend_from_slice(overrides);
+        base_recipe(&arguments.data, &base, &all)
+    };
+    // Candidates that need the same preparation share it.
+    let mut prepared = None;
+    while journal.trials().len() < arguments.trials {
+        let number = journal.trials().len();
+        let fields = search.candidate(number);
+        let shown: Vec<String> = fields.iter().map(Override::to_string).collect();
+        context.verbosity.say(format_args!("candidate {}/{}: {}", number + 1, arguments.trials, shown.join("  ")));
+        let recipe = match recipe_of(&fields) {
+            Ok(recipe) => recipe,
+            Err(error) => {
+                context.verbosity.say(format_args!("  not possible: {error}"));
+                journal.add(Trial::failed(number, shown, error.to_string()))?;
+                continue;
+            }
+        };
+        let options = recipe.model.prepare_options();
+        let data = match prepared.take() {
+            Some((known, data)) if known == options => data,
+            _ => prepare(base.loaded.clone(), &recipe.model, context)?,
+        };
+        let trial =
+            search.run(number, shown, &recipe, &data, &journal, context.device.clone(), &context.interrupt);
+        prepared = Some((options, data));
+        let trial = match trial {
+            Ok(Some(trial)) => trial,
+            Ok(None) => {
+                context.verbosity.say("interrupted; the search is saved. Go on with the same command and --run-dir");
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
+            Err(error @ (TrainError::NonFinite { .. } | TrainError::Loss(_))) => {
+                let fields = fields.iter().map(Override::to_string).collect();
+                Trial::failed(number, fields, error.to_string())
+            }
+            Err(error) => return Err(error.into()),
+        };
+        context.verbosity.say(format_args!("  {}", describe(&trial)));
+        journal.add(trial)?;
+    }
+    print(&journal, base.recipe.train.metric, context)
+}
+
+/// The recipe of a candidate: the base one with its fields replaced, the data's inference redone where there is no
+/// recipe.
+fn base_recipe(
+    data: &DataArguments,
+    base: &Request,
+    overrides: &[Override],
+) -> Result<graphminnet::Recipe, ConfigError> {
+    let name = data.recipe.as_deref().or(match data.generate.as_deref() {
+        Some(name @ ("pattern" | "cluster")) => Some(name),
+        _ => None,
+    });
+    match name {
+        Some(name) => graphminnet::config::with_overrides(name, graphminnet::Recipe::table(name)?, overrides),
+        None => {
+            let graphs = base.loaded.splits.train.len();
+            let schema = &base.loaded.dataset.schema;
+            Ok(graphminnet::train::infer_recipe(&base.recipe.name, schema, graphs, overrides)?.recipe)
+        }
+    }
+}
+
+/// What a search is about; a directory is only gone on with by the same search.
+fn identity(source: &DataSource, overrides: &[String], search: &Search) -> serde_json::Value {
+    serde_json::json!({ "data": source, "set": overrides, "search": search.describe() })
+}
+
+fn describe(trial: &Trial) -> String {
+    let value = trial.valid.map_or_else(|| "no value".to_owned(), |value| format!("{value:.4}"));
+    match &trial.end {
+        TrialEnd::Finished => format!("validation {value}"),
+        TrialEnd::Stopped => format!("validation {value}, stopped after {} epochs", trial.history.len()),
+        TrialEnd::Failed { reason } => format!("failed: {reason}"),
+    }
+}
+
+fn print(journal: &Journal, metric: graphminnet::config::MetricKind, context: &Context) -> Result<ExitCode, Failure> {
+    let ranked = journal.ranked(metric);
+    let mut out = stdout().lock();
+    if context.json {
+        writeln!(out, "{}", serde_json::to_string(&ranked)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (valid, test) = (format!("valid {metric}"), format!("test {metric}"));
+    let mut table = Table::new(&[
+        ("candidate", Align::Right),
+        (&valid, Align::Right),
+        (&test, Align::Right),
+        ("epochs", Align::Right),
+        ("end", Align::Left),
+        ("fields", Align::Left),
+    ]);
+    let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+    for trial in ranked {
+        table.row([
+            (trial.number + 1).to_string(),
+            number(trial.valid),
+            number(trial.test),
+            trial.history.len().to_string(),
+            match &trial.end {
+                TrialEnd::Finished => "finished".to_owned(),
+                TrialEnd::Stopped => "stopped".to_owned(),
+                TrialEnd::Failed { .. } => "failed".to_owned(),
+            },
+            trial.fields.join("  "),
+        ]);
+    }
+    write!(out, "{table}")?;
+    writeln!(out, "search: {}", journal.path().display())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,7 @@
+//! Bytes to disk so that a name always refers to something complete, and hashes to prove it.
+
+mod atomic;
+mod hash;
+
+pub use atomic::{IoError, create_dir, read, rename, sync_dir, write_atomically, write_new};
+pub use hash::sha256;

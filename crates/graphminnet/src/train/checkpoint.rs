@@ -1,0 +1,385 @@
+//! Saved states: complete, verified, and two of them.
+//!
+//! A state is a folder `step-XXXXXXXX` (steps taken plus epochs evaluated) with the weights, the optimizer's moments,
+//! the selected weights, the position (`train.json`) and `MANIFEST.json`, which lists every file with its length and
+//! SHA-256. It is written under a scratch name, every file is flushed, the folder is flushed and renamed, its parent
+//! is flushed, everything is read back and verified, and only then `CURRENT` is pointed at it and older states than
+//! the previous one are removed.
+//!
+//! So a process killed at any moment leaves at least one complete state (once the first was written), and a state with
+//! a single changed bit is noticed and passed over for the one before it, which is reported.
+
+use super::state::{STATE_VERSION, TrainState};
+use crate::io::{self, IoError, sha256};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+const CURRENT: &str = "CURRENT";
+const MANIFEST: &str = "MANIFEST.json";
+const MODEL: &str = "model.safetensors";
+const OPTIMIZER: &str = "optim.safetensors";
+const BEST: &str = "best.safetensors";
+const STATE: &str = "train.json";
+/// Complete states that are kept.
+const KEPT: usize = 2;
+
+/// A state that cannot be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointProblem {
+    /// The folder or file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for CheckpointProblem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.path.display(), self.reason)
+    }
+}
+
+/// Everything of a run at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// Weights and running statistics, as safetensors.
+    pub model: Vec<u8>,
+    /// The optimizer's moments, as safetensors.
+    pub optimizer: Vec<u8>,
+    /// The selected weights, as safetensors.
+    pub best: Option<Vec<u8>>,
+    /// The rest.
+    pub state: TrainState,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Manifest {
+    version: u32,
+    name: String,
+    files: BTreeMap<String, FileEntry>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileEntry {
+    bytes: u64,
+    sha256: String,
+}
+
+/// The folder with the saved states of one seed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoints {
+    folder: PathBuf,
+}
+
+impl Checkpoints {
+    /// Saved states in a folder, which is created when the first is written.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes a state; returns its folder.
+    ///
+    /// # Errors
+    ///
+    /// [`IoError`]; the states written before are then untouched.
+    pub fn save(&self, checkpoint: &Checkpoint) -> Result<PathBuf, IoError> {
+        io::create_dir(&self.folder)?;
+        let name = format!("step-{:08}", checkpoint.state.progress());
+        let target = self.folder.join(&name);
+        if self.read(&target).is_err() {
+            let scratch = self.folder.join(format!("{name}.tmp-{}", std::process::id()));
+            remove_dir(&scratch)?;
+            let written = write_files(&scratch, &name, checkpoint).and_then(|()| {
+                // A damaged state of the same name.
+                remove_dir(&target)?;
+                io::rename(&scratch, &target)
+            });
+            if let Err(error) = written {
+                // The first error is the one worth reporting.
+                let _ = remove_dir(&scratch);
+                return Err(error);
+            }
+            self.read(&target).map_err(|problem| IoError {
+                action: "verify",
+                path: problem.path,
+                source: std::io::Error::other(problem.reason),
+            })?;
+        }
+        io::write_atomically(&self.folder.join(CURRENT), format!("{name}\n").as_bytes())?;
+        self.collect_garbage(&name);
+        Ok(target)
+    }
+
+    /// The newest state that is intact, and the problems of those passed over; `None` if nothing was ever saved.
+    ///
+    /// # Errors
+    ///
+    /// The problems, if states are there but none is intact.
+    pub fn load(&self) -> Result<Option<(Checkpoint, Vec<CheckpointProblem>)>, Vec<CheckpointProblem>> {
+        let mut names = self.names();
+        let current = std::fs::read_to_string(self.folder.join(CURRENT)).ok();
+        let mut problems = Vec::new();
+        if names.is_empty() && current.is_none() {
+            return Ok(None);
+        }
+        match current.as_deref().map(str::trim) {
+            Some(current) if names.iter().any(|name| name == current) => {
+                names.retain(|name| name != current);
+                names.insert(0, current.to_owned());
+            }
+            other => problems.push(CheckpointProblem {
+                path: self.folder.join(CURRENT),
+                reason: match other {
+                    None => "is missing".to_owned(),
+                    Some(name) => format!("points at `{}`, which is not there", name.escape_debug()),
+                },
+            }),
+        }
+        for name in names {
+            match self.read(&self.folder.join(name)) {
+                Ok(checkpoint) => return Ok(Some((checkpoint, problems))),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        Err(problems)
+    }
+
+    /// Names of complete states, the newest first.
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| is_state_name(name))
+            .collect();
+        names.sort_unstable_by(|a, b| b.cmp(a));
+        names
+    }
+
+    /// Reads and verifies one state.
+    fn read(&self, folder: &Path) -> Result<Checkpoint, CheckpointProblem> {
+        let problem = |path: &Path, reason: String| CheckpointProblem { path: path.to_owned(), reason };
+        let io_problem = |error: IoError| CheckpointProblem { path: error.path, reason: error.source.to_string() };
+        let manifest_path = folder.join(MANIFEST);
+        let bytes = io::read(&manifest_path).map_err(io_problem)?;
+        let manifest: Manifest = serde_json::from_slice(&bytes)
+            .map_err(|error| problem(&manifest_path, format!("not a manifest: {error}")))?;
+        if manifest.version != STATE_VERSION {
+            let reason = format!("version {}, this program reads {STATE_VERSION}", manifest.version);
+            return Err(problem(&manifest_path, reason));
+        }
+        if Some(manifest.name.as_str()) != folder.file_name().and_then(|name| name.to_str()) {
+            let reason = format!("belongs to `{}`", manifest.name.escape_debug());
+            return Err(problem(&manifest_path, reason));
+        }
+        let mut contents = BTreeMap::new();
+        for (name, entry) in manifest.files {
+            if ![MODEL, OPTIMIZER, BEST, STATE].contains(&name.as_str()) {
+                return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
+            }
+            let path = folder.join(&name);
+            let bytes = io::read(&path).map_err(io_problem)?;
+            if bytes.len() as u64 != entry.bytes {
+                let reason = format!("has {} bytes instead of {}", bytes.len(), entry.bytes);
+                return Err(problem(&path, reason));
+            }
+            if sha256(&bytes) != entry.sha256 {
+                return Err(problem(&path, "its content does not have the recorded hash".into()));
+            }
+            contents.insert(name, bytes);
+        }
+        let mut take =
+            |name: &str| contents.remove(name).ok_or_else(|| problem(&manifest_path, format!("lacks `{name}`")));
+        let state: TrainState = serde_json::from_slice(&take(STATE)?)
+            .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
+        Ok(Checkpoint { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best: take(BEST).ok(), state })
+    }
+
+    /// Removes all but the newest states and what killed processes left behind. A leftover that cannot be removed
+    /// does no harm and is tried again next time.
+    fn collect_garbage(&self, current: &str) {
+        let mut others = self.names();
+        others.retain(|name| name != current);
+        // What is newer than the state just written belongs to a damaged or abandoned course of events.
+        let (newer, older): (Vec<_>, Vec<_>) = others.into_iter().partition(|name| name.as_str() > current);
+        let mut kept = KEPT - 1;
+        let old = older.into_iter().filter(|name| {
+            let keep = kept > 0 && self.read(&self.folder.join(name)).is_ok();
+            kept -= usize::from(keep);
+            !keep
+        });
+        let mut garbage: Vec<String> = old.chain(newer).collect();
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let scratch = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        garbage.extend(scratch.filter(|name| name.contains(".tmp-")));
+        for name in garbage {
+            let path = self.folder.join(name);
+            let _ = if path.is_dir() { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) };
+        }
+    }
+}
+
+fn is_state_name(name: &str) -> bool {
+    name.strip_prefix("step-")
+        .is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(), IoError> {
+    io::create_dir(folder)?;
+    let encode = |action: &'static str, result: serde_json::Result<Vec<u8>>| {
+        result.map_err(|error| IoError { action, path: folder.to_owned(), source: error.into() })
+    };
+    let state = encode("describe the state in", serde_json::to_vec_pretty(&checkpoint.state))?;
+    let parts = [
+        (MODEL, Some(&checkpoint.model)),
+        (OPTIMIZER, Some(&checkpoint.optimizer)),
+        (BEST, checkpoint.best.as_ref()),
+        (STATE, Some(&state)),
+    ];
+    let mut files = BTreeMap::new();
+    for (name, bytes) in parts {
+        let Some(bytes) = bytes else { continue };
+        io::write_new(&folder.join(name), bytes)?;
+        files.insert(name.to_owned(), FileEntry { bytes: bytes.len() as u64, sha256: sha256(bytes) });
+    }
+    let manifest = Manifest { version: STATE_VERSION, name: name.to_owned(), files };
+    let manifest = encode("list the files of", serde_json::to_vec_pretty(&manifest))?;
+    io::write_new(&folder.join(MANIFEST), &manifest)?;
+    io::sync_dir(folder)
+}
+
+fn remove_dir(path: &Path) -> Result<(), IoError> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(IoError::at("remove", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn checkpoint(step: u64) -> Checkpoint {
+        let mut state = TrainState::new(0, "config".into(), "data".into());
+        state.global_step = step;
+        state.sums.loss = 0.1 + 0.2;
+        let bytes = |tag: &str| format!("{tag} of step {step}").repeat(50).into_bytes();
+        Checkpoint { model: bytes("model"), optimizer: bytes("optimizer"), best: Some(bytes("best")), state }
+    }
+
+    fn three_saved() -> (tempfile::TempDir, Checkpoints) {
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoints = Checkpoints::new(folder.path().join("state"));
+        assert!(checkpoints.load().unwrap().is_none());
+        for step in 1..=3 {
+            checkpoints.save(&checkpoint(step)).unwrap();
+        }
+        (folder, checkpoints)
+    }
+
+    #[test]
+    fn the_newest_state_comes_back_and_two_are_kept() {
+        let (_folder, checkpoints) = three_saved();
+        assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(3), vec![])));
+        assert_eq!(checkpoints.names(), ["step-00000003", "step-00000002"]);
+    }
+
+    #[test]
+    fn saving_a_state_again_keeps_it() {
+        let (_folder, checkpoints) = three_saved();
+        checkpoints.save(&checkpoint(3)).unwrap();
+        assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(3), vec![])));
+        assert_eq!(checkpoints.names().len(), 2);
+    }
+
+    /// Damages every file in several ways; the state before must be used, and the damage named.
+    #[test]
+    fn every_kind_of_damage_is_noticed_and_the_previous_state_is_used() {
+        let damages: [(&str, fn(&[u8]) -> Vec<u8>); 5] = [
+            ("emptied", |_| Vec::new()),
+            ("cut in half", |bytes| bytes[..bytes.len() / 2].to_vec()),
+            ("one byte short", |bytes| bytes[..bytes.len() - 1].to_vec()),
+            ("one bit flipped", |bytes| {
+                let mut bytes = bytes.to_vec();
+                let middle = bytes.len() / 2;
+                bytes[middle] ^= 1;
+                bytes
+            }),
+            ("zeroed", |bytes| vec![0; bytes.len()]),
+        ];
+        for file in [MODEL, OPTIMIZER, BEST, STATE, MANIFEST] {
+            for (what, damage) in damages {
+                let (_folder, checkpoints) = three_saved();
+                let path = checkpoints.folder.join("step-00000003").join(file);
+                fs::write(&path, damage(&fs::read(&path).unwrap())).unwrap();
+                let (loaded, problems) = checkpoints.load().unwrap().unwrap();
+                assert_eq!(loaded, checkpoint(2), "{file} {what}");
+                assert_eq!(problems.len(), 1, "{file} {what}");
+                // The next save replaces the damaged state.
+                checkpoints.save(&checkpoint(3)).unwrap();
+                assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(3), vec![])), "{file} {what}");
+            }
+            let (_folder, checkpoints) = three_saved();
+            fs::remove_file(checkpoints.folder.join("step-00000003").join(file)).unwrap();
+            assert_eq!(checkpoints.load().unwrap().unwrap().0, checkpoint(2), "{file} removed");
+        }
+    }
+
+    #[test]
+    fn swapped_files_and_swapped_states_are_noticed() {
+        let (_folder, checkpoints) = three_saved();
+        let path = |step: u64, file: &str| checkpoints.folder.join(format!("step-{step:08}")).join(file);
+        fs::copy(path(2, MODEL), path(3, MODEL)).unwrap();
+        assert_eq!(checkpoints.load().unwrap().unwrap().0, checkpoint(2));
+
+        let (_folder, checkpoints) = three_saved();
+        let state = |step: u64| checkpoints.folder.join(format!("step-{step:08}"));
+        fs::rename(state(3), checkpoints.folder.join("aside")).unwrap();
+        fs::rename(state(2), state(3)).unwrap();
+        fs::rename(checkpoints.folder.join("aside"), state(2)).unwrap();
+        let problems = checkpoints.load().unwrap_err();
+        assert_eq!(problems.len(), 2);
+    }
+
+    #[test]
+    fn without_the_pointer_the_newest_intact_state_is_used_and_that_is_said() {
+        for pointer in [None, Some("step-00000009"), Some("../../elsewhere"), Some("")] {
+            let (_folder, checkpoints) = three_saved();
+            match pointer {
+                None => fs::remove_file(checkpoints.folder.join(CURRENT)).unwrap(),
+                Some(text) => fs::write(checkpoints.folder.join(CURRENT), text).unwrap(),
+            }
+            let (loaded, problems) = checkpoints.load().unwrap().unwrap();
+            assert_eq!(loaded, checkpoint(3));
+            assert_eq!(problems.len(), 1);
+        }
+    }
+
+    #[test]
+    fn leftovers_of_a_killed_save_are_ignored_and_then_removed() {
+        let (_folder, checkpoints) = three_saved();
+        let leftover = checkpoints.folder.join("step-00000004.tmp-1");
+        fs::create_dir(&leftover).unwrap();
+        fs::write(leftover.join(MODEL), b"half").unwrap();
+        assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(3), vec![])));
+        checkpoints.save(&checkpoint(4)).unwrap();
+        assert!(!leftover.exists());
+    }
+
+    #[test]
+    fn a_failed_save_is_an_error_and_leaves_the_old_states() {
+        let (_folder, checkpoints) = three_saved();
+        // The name of the new state is taken by a file that is not a folder.
+        fs::write(checkpoints.folder.join("step-00000004"), b"").unwrap();
+        assert!(checkpoints.save(&checkpoint(4)).is_err());
+        assert_eq!(checkpoints.load().unwrap().unwrap().0, checkpoint(3));
+    }
+}

@@ -1,0 +1,104 @@
+//! The data of a run: prepared graphs, who trains and who reports, and a fingerprint of all of it.
+
+use super::TrainError;
+use crate::config::ModelConfig;
+use crate::model::{Encodings, ModelInput};
+use burn::tensor::Device;
+use graphminnet_data::data::Dataset;
+use graphminnet_data::data::cache::Cache;
+use graphminnet_data::data::loader::PreparedBatch;
+use graphminnet_data::data::prepare::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
+use graphminnet_data::data::split::Splits;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// Prepared graphs with their parts.
+#[derive(Debug, Clone)]
+pub struct TrainingData {
+    /// The graphs.
+    pub dataset: Arc<PreparedDataset>,
+    /// Who trains, who chooses, who reports.
+    pub splits: Splits,
+    /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
+    pub fingerprint: String,
+}
+
+impl TrainingData {
+    /// Prepares a data set for a model.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Spectral`] if a graph cannot be prepared.
+    pub fn prepare(
+        dataset: &Dataset,
+        splits: Splits,
+        model: &ModelConfig,
+        cache: Option<&Cache>,
+        progress: &dyn Progress,
+    ) -> Result<(Self, PreparationReport), TrainError> {
+        let fingerprint = data_fingerprint(dataset, &splits);
+        let (dataset, report) = prepare_dataset(dataset, &model.prepare_options(), cache, progress)?;
+        Ok((Self { dataset: Arc::new(dataset), splits, fingerprint }, report))
+    }
+
+    /// Number of target columns.
+    pub fn target_columns(&self) -> usize {
+        self.dataset.schema.num_targets()
+    }
+}
+
+/// SHA-256 over everything of a data set that can change a result: ids, structure, features, targets and parts.
+pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
+    let mut hasher = Sha256::new();
+    let mut bytes = Vec::new();
+    for sample in &dataset.samples {
+        bytes.clear();
+        let graph = &sample.graph;
+        let (nodes, edges) = (graph.node_features(), graph.edge_features());
+        for count in [
+            sample.id.len(),
+            graph.num_nodes(),
+            graph.num_edges(),
+            nodes.category_columns(),
+            nodes.number_columns(),
+            edges.category_columns(),
+            edges.number_columns(),
+            sample.targets.len(),
+        ] {
+            bytes.extend((count as u64).to_le_bytes());
+        }
+        bytes.extend(sample.id.as_bytes());
+        bytes.extend(graph.edges().iter().flatten().flat_map(|node| node.to_le_bytes()));
+        for features in [nodes, edges] {
+            bytes.extend(features.category_values().iter().flat_map(|value| value.to_le_bytes()));
+            bytes.extend(features.number_values().iter().flat_map(|value| value.to_bits().to_le_bytes()));
+        }
+        // Missing is missing, whatever the bits of the NaN.
+        let known = |value: f32| if value.is_nan() { f32::NAN } else { value };
+        bytes.extend(sample.targets.iter().flat_map(|value| known(*value).to_bits().to_le_bytes()));
+        hasher.update(&bytes);
+    }
+    hasher.update(splits.to_json());
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Puts a prepared batch on a device.
+///
+/// # Errors
+///
+/// [`TrainError::Input`] if it does not fit the model.
+pub fn model_input(config: &ModelConfig, batch: &PreparedBatch, device: &Device) -> Result<ModelInput, TrainError> {
+    let pairs = batch.num_eigenpairs.max(1);
+    let leading = |flags: &[bool]| -> Vec<usize> {
+        flags.chunks(pairs).map(|row| row.iter().take_while(|flag| **flag).count()).collect()
+    };
+    let encodings = Encodings {
+        eigenvalues: &batch.eigenvalues,
+        eigenvectors: &batch.eigenvectors,
+        num_eigenpairs: &leading(&batch.exist),
+        usable_eigenpairs: &leading(&batch.usable),
+        random_walk: &batch.random_walk,
+        log_degree: &batch.log_degree,
+    };
+    Ok(ModelInput::new(config, &batch.batch, encodings, device)?)
+}

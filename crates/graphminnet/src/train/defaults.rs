@@ -1,0 +1,191 @@
+//! A model and a protocol for data that nobody has configured: read off the schema, and said in words.
+
+use crate::config::{ConfigError, Override, Recipe, with_overrides};
+use graphminnet_data::data::{Level, Schema, Task};
+use toml::{Table, Value};
+
+/// A recipe made for a data set, and why it is what it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inferred {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// What was inferred, one statement each.
+    pub notes: Vec<String>,
+}
+
+/// Optimizer steps that a default schedule aims at.
+const STEPS: usize = 4_000;
+const BATCH_SIZE: usize = 32;
+
+/// A recipe for graphs of the given schema, of which `train_graphs` are trained on.
+///
+/// # Errors
+///
+/// [`ConfigError`] if an override does not fit.
+pub fn infer_recipe(
+    name: &str,
+    schema: &Schema,
+    train_graphs: usize,
+    overrides: &[Override],
+) -> Result<Inferred, ConfigError> {
+    let mut notes = Vec::new();
+    let mut model = Table::new();
+    let mut set = |key: &str, value: Value| {
+        model.insert(key.to_owned(), value);
+    };
+    let text = |word: &str| Value::String(word.to_owned());
+    let number = |value: usize| Value::Integer(value as i64);
+    let sizes = |sizes: &[usize]| Value::Array(sizes.iter().map(|size| Value::Integer(*size as i64)).collect());
+
+    set("hidden", number(64));
+    set("layers", number(4));
+    set("local", text("gated"));
+    set("lap_dim", number(16));
+    set("self_term", Value::Boolean(true));
+    set("drop_ffn", Value::Float(0.1));
+    set("drop_local", Value::Float(0.1));
+    set("drop_res", Value::Float(0.1));
+
+    let vocabulary = schema.node_vocabulary();
+    let numbers = schema.node_numbers();
+    let has_features = match (vocabulary.len(), numbers) {
+        (0, 0) => {
+            notes.push("nodes have no features: their degrees and those of their neighbours are used".into());
+            set("node_encoder", text("premp"));
+            set("node_in", number(5));
+            false
+        }
+        (0, columns) => {
+            notes.push(format!("nodes have {columns} numeric columns"));
+            set("node_encoder", text("linear"));
+            set("node_in", number(columns));
+            true
+        }
+        (columns, ignored) => {
+            notes.push(format!("nodes have {columns} categorical columns of sizes {vocabulary:?}"));
+            if ignored > 0 {
+                notes.push(format!("the {ignored} numeric node columns are NOT used beside the categorical ones"));
+            }
+            set("node_encoder", text(if columns == 1 { "embed" } else { "atoms" }));
+            set("node_vocab", sizes(&vocabulary));
+            true
+        }
+    };
+    if has_features {
+        set("node_pe", text("rwse"));
+        set("pe_dim", number(28));
+        set("rwse_steps", number(20));
+    }
+    let vocabulary = schema.edge_vocabulary();
+    match (vocabulary.len(), schema.edge_numbers()) {
+        (0, 0) => {
+            notes.push("edges have no features".into());
+            set("edge_encoder", text("dummy"));
+        }
+        (0, columns) => {
+            notes.push(format!("edges have {columns} numeric columns"));
+            set("edge_encoder", text("linear"));
+            set("edge_in", number(columns));
+        }
+        (columns, ignored) => {
+            notes.push(format!("edges have {columns} categorical columns of sizes {vocabulary:?}"));
+            if ignored > 0 {
+                notes.push(format!("the {ignored} numeric edge columns are NOT used beside the categorical ones"));
+            }
+            set("edge_encoder", text(if columns == 1 { "embed" } else { "atoms" }));
+            set("edge_vocab", sizes(&vocabulary));
+        }
+    }
+    match schema.level {
+        Level::Graph => {
+            set("head", text("san"));
+            set("pooling", text("mean"));
+        }
+        Level::Node => {
+            set("level", text("node"));
+            set("head", text("mlp"));
+            set("head_layers", number(3));
+        }
+    }
+    let per = if schema.level == Level::Graph { "graph" } else { "node" };
+    let targets = schema.num_targets();
+    let (outputs, loss, metric, task) = match schema.task {
+        Task::Regression => (targets, "l1", "mae", "regression".to_owned()),
+        Task::Binary => (targets, "binary_cross_entropy", "roc_auc", "yes/no classification".to_owned()),
+        // Two classes of a multi-class task still have an output each.
+        Task::MultiClass { classes } => {
+            (classes.max(2), "cross_entropy", "accuracy", format!("classification into {classes} classes"))
+        }
+    };
+    notes.insert(0, format!("{task} per {per}, {targets} target column(s): {}", schema.targets.join(", ")));
+    set("out_dim", number(outputs));
+
+    let steps_per_epoch = train_graphs.div_ceil(BATCH_SIZE).max(1);
+    let epochs = STEPS.div_ceil(steps_per_epoch).clamp(20, 200);
+    let mut train = Table::new();
+    for (key, value) in [
+        ("epochs", number(epochs)),
+        ("warmup", number((epochs / 20).max(1))),
+        ("batch_size", number(BATCH_SIZE)),
+        ("learning_rate", Value::Float(1e-3)),
+        ("weight_decay", Value::Float(1e-5)),
+        ("loss", text(loss)),
+        ("metric", text(metric)),
+    ] {
+        train.insert(key.to_owned(), value);
+    }
+    if schema.task == Task::Regression {
+        notes.push("targets are standardised for training; results are in the data's own units".into());
+        train.insert("target_scaling".to_owned(), text("standard"));
+    }
+    let mut table = Table::new();
+    table.insert("title".to_owned(), text(name));
+    table.insert("dataset".to_owned(), text(name));
+    table.insert("model".to_owned(), Value::Table(model));
+    table.insert("train".to_owned(), Value::Table(train));
+    let recipe = with_overrides(name, table, overrides)?;
+    Ok(Inferred { recipe, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graphminnet_data::data::{Column, ColumnKind};
+
+    fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
+        Schema { level, task, targets: vec!["y".into()], class_names: vec![], node_columns, edge_columns }
+    }
+
+    fn column(kind: ColumnKind) -> Column {
+        Column { name: "c".into(), kind }
+    }
+
+    #[test]
+    fn every_combination_of_features_tasks_and_levels_gives_a_valid_recipe() {
+        let category = || column(ColumnKind::Category { size: 3, names: vec![] });
+        let features =
+            || [vec![], vec![category()], vec![category(), category()], vec![column(ColumnKind::Number)]];
+        for task in [Task::Regression, Task::Binary, Task::MultiClass { classes: 4 }] {
+            for level in [Level::Graph, Level::Node] {
+                for nodes in features() {
+                    for edges in features() {
+                        let schema = schema(task, level, nodes.clone(), edges);
+                        let inferred = infer_recipe("own", &schema, 160, &[]).unwrap();
+                        inferred.recipe.model.check().unwrap();
+                        assert!(inferred.notes.len() >= 3);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_schedule_has_a_short_warm_up() {
+        let schema = schema(Task::Regression, Level::Graph, vec![], vec![]);
+        for epochs in [1, 2, 50] {
+            let overrides = [Override::parse(&format!("train.epochs={epochs}")).unwrap()];
+            let recipe = infer_recipe("own", &schema, 100, &overrides).unwrap().recipe;
+            assert_eq!(recipe.train.epochs, epochs);
+        }
+    }
+}

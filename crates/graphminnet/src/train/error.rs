@@ -1,0 +1,129 @@
+//! What can stop a training run.
+
+use super::checkpoint::CheckpointProblem;
+use crate::config::ConfigError;
+use crate::io::IoError;
+use crate::model::InputError;
+use crate::optim::OptimError;
+use crate::task::LossError;
+use crate::weights::WeightsError;
+use graphminnet_data::GraphError;
+use graphminnet_data::data::DataError;
+use graphminnet_data::data::loader::LoaderError;
+use graphminnet_data::data::split::SplitError;
+use graphminnet_data::spectral::SpectralError;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a training run stopped or could not start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The configuration is not valid.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data could not be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A data set could not be generated.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The data could not be split.
+    #[error(transparent)]
+    Split(#[from] SplitError),
+    /// The data could not be prepared.
+    #[error(transparent)]
+    Spectral(#[from] SpectralError),
+    /// A batch could not be put together.
+    #[error(transparent)]
+    Loader(#[from] LoaderError),
+    /// A batch does not fit the model.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Targets do not fit the loss.
+    #[error(transparent)]
+    Loss(#[from] LossError),
+    /// There is nothing to train on.
+    #[error("the training part of the data has no graphs")]
+    NoTrainingData,
+    /// Every batch of an epoch was without usable labels.
+    #[error("epoch {epoch}: none of the {batches} training batches has a usable label")]
+    NoLabels {
+        /// The epoch.
+        epoch: usize,
+        /// Number of batches.
+        batches: usize,
+    },
+    /// The loss or a gradient is not a finite number.
+    #[error(
+        "epoch {epoch}, batch {batch}: the {what} is not finite{}{}",
+        .place.as_ref().map(|place| format!(" (first at {place})")).unwrap_or_default(),
+        .saved.as_ref().map(|path| format!("; the batch is described in {}", path.display())).unwrap_or_default()
+    )]
+    NonFinite {
+        /// `loss` or `gradient`.
+        what: &'static str,
+        /// The epoch.
+        epoch: usize,
+        /// The batch within the epoch.
+        batch: usize,
+        /// The first layer or parameter that is affected.
+        place: Option<String>,
+        /// Where the batch was saved for inspection.
+        saved: Option<PathBuf>,
+    },
+    /// Weights could not be read or written.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The optimizer's state could not be read, or does not fit.
+    #[error(transparent)]
+    Optim(#[from] OptimError),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A state could not be saved; the ones saved before are untouched.
+    #[error("the state of the run could not be saved; the last saved one is intact")]
+    Save(#[source] IoError),
+    /// A run directory that exists already.
+    #[error("{} exists already, and a run is never overwritten; give another name, or --resume it", path.display())]
+    RunExists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Another process works on the run.
+    #[error("{} is in use by another process", path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file of the run directory is not what was written.
+    #[error("{} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The run's configuration or data changed since it was started.
+    #[error("{what} changed since the run was started (then {before}, now {now}); a run only resumes as it was")]
+    Changed {
+        /// What changed.
+        what: &'static str,
+        /// Hash at the start.
+        before: String,
+        /// Hash now.
+        now: String,
+    },
+    /// No saved state can be used.
+    #[error(
+        "no saved state in {} can be used:{}",
+        path.display(),
+        .problems.iter().map(|problem| format!("\n  {problem}")).collect::<String>()
+    )]
+    NoUsableState {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with each.
+        problems: Vec<CheckpointProblem>,
+    },
+}

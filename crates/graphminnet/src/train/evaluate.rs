@@ -1,0 +1,108 @@
+//! A model over one part of the data: outputs, loss, metric and the worst single error.
+
+use super::{TargetScaler, TrainError, TrainingData, model_input};
+use crate::config::{LevelKind, TrainConfig};
+use crate::model::GraphMinNet;
+use crate::nn::Pass;
+use crate::task::{Rows, Score, Undefined, loss, metric, worst_error};
+use burn::tensor::Device;
+use graphminnet_data::data::loader::{BatchLimit, Batches, Order, plan_batches};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    /// Outputs in the units of the data, `[rows, columns]`; rows in the order of the samples.
+    pub outputs: Vec<f32>,
+    /// Outputs per row.
+    pub columns: usize,
+    /// Targets as in the data.
+    pub targets: Vec<f32>,
+    /// Targets per row.
+    pub target_columns: usize,
+    /// Loss over all rows; `None` without labels.
+    pub loss: Option<f64>,
+    /// The metric.
+    pub score: Result<Score, Undefined>,
+    /// The largest error of a single label and the sample that it belongs to.
+    pub worst: Option<(f64, usize)>,
+}
+
+impl Evaluation {
+    /// The metric's value, where it has one.
+    pub fn value(&self) -> Option<f64> {
+        self.score.as_ref().ok().map(|score| score.value)
+    }
+}
+
+/// Batches of a protocol.
+pub(super) fn batch_limit(train: &TrainConfig) -> BatchLimit {
+    BatchLimit { nodes: train.max_nodes.unwrap_or(usize::MAX), ..BatchLimit::graphs(train.batch_size) }
+}
+
+/// Runs a model without training it over the listed samples; `None` if interrupted.
+///
+/// The model must be on a plain device, as [`burn::module::Module::valid`] leaves it.
+///
+/// # Errors
+///
+/// [`TrainError`] if the data does not fit the model or the loss.
+pub fn evaluate(
+    model: &GraphMinNet,
+    data: &TrainingData,
+    samples: &[usize],
+    train: &TrainConfig,
+    scaler: Option<&TargetScaler>,
+    device: &Device,
+    interrupt: &AtomicBool,
+) -> Result<Option<Evaluation>, TrainError> {
+    let (columns, target_columns) = (model.config().out_dim, data.target_columns());
+    let plan = plan_batches(&data.dataset, samples, batch_limit(train), Order::Given);
+    let (mut outputs, mut targets) = (Vec::new(), Vec::new());
+    for batch in Batches::start(Arc::clone(&data.dataset), plan, AHEAD)? {
+        if interrupt.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let batch = batch?;
+        let input = model_input(model.config(), &batch, device)?;
+        outputs.extend(values(model.forward(&input, Pass::Eval)));
+        targets.extend(batch.targets);
+    }
+    let loss = {
+        let mut scaled = targets.clone();
+        if let Some(scaler) = scaler {
+            scaler.scale(&mut scaled);
+        }
+        let rows = Rows { outputs: &outputs, columns, targets: &scaled, target_columns };
+        loss::evaluate(train.loss, rows)?.map(|loss| loss.value)
+    };
+    if let Some(scaler) = scaler {
+        scaler.restore(&mut outputs);
+    }
+    let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
+    let score = metric::evaluate(train.metric, rows);
+    let worst = worst_error(train.loss, rows)
+        .and_then(|worst| Some((worst.error, sample_of_row(model.config().level, data, samples, worst.row)?)));
+    Ok(Some(Evaluation { outputs, columns, targets, target_columns, loss, score, worst }))
+}
+
+/// Batches assembled ahead of their use.
+pub(super) const AHEAD: usize = 3;
+
+/// The values of a tensor.
+pub(super) fn values<const D: usize>(tensor: burn::tensor::Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_into_vec().unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
+}
+
+/// The sample that a row of outputs belongs to.
+fn sample_of_row(level: LevelKind, data: &TrainingData, samples: &[usize], row: usize) -> Option<usize> {
+    if level == LevelKind::Graph {
+        return samples.get(row).copied();
+    }
+    let mut end = 0;
+    samples.iter().copied().find(|&at| {
+        end += data.dataset.samples.get(at).map_or(0, |sample| sample.prepared.graph.num_nodes());
+        row < end
+    })
+}

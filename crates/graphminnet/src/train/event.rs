@@ -1,0 +1,113 @@
+//! What a run says while it is running; who listens decides what to show.
+
+use super::checkpoint::CheckpointProblem;
+use super::state::Position;
+use super::summary::SeedResult;
+use std::path::PathBuf;
+
+/// Numbers of one epoch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EpochReport {
+    /// The epoch, from 0.
+    pub epoch: usize,
+    /// Number of epochs of the schedule.
+    pub epochs: usize,
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Mean training loss over the labels seen, while the weights were moving.
+    pub train_loss: f64,
+    /// Validation metric; `None` where it has no value.
+    pub valid: Option<f64>,
+    /// Test metric; `None` where it has no value.
+    pub test: Option<f64>,
+    /// Largest error of a single validation label.
+    pub worst_valid: Option<f64>,
+    /// Whether the validation metric is the best so far.
+    pub improved: bool,
+    /// Batches that were skipped for want of labels.
+    pub skipped_batches: usize,
+    /// Wall-clock seconds, evaluation included.
+    pub seconds: f64,
+    /// Training graphs per second.
+    pub graphs_per_second: f64,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum TrainEvent {
+    /// A seed starts, or goes on from a saved state.
+    SeedStarted {
+        /// The seed.
+        seed: u64,
+        /// Trainable parameters.
+        parameters: usize,
+        /// Epochs of the schedule.
+        epochs: usize,
+        /// Optimizer steps per epoch (of the first one, where a node budget makes them vary).
+        steps_per_epoch: usize,
+        /// Where it goes on, if it does.
+        resumed_at: Option<Position>,
+    },
+    /// A saved state could not be used; an earlier one is.
+    StateDamaged(CheckpointProblem),
+    /// An optimizer step is done.
+    Step {
+        /// The epoch.
+        epoch: usize,
+        /// Steps done in the epoch.
+        step: usize,
+        /// Steps of the epoch.
+        steps: usize,
+        /// Loss of the step's batches.
+        loss: Option<f64>,
+        /// Graphs of the step's batches.
+        graphs: usize,
+    },
+    /// The weights are being evaluated.
+    Evaluating {
+        /// The epoch.
+        epoch: usize,
+    },
+    /// An epoch is done and evaluated.
+    Epoch(EpochReport),
+    /// A metric has no value; the reason in words.
+    Undefined {
+        /// The epoch.
+        epoch: usize,
+        /// `valid` or `test`.
+        split: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// A state was saved.
+    StateSaved {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Training stops before the end of the schedule because the validation metric no longer improves.
+    EarlyStop {
+        /// The last epoch.
+        epoch: usize,
+        /// The best epoch.
+        best: usize,
+    },
+    /// A seed is done.
+    SeedFinished(SeedResult),
+}
+
+/// Listens to a run.
+pub trait Observer {
+    /// Is told what happened.
+    fn event(&mut self, event: &TrainEvent);
+
+    /// Whether to give up after the epoch that was just reported. A search does so with hopeless candidates.
+    fn gives_up(&self) -> bool {
+        false
+    }
+}
+
+/// Does not listen.
+impl Observer for () {
+    fn event(&mut self, _: &TrainEvent) {}
+}

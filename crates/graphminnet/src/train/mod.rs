@@ -1,0 +1,46 @@
+//! Training: one loop, one protocol, and a run that survives anything.
+//!
+//! ```text
+//! DataSource → Dataset → prepared, split → TrainingData ┐
+//! recipe + overrides ───────────────→ model, protocol ──┼─ train_seed ─→ RunDir (metrics, states, weights, predictions)
+//! seed ─────────────────────────────────────────────────┘       └──────→ TrainEvents → Observer
+//! ```
+//!
+//! Everything random is a pure function of the seed, the epoch and the position in the epoch, so a run that is killed
+//! and resumed from any saved state goes on to the same bits. Nothing here prints: whoever wants to see progress
+//! passes an [`Observer`].
+
+mod checkpoint;
+mod data;
+mod defaults;
+mod error;
+mod evaluate;
+mod event;
+mod files;
+mod log;
+mod memory;
+mod predictions;
+mod record;
+mod run_dir;
+mod scaler;
+mod source;
+mod state;
+mod summary;
+mod tensorboard;
+mod trainer;
+pub mod tune;
+
+pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
+pub use data::{TrainingData, data_fingerprint, model_input};
+pub use defaults::{Inferred, infer_recipe};
+pub use error::TrainError;
+pub use evaluate::{Evaluation, evaluate};
+pub use event::{EpochReport, Observer, TrainEvent};
+pub use memory::peak_memory;
+pub use run_dir::{RunDir, RunFile, SeedDir};
+pub use scaler::TargetScaler;
+pub use source::{DataSource, Generator, Loaded, SplitChoice};
+pub use state::{Best, Position, TrainState};
+pub use summary::{MeanStd, SeedResult, Summary};
+pub use burn::tensor::Device;
+pub use trainer::{Outcome, Settings, train_seed};

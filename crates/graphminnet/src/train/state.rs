@@ -1,0 +1,172 @@
+//! Everything besides weights and moments that a run needs to go on where it stopped.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the layout of [`TrainState`].
+pub(super) const STATE_VERSION: u32 = 1;
+
+/// A place in the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Position {
+    /// Epochs that are done and evaluated; also the number of the current epoch.
+    pub epoch: usize,
+    /// Optimizer steps done in the current epoch.
+    pub step: usize,
+}
+
+/// The selected epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// The epoch.
+    pub epoch: usize,
+    /// Validation metric.
+    pub valid: Option<f64>,
+    /// Test metric of the same weights.
+    pub test: Option<f64>,
+    /// Largest error of a single validation label.
+    pub worst_valid: Option<f64>,
+    /// Name of the graph with that error.
+    pub worst_valid_id: Option<String>,
+}
+
+/// Sums over the current epoch.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub(super) struct EpochSums {
+    #[serde(with = "exact")]
+    pub loss: f64,
+    pub labels: usize,
+    pub graphs: usize,
+    pub skipped_batches: usize,
+    #[serde(with = "exact")]
+    pub gradient_norm: f64,
+    #[serde(with = "exact")]
+    pub largest_gradient_norm: f64,
+    pub clipped_steps: usize,
+    pub seconds: f64,
+}
+
+/// The state of a run after some step, without weights and moments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainState {
+    pub(super) version: u32,
+    /// The seed.
+    pub seed: u64,
+    /// Hash of the model's and the protocol's configuration.
+    pub config_hash: String,
+    /// Hash of the data.
+    pub data_fingerprint: String,
+    /// Where in the schedule.
+    pub position: Position,
+    /// Optimizer steps since the start.
+    pub global_step: u64,
+    pub(super) sums: EpochSums,
+    /// The best epoch so far.
+    #[serde(with = "exact_best")]
+    pub best: Option<Best>,
+    /// Evaluations of the validation or test part without a value.
+    pub undefined_evaluations: usize,
+    /// Wall-clock seconds of all epochs that are done.
+    pub seconds: f64,
+    /// Valid length of the metrics file.
+    pub metrics_length: u64,
+    /// Valid length of the event file.
+    pub events_length: u64,
+}
+
+impl TrainState {
+    /// The state before the first step.
+    pub(super) fn new(seed: u64, config_hash: String, data_fingerprint: String) -> Self {
+        Self {
+            version: STATE_VERSION,
+            seed,
+            config_hash,
+            data_fingerprint,
+            position: Position::default(),
+            global_step: 0,
+            sums: EpochSums::default(),
+            best: None,
+            undefined_evaluations: 0,
+            seconds: 0.0,
+            metrics_length: 0,
+            events_length: 0,
+        }
+    }
+
+    /// Steps taken plus epochs evaluated: grows with everything that changes the state.
+    pub fn progress(&self) -> u64 {
+        self.global_step + self.position.epoch as u64
+    }
+}
+
+/// A number as text. The JSON parser may be off by the last bit, and a resumed run must not be.
+mod exact {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// [`Best`] with its numbers as text.
+mod exact_best {
+    use super::Best;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Serialize, Deserialize)]
+    struct Saved {
+        epoch: usize,
+        numbers: [Option<String>; 3],
+        worst_valid_id: Option<String>,
+    }
+
+    pub fn serialize<S: Serializer>(best: &Option<Best>, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = |value: Option<f64>| value.map(|value| value.to_string());
+        let saved = best.as_ref().map(|best| Saved {
+            epoch: best.epoch,
+            numbers: [best.valid, best.test, best.worst_valid].map(text),
+            worst_valid_id: best.worst_valid_id.clone(),
+        });
+        saved.serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>, D::Error> {
+        let Some(saved) = Option::<Saved>::deserialize(deserializer)? else { return Ok(None) };
+        let number = |text: Option<String>| text.map(|text| text.parse()).transpose().map_err(D::Error::custom);
+        let [valid, test, worst_valid] = saved.numbers;
+        Ok(Some(Best {
+            epoch: saved.epoch,
+            valid: number(valid)?,
+            test: number(test)?,
+            worst_valid: number(worst_valid)?,
+            worst_valid_id: saved.worst_valid_id,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_comes_back_to_the_last_bit() {
+        let mut state = TrainState::new(3, "config".into(), "data".into());
+        let mut random = graphminnet_data::rng::stream(0, "state", &[]);
+        for _ in 0..1000 {
+            state.sums.loss = random.normal() * 1e3;
+            state.sums.gradient_norm = random.uniform() / 3.0;
+            state.best = Some(Best {
+                epoch: 7,
+                valid: Some(random.uniform()),
+                test: None,
+                worst_valid: Some(f64::INFINITY),
+                worst_valid_id: Some("ring-1".into()),
+            });
+            let text = serde_json::to_string(&state).unwrap();
+            assert_eq!(serde_json::from_str::<TrainState>(&text).unwrap(), state);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a run comes down to: one result per seed, and mean ± standard deviation over seeds.
+
+use super::state::Best;
+use crate::config::MetricKind;
+use serde::{Deserialize, Serialize};
+
+/// The result of one seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeedResult {
+    /// The seed.
+    pub seed: u64,
+    /// The selected epoch.
+    pub best: Best,
+    /// `best validation metric`, or why the last epoch was taken.
+    pub selected_by: String,
+    /// Epochs that were run.
+    pub epochs: usize,
+    /// Whether training stopped before the end of the schedule.
+    pub stopped_early: bool,
+    /// Optimizer steps.
+    pub steps: u64,
+    /// Trainable parameters.
+    pub parameters: usize,
+    /// Evaluations of the validation or test part that gave no value.
+    pub undefined_evaluations: usize,
+    /// Wall-clock seconds of training and evaluation.
+    pub seconds: f64,
+    /// SHA-256 of the selected weights' file.
+    pub best_weights_sha256: String,
+    /// SHA-256 of the last weights' file.
+    pub last_weights_sha256: String,
+}
+
+/// Mean and population standard deviation (ddof = 0) of some numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MeanStd {
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation, dividing by the number of values (ddof = 0), as the benchmark's literature does.
+    pub population_std: f64,
+    /// How many numbers.
+    pub count: usize,
+}
+
+impl MeanStd {
+    /// Over some numbers; `None` over none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() {
+            return None;
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+        Some(Self { mean, population_std: variance.sqrt(), count: values.len() })
+    }
+}
+
+/// The result of all seeds of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of the program.
+    pub version: String,
+    /// The metric.
+    pub metric: MetricKind,
+    /// Test metric at the selected epochs.
+    pub test: Option<MeanStd>,
+    /// Validation metric at the selected epochs.
+    pub valid: Option<MeanStd>,
+    /// Largest error of a single validation label at the selected epochs, over all seeds.
+    pub worst_valid: Option<f64>,
+    /// Trainable parameters.
+    pub parameters: usize,
+    /// Wall-clock seconds of all seeds.
+    pub seconds: f64,
+    /// Largest resident memory of the last process that worked on the run.
+    pub peak_memory_bytes: Option<u64>,
+    /// The seeds.
+    pub seeds: Vec<SeedResult>,
+}
+
+impl Summary {
+    /// Puts the results of some seeds together.
+    pub fn new(metric: MetricKind, seeds: Vec<SeedResult>) -> Self {
+        let over = |value: fn(&Best) -> Option<f64>| {
+            MeanStd::of(&seeds.iter().filter_map(|seed| value(&seed.best)).collect::<Vec<_>>())
+        };
+        let worst = seeds.iter().filter_map(|seed| seed.best.worst_valid).fold(None, |max: Option<f64>, error| {
+            Some(max.map_or(error, |max| max.max(error)))
+        });
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            metric,
+            test: over(|best| best.test),
+            valid: over(|best| best.valid),
+            worst_valid: worst,
+            parameters: seeds.first().map_or(0, |seed| seed.parameters),
+            seconds: seeds.iter().map(|seed| seed.seconds).sum(),
+            peak_memory_bytes: super::peak_memory(),
+            seeds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_standard_deviation_is_that_of_the_population() {
+        let result = MeanStd::of(&[1.0, 3.0]).unwrap();
+        assert_eq!((result.mean, result.population_std, result.count), (2.0, 1.0, 2));
+        assert_eq!(MeanStd::of(&[]), None);
+    }
+}

@@ -1,0 +1,517 @@
+//! The loop: shuffle, step, evaluate, select, save.
+//!
+//! The order of batches is a pure function of (seed, epoch) and the random numbers of a pass one of (seed, epoch,
+//! batch), so the loop has no generator to save. Saving happens between steps and changes nothing: how often it
+//! happens has no influence on any number.
+
+use super::checkpoint::Checkpoint;
+use super::evaluate::{AHEAD, batch_limit, evaluate, values};
+use super::event::{EpochReport, Observer, TrainEvent};
+use super::files::{write_description, write_weights};
+use super::log::GrowingFile;
+use super::predictions::predictions_csv;
+use super::record::Recorder;
+use super::run_dir::config_hash;
+use super::state::{Best, EpochSums, TrainState};
+use super::summary::SeedResult;
+use super::{Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData, model_input};
+use crate::config::{ModelConfig, TrainConfig};
+use crate::io::{self, sha256};
+use crate::model::GraphMinNet;
+use crate::nn::Pass;
+use crate::optim::{AdamW, AdamWSettings, NamedGradients, clip_factor, learning_rate_factor};
+use crate::task::{Rows, loss, metric};
+use crate::weights;
+use burn::module::Module;
+use burn::tensor::Device;
+use graphminnet_data::data::loader::{Batches, LoaderError, Order, PreparedBatch, plan_batches};
+use graphminnet_data::rng;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// What is trained and how.
+#[derive(Debug, Clone)]
+pub struct Settings<'a> {
+    /// The model.
+    pub model: &'a ModelConfig,
+    /// The protocol.
+    pub train: &'a TrainConfig,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// The device, without differentiation.
+    pub device: Device,
+    /// Set by anyone who wants the run to save and stop.
+    pub interrupt: &'a AtomicBool,
+}
+
+/// How training ended.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The schedule is done.
+    Finished(SeedResult),
+    /// Interrupted; the state is saved.
+    Interrupted(Position),
+    /// The observer gave up on it after this many epochs; the best epoch so far.
+    GivenUp(Option<Best>),
+}
+
+/// Trains one seed, or goes on with it where its directory says.
+///
+/// Without a directory nothing is written.
+///
+/// # Errors
+///
+/// [`TrainError`]; whatever was saved before stays usable.
+pub fn train_seed(
+    settings: &Settings<'_>,
+    data: &TrainingData,
+    directory: Option<&SeedDir>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, TrainError> {
+    if let Some(result) = directory.map(SeedDir::result).transpose()?.flatten() {
+        observer.event(&TrainEvent::SeedFinished(result.clone()));
+        return Ok(Outcome::Finished(result));
+    }
+    Training::start(settings, data, directory, observer)?.run()
+}
+
+struct Training<'a> {
+    settings: &'a Settings<'a>,
+    data: &'a TrainingData,
+    directory: Option<&'a SeedDir>,
+    observer: &'a mut dyn Observer,
+    recorder: Option<Recorder>,
+    scaler: Option<TargetScaler>,
+    model: GraphMinNet,
+    optimizer: AdamW,
+    /// The selected weights, as a safetensors file.
+    best_weights: Option<Vec<u8>>,
+    state: TrainState,
+    last_save: Instant,
+    steps_since_save: u64,
+    /// When the time of the current epoch was last added up.
+    clock: Instant,
+}
+
+/// What one batch contributes to a step.
+struct Contribution {
+    loss: f64,
+    labels: usize,
+    gradients: NamedGradients,
+}
+
+impl<'a> Training<'a> {
+    fn start(
+        settings: &'a Settings<'a>,
+        data: &'a TrainingData,
+        directory: Option<&'a SeedDir>,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self, TrainError> {
+        let (config, train, seed) = (settings.model, settings.train, settings.seed);
+        train.check()?;
+        loss::check_shape(train.loss, config.out_dim, data.target_columns())?;
+        if data.splits.train.is_empty() {
+            return Err(TrainError::NoTrainingData);
+        }
+        let device = settings.device.clone().autodiff();
+        let mut model = GraphMinNet::new(config, seed, &device)?;
+        let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
+        let mut optimizer = AdamW::new(optimizer_settings);
+        let mut state = TrainState::new(seed, config_hash(config, train), data.fingerprint.clone());
+        let mut best_weights = None;
+        let saved = match directory.map(SeedDir::checkpoints) {
+            None => None,
+            Some(checkpoints) => checkpoints.load().map_err(|problems| TrainError::NoUsableState {
+                path: checkpoints.folder().to_owned(),
+                problems,
+            })?,
+        };
+        let mut resumed_at = None;
+        if let Some((checkpoint, problems)) = saved {
+            for problem in problems {
+                observer.event(&TrainEvent::StateDamaged(problem));
+            }
+            unchanged("the configuration", &checkpoint.state.config_hash, &state.config_hash)?;
+            unchanged("the data", &checkpoint.state.data_fingerprint, &state.data_fingerprint)?;
+            unchanged("the seed", &checkpoint.state.seed.to_string(), &seed.to_string())?;
+            model = weights::from_bytes(model, &checkpoint.model)?;
+            optimizer = AdamW::from_bytes(optimizer_settings, &checkpoint.optimizer)?;
+            best_weights = checkpoint.best;
+            state = checkpoint.state;
+            resumed_at = Some(state.position);
+        }
+        let scaler = TargetScaler::fit(train.target_scaling, data);
+        let recorder = match directory {
+            None => None,
+            Some(directory) => {
+                write_description(directory, config, train, data, scaler.as_ref())?;
+                Some(Recorder::open(
+                    GrowingFile::open(&directory.file("metrics.jsonl"), state.metrics_length)?,
+                    GrowingFile::open(&directory.file("events.out.tfevents.0.graphminnet"), state.events_length)?,
+                    state.events_length == 0,
+                )?)
+            }
+        };
+        let first_epoch = Order::Shuffled { seed, epoch: state.position.epoch as u64 };
+        let batches = plan_batches(&data.dataset, &data.splits.train, batch_limit(train), first_epoch).len();
+        observer.event(&TrainEvent::SeedStarted {
+            seed,
+            parameters: weights::count_parameters(&model),
+            epochs: train.epochs,
+            steps_per_epoch: batches.div_ceil(train.accumulate),
+            resumed_at,
+        });
+        Ok(Self {
+            settings,
+            data,
+            directory,
+            observer,
+            recorder,
+            scaler,
+            model,
+            optimizer,
+            best_weights,
+            state,
+            last_save: Instant::now(),
+            steps_since_save: 0,
+            clock: Instant::now(),
+        })
+    }
+
+    fn run(mut self) -> Result<Outcome, TrainError> {
+        while self.state.position.epoch < self.settings.train.epochs && !self.is_exhausted() {
+            if !self.train_epoch()? || !self.finish_epoch()? {
+                self.save()?;
+                return Ok(Outcome::Interrupted(self.state.position));
+            }
+            if self.observer.gives_up() {
+                return Ok(Outcome::GivenUp(self.state.best));
+            }
+            self.save_if_due()?;
+        }
+        self.finish()
+    }
+
+    /// Whether early stopping ends the run here.
+    fn is_exhausted(&self) -> bool {
+        match (self.settings.train.patience, &self.state.best) {
+            (Some(patience), Some(best)) => self.state.position.epoch > best.epoch + patience,
+            _ => false,
+        }
+    }
+
+    /// The rest of the current epoch's steps; false if interrupted.
+    fn train_epoch(&mut self) -> Result<bool, TrainError> {
+        let (train, seed) = (self.settings.train, self.settings.seed);
+        let Position { epoch, step: done } = self.state.position;
+        let order = Order::Shuffled { seed, epoch: epoch as u64 };
+        let plan = plan_batches(&self.data.dataset, &self.data.splits.train, batch_limit(train), order);
+        let total = plan.len();
+        let steps = total.div_ceil(train.accumulate);
+        let first = (done * train.accumulate).min(total);
+        let rest = plan.into_iter().skip(first).collect();
+        let mut batches = Batches::start(Arc::clone(&self.data.dataset), rest, AHEAD)?;
+        let learning_rate = train.learning_rate * learning_rate_factor(epoch, train.warmup, train.epochs);
+        self.clock = Instant::now();
+        for step in done..steps {
+            let members = step * train.accumulate..((step + 1) * train.accumulate).min(total);
+            let (mut gradients, mut used) = (NamedGradients::default(), 0usize);
+            let (mut loss, mut labels, mut graphs) = (0.0, 0usize, 0usize);
+            for batch_number in members {
+                let batch =
+                    batches.next().ok_or(LoaderError::Stopped { missing: total - batch_number })??;
+                graphs += batch.samples.len();
+                match self.contribution(&batch, batch_number)? {
+                    None => self.state.sums.skipped_batches += 1,
+                    Some(contribution) => {
+                        loss += contribution.loss * contribution.labels as f64;
+                        labels += contribution.labels;
+                        gradients.add(contribution.gradients);
+                        used += 1;
+                    }
+                }
+            }
+            if used > 0 {
+                self.step(gradients, used, learning_rate)?;
+            }
+            let sums = &mut self.state.sums;
+            sums.loss += loss;
+            sums.labels += labels;
+            sums.graphs += graphs;
+            self.state.position.step = step + 1;
+            self.state.global_step += 1;
+            self.steps_since_save += 1;
+            let loss = (labels > 0).then(|| loss / labels as f64);
+            self.observer.event(&TrainEvent::Step { epoch, step: step + 1, steps, loss, graphs });
+            if self.settings.interrupt.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+            self.save_if_due()?;
+        }
+        if self.state.sums.labels == 0 {
+            return Err(TrainError::NoLabels { epoch, batches: total });
+        }
+        Ok(true)
+    }
+
+    /// Loss and gradients of one batch; `None` if it has no usable label.
+    fn contribution(
+        &mut self,
+        batch: &PreparedBatch,
+        number: usize,
+    ) -> Result<Option<Contribution>, TrainError> {
+        if batch.targets.iter().all(|target| target.is_nan()) {
+            return Ok(None);
+        }
+        let (config, train) = (self.settings.model, self.settings.train);
+        let epoch = self.state.position.epoch;
+        let input = model_input(config, batch, &self.settings.device.clone().autodiff())?;
+        let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
+        let output = self.model.forward(&input, Pass::Train { seed });
+        let outputs = values(output.clone());
+        let mut targets = batch.targets.clone();
+        if let Some(scaler) = &self.scaler {
+            scaler.scale(&mut targets);
+        }
+        let rows = Rows {
+            outputs: &outputs,
+            columns: config.out_dim,
+            targets: &targets,
+            target_columns: self.data.target_columns(),
+        };
+        let Some(value) = loss::evaluate(train.loss, rows)? else { return Ok(None) };
+        if !value.value.is_finite() {
+            let trace = self.model.forward_traced(&input, Pass::Train { seed });
+            let layer = trace
+                .nodes
+                .into_iter()
+                .position(|nodes| values(nodes).iter().any(|value| !value.is_finite()))
+                .map(|layer| if layer == 0 { "the encoder".to_owned() } else { format!("layer {}", layer - 1) });
+            return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), batch, number)?);
+        }
+        let gradients = loss::attach(output, &value, 1.0).backward();
+        let gradients = NamedGradients::of(&self.model, &gradients);
+        if !gradients.norm().is_finite() {
+            let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
+            return Err(self.not_finite("gradient", place, batch, number)?);
+        }
+        Ok(Some(Contribution { loss: value.value, labels: value.labels, gradients }))
+    }
+
+    /// Moves the parameters by the mean of the gradients of `used` batches.
+    fn step(&mut self, gradients: NamedGradients, used: usize, learning_rate: f64) -> Result<(), TrainError> {
+        let mean = 1.0 / used as f64;
+        let norm = gradients.norm() * mean;
+        let clip = clip_factor(norm, self.settings.train.clip_norm);
+        self.model = self.optimizer.step(self.model.clone(), &gradients, learning_rate, clip * mean)?;
+        let sums = &mut self.state.sums;
+        sums.gradient_norm += norm;
+        sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
+        sums.clipped_steps += usize::from(clip < 1.0);
+        Ok(())
+    }
+
+    /// Describes a batch that broke training in a file, and the error in words.
+    fn not_finite(
+        &self,
+        what: &'static str,
+        place: Option<String>,
+        batch: &PreparedBatch,
+        number: usize,
+    ) -> Result<TrainError, TrainError> {
+        let epoch = self.state.position.epoch;
+        let saved = match self.directory {
+            None => None,
+            Some(directory) => {
+                let path = directory.file(&format!("nonfinite-epoch-{epoch}-batch-{number}.json"));
+                let samples: Vec<_> = batch.samples.iter().filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?))).collect();
+                let graphs: Vec<_> = samples
+                    .iter()
+                    .map(|(at, sample)| {
+                        serde_json::json!({
+                            "position": at,
+                            "id": sample.id,
+                            "nodes": sample.prepared.graph.num_nodes(),
+                            "edges": sample.prepared.graph.num_edges(),
+                        })
+                    })
+                    .collect();
+                let report = serde_json::json!({
+                    "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch,
+                    "batch": number, "graphs": graphs,
+                });
+                super::run_dir::write_json(&path, &report)?;
+                Some(path)
+            }
+        };
+        Ok(TrainError::NonFinite { what, epoch, batch: number, place, saved })
+    }
+
+    /// Evaluates the weights, selects, records; false if interrupted.
+    fn finish_epoch(&mut self) -> Result<bool, TrainError> {
+        let train = self.settings.train;
+        let epoch = self.state.position.epoch;
+        self.add_time();
+        let training_seconds = self.state.sums.seconds;
+        self.observer.event(&TrainEvent::Evaluating { epoch });
+        let model = self.model.valid();
+        let Some(valid) = self.evaluate(&model, &self.data.splits.valid)? else { return Ok(false) };
+        let Some(test) = self.evaluate(&model, &self.data.splits.test)? else { return Ok(false) };
+        for (split, samples, evaluation) in
+            [("valid", &self.data.splits.valid, &valid), ("test", &self.data.splits.test, &test)]
+        {
+            if let (false, Err(reason)) = (samples.is_empty(), &evaluation.score) {
+                self.state.undefined_evaluations += 1;
+                let reason = reason.to_string();
+                self.observer.event(&TrainEvent::Undefined { epoch, split, reason });
+            }
+        }
+        let improved = match (valid.value(), self.state.best.as_ref().and_then(|best| best.valid)) {
+            // Without a validation part the last epoch is as good as any.
+            _ if self.data.splits.valid.is_empty() => true,
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(new), Some(old)) => metric::is_better(train.metric, new, old),
+        };
+        let worst_id = |evaluation: &Evaluation| {
+            evaluation.worst.and_then(|(_, at)| Some(self.data.dataset.samples.get(at)?.id.clone()))
+        };
+        let (valid_id, test_id) = (worst_id(&valid), worst_id(&test));
+        if improved {
+            self.state.best = Some(Best {
+                epoch,
+                valid: valid.value(),
+                test: test.value(),
+                worst_valid: valid.worst.map(|(error, _)| error),
+                worst_valid_id: valid_id.clone(),
+            });
+            let weights = weights::to_bytes(&self.model)?;
+            if let Some(directory) = self.directory {
+                write_weights(directory, "best", &weights)?;
+            }
+            self.best_weights = Some(weights);
+        }
+        self.add_time();
+        let sums = std::mem::take(&mut self.state.sums);
+        let report = EpochReport {
+            epoch,
+            epochs: train.epochs,
+            learning_rate: train.learning_rate * learning_rate_factor(epoch, train.warmup, train.epochs),
+            train_loss: sums.loss / sums.labels.max(1) as f64,
+            valid: valid.value(),
+            test: test.value(),
+            worst_valid: valid.worst.map(|(error, _)| error),
+            improved,
+            skipped_batches: sums.skipped_batches,
+            seconds: sums.seconds,
+            graphs_per_second: sums.graphs as f64 / training_seconds.max(1e-9),
+        };
+        if let Some(recorder) = &mut self.recorder {
+            recorder.train(&report, &sums, self.state.position.step)?;
+            recorder.evaluation(&report, "valid", train.metric, &valid, valid_id.as_deref())?;
+            recorder.evaluation(&report, "test", train.metric, &test, test_id.as_deref())?;
+        }
+        self.state.seconds += sums.seconds;
+        self.state.sums = EpochSums::default();
+        self.state.position = Position { epoch: epoch + 1, step: 0 };
+        self.observer.event(&TrainEvent::Epoch(report));
+        Ok(true)
+    }
+
+    fn evaluate(&self, model: &GraphMinNet, samples: &[usize]) -> Result<Option<Evaluation>, TrainError> {
+        let Settings { train, device, interrupt, .. } = self.settings;
+        evaluate(model, self.data, samples, train, self.scaler.as_ref(), device, interrupt)
+    }
+
+    /// Adds the time since the last call to the current epoch's.
+    fn add_time(&mut self) {
+        self.state.sums.seconds += self.clock.elapsed().as_secs_f64();
+        self.clock = Instant::now();
+    }
+
+    fn save_if_due(&mut self) -> Result<(), TrainError> {
+        let train = self.settings.train;
+        let by_time = self.last_save.elapsed().as_secs_f64() >= train.checkpoint_seconds;
+        let by_steps = train.checkpoint_steps.is_some_and(|steps| self.steps_since_save >= steps);
+        if by_time || by_steps { self.save() } else { Ok(()) }
+    }
+
+    fn save(&mut self) -> Result<(), TrainError> {
+        let (Some(directory), Some(recorder)) = (self.directory, &mut self.recorder) else { return Ok(()) };
+        let (metrics, events) = recorder.sync().map_err(TrainError::Save)?;
+        self.state.metrics_length = metrics;
+        self.state.events_length = events;
+        self.add_time();
+        let checkpoint = Checkpoint {
+            model: weights::to_bytes(&self.model)?,
+            optimizer: self.optimizer.to_bytes()?,
+            best: self.best_weights.clone(),
+            state: self.state.clone(),
+        };
+        let path = directory.checkpoints().save(&checkpoint).map_err(TrainError::Save)?;
+        self.last_save = Instant::now();
+        self.steps_since_save = 0;
+        self.observer.event(&TrainEvent::StateSaved { path });
+        Ok(())
+    }
+
+    /// Writes what remains of a run: weights, predictions, result.
+    fn finish(mut self) -> Result<Outcome, TrainError> {
+        let epochs = self.state.position.epoch;
+        let stopped_early = epochs < self.settings.train.epochs;
+        if let (true, Some(best)) = (stopped_early, &self.state.best) {
+            self.observer.event(&TrainEvent::EarlyStop { epoch: epochs.saturating_sub(1), best: best.epoch });
+        }
+        self.clock = Instant::now();
+        self.save()?;
+        let last = weights::to_bytes(&self.model)?;
+        let (best, selected_by) = match (self.state.best.take(), self.data.splits.valid.is_empty()) {
+            (Some(best), false) => (best, "best validation metric"),
+            (Some(best), true) => (best, "last epoch: there is no validation part"),
+            (None, _) => {
+                let epoch = epochs.saturating_sub(1);
+                let nothing =
+                    Best { epoch, valid: None, test: None, worst_valid: None, worst_valid_id: None };
+                (nothing, "last epoch: the validation metric never had a value")
+            }
+        };
+        let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
+        let selected = GraphMinNet::new(self.settings.model, self.settings.seed, &self.settings.device)?;
+        let selected = weights::from_bytes(selected, &best_weights)?;
+        let samples = &self.data.splits.test;
+        let Some(test) = self.evaluate(&selected, samples)? else {
+            return Ok(Outcome::Interrupted(self.state.position));
+        };
+        let result = SeedResult {
+            seed: self.settings.seed,
+            best,
+            selected_by: selected_by.to_owned(),
+            epochs,
+            stopped_early,
+            steps: self.state.global_step,
+            parameters: weights::count_parameters(&self.model),
+            undefined_evaluations: self.state.undefined_evaluations,
+            seconds: self.state.seconds,
+            best_weights_sha256: sha256(&best_weights),
+            last_weights_sha256: sha256(&last),
+        };
+        if let Some(directory) = self.directory {
+            write_weights(directory, "best", &best_weights)?;
+            write_weights(directory, "last", &last)?;
+            let table = predictions_csv(self.data, samples, &test);
+            io::write_atomically(&directory.file("test_predictions.csv"), table.as_bytes())?;
+            directory.write_result(&result)?;
+        }
+        self.observer.event(&TrainEvent::SeedFinished(result.clone()));
+        Ok(Outcome::Finished(result))
+    }
+}
+
+fn unchanged(what: &'static str, before: &str, now: &str) -> Result<(), TrainError> {
+    if before == now {
+        return Ok(());
+    }
+    Err(TrainError::Changed { what, before: before.to_owned(), now: now.to_owned() })
+}

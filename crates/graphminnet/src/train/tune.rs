@@ -1,0 +1,399 @@
+//! Random search with median stopping.
+//!
+//! Candidate `n` is a pure function of the search's seed and `n`. A candidate whose best validation metric so far is
+//! worse than the median of what the earlier candidates had reached by the same epoch is stopped (Golovin et al.
+//! 2017). Every candidate that has come to an end is one line of `journal.jsonl`; the one that was running when the
+//! process ended goes on from its saved state.
+
+use super::event::{Observer, TrainEvent};
+use super::log::GrowingFile;
+use super::trainer::{Outcome, Settings, train_seed};
+use super::{SeedDir, TrainError, TrainingData};
+use crate::config::{ConfigError, MetricKind, Override, Recipe};
+use crate::io;
+use crate::task::metric::{is_better, larger_is_better};
+use burn::tensor::Device;
+use graphminnet_data::rng;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use toml::Value;
+
+/// Where a field is searched.
+#[derive(Debug, Clone, PartialEq)]
+enum Range {
+    Integers(i64, i64),
+    Numbers(f64, f64),
+    Logarithmic(f64, f64),
+    Choices(Vec<Value>),
+}
+
+/// What is searched and when a candidate is given up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    seed: u64,
+    fields: Vec<(String, String, Range, String)>,
+    /// Candidates that are never stopped, at the beginning.
+    pub grace_trials: usize,
+    /// Epochs before a candidate may be stopped.
+    pub grace_epochs: usize,
+}
+
+impl Search {
+    /// A search over nothing yet.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, fields: Vec::new(), grace_trials: 3, grace_epochs: 2 }
+    }
+
+    /// Adds a field: `section.key=a..b`, `section.key=log:a..b` or `section.key=[a,b,c]`.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the field does not exist or the range has another form.
+    pub fn add(&mut self, text: &str) -> Result<(), ConfigError> {
+        let wrong = |expected: &str| ConfigError::BadValue {
+            key: text.escape_debug().to_string(),
+            message: format!("expected {expected}"),
+        };
+        let (path, range) = text.split_once('=').ok_or_else(|| wrong("field=range"))?;
+        // Checks that the field exists.
+        let field = Override::parse(&format!("{path}=0"))?.path();
+        let (section, key) = field.split_once('.').ok_or_else(|| wrong("section.key=range"))?;
+        let parsed = read_range(range.trim())
+            .ok_or_else(|| wrong("a..b with a < b, log:a..b with 0 < a < b, or a list such as [gated,gine]"))?;
+        self.fields.push((section.to_owned(), key.to_owned(), parsed, text.to_owned()));
+        Ok(())
+    }
+
+    /// The fields of a candidate.
+    pub fn candidate(&self, number: usize) -> Vec<Override> {
+        let choose = |at: usize, range: &Range| {
+            let mut random = rng::stream(self.seed, "tune", &[number as u64, at as u64]);
+            match range {
+                Range::Integers(low, high) => {
+                    Value::Integer(low + random.below((high - low + 1) as usize) as i64)
+                }
+                Range::Numbers(low, high) => Value::Float(round(low + (high - low) * random.uniform())),
+                Range::Logarithmic(low, high) => {
+                    let (low, high) = (low.ln(), high.ln());
+                    Value::Float(round((low + (high - low) * random.uniform()).exp()))
+                }
+                Range::Choices(choices) => choices[random.below(choices.len())].clone(),
+            }
+        };
+        let fields = self.fields.iter().enumerate();
+        fields.map(|(at, (section, key, range, _))| Override::new(section, key, choose(at, range))).collect()
+    }
+
+    /// What makes this search this search.
+    pub fn describe(&self) -> serde_json::Value {
+        serde_json::json!({
+            "seed": self.seed,
+            "fields": self.fields.iter().map(|(.., text)| text).collect::<Vec<_>>(),
+            "grace_trials": self.grace_trials,
+            "grace_epochs": self.grace_epochs,
+        })
+    }
+
+    /// Trains a candidate, or goes on with it; `None` if interrupted.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`].
+    #[allow(clippy::too_many_arguments)]
+    pub fn run(
+        &self,
+        number: usize,
+        fields: Vec<String>,
+        recipe: &Recipe,
+        data: &TrainingData,
+        journal: &Journal,
+        device: Device,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Trial>, TrainError> {
+        let directory = SeedDir::new(journal.path.join(format!("candidate-{number:04}")))?;
+        let metric = recipe.train.metric;
+        let mut judge = Judge {
+            metric,
+            history: read_history(&directory, metric)?,
+            earlier: journal.trials.iter().map(|trial| trial.history.as_slice()).collect(),
+            active: number >= self.grace_trials,
+            grace_epochs: self.grace_epochs,
+        };
+        let settings = Settings { model: &recipe.model, train: &recipe.train, seed: self.seed, device, interrupt };
+        let outcome = train_seed(&settings, data, Some(&directory), &mut judge)?;
+        let (end, best) = match outcome {
+            Outcome::Finished(result) => (TrialEnd::Finished, Some(result.best)),
+            Outcome::GivenUp(best) => (TrialEnd::Stopped, best),
+            Outcome::Interrupted(_) => return Ok(None),
+        };
+        let (valid, test) = best.map_or((None, None), |best| (best.valid, best.test));
+        Ok(Some(Trial { number, fields, end, valid, test, history: judge.history }))
+    }
+}
+
+fn read_range(text: &str) -> Option<Range> {
+    if let Some(list) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        let choices: Vec<Value> =
+            list.split(',').map(|choice| crate::config::read_value(choice.trim())).collect();
+        return (!list.trim().is_empty()).then_some(Range::Choices(choices));
+    }
+    let (logarithmic, text) = text.strip_prefix("log:").map_or((false, text), |text| (true, text));
+    let (low, high) = text.split_once("..")?;
+    if let (false, Ok(low), Ok(high)) = (logarithmic, low.parse::<i64>(), high.parse::<i64>()) {
+        return (low < high).then_some(Range::Integers(low, high));
+    }
+    let (low, high) = (low.parse::<f64>().ok()?, high.parse::<f64>().ok()?);
+    let valid = low.is_finite() && high.is_finite() && low < high && (!logarithmic || low > 0.0);
+    valid.then_some(if logarithmic { Range::Logarithmic(low, high) } else { Range::Numbers(low, high) })
+}
+
+/// Four significant digits: enough for a search, and readable.
+fn round(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
+}
+
+/// Watches a candidate and gives up on it if it is worse than the median.
+struct Judge<'a> {
+    metric: MetricKind,
+    /// The best validation metric after every epoch.
+    history: Vec<f64>,
+    earlier: Vec<&'a [f64]>,
+    active: bool,
+    grace_epochs: usize,
+}
+
+impl Observer for Judge<'_> {
+    fn event(&mut self, event: &TrainEvent) {
+        if let TrainEvent::Epoch(report) = event {
+            let best = better(self.metric, self.history.last().copied(), report.valid);
+            self.history.truncate(report.epoch);
+            self.history.push(best);
+        }
+    }
+
+    fn gives_up(&self) -> bool {
+        let Some((epoch, &best)) = self.history.iter().enumerate().next_back() else { return false };
+        if !self.active || epoch + 1 < self.grace_epochs {
+            return false;
+        }
+        let mut reached: Vec<f64> = self.earlier.iter().filter_map(|history| history.get(epoch).copied()).collect();
+        if reached.is_empty() {
+            return false;
+        }
+        reached.sort_unstable_by(f64::total_cmp);
+        let median = reached[reached.len() / 2];
+        is_better(self.metric, median, best)
+    }
+}
+
+/// The better of what there was and what there is; the worst possible value if there is neither.
+fn better(metric: MetricKind, before: Option<f64>, now: Option<f64>) -> f64 {
+    let worst = if larger_is_better(metric) { f64::MIN } else { f64::MAX };
+    let (before, now) = (before.unwrap_or(worst), now.unwrap_or(worst));
+    if is_better(metric, now, before) { now } else { before }
+}
+
+/// The history of a candidate that goes on: from its metrics file, up to what its saved state knows.
+fn read_history(directory: &SeedDir, metric: MetricKind) -> Result<Vec<f64>, TrainError> {
+    let saved = directory.checkpoints().load().ok().flatten();
+    let Some((checkpoint, _)) = saved else { return Ok(Vec::new()) };
+    let bytes = io::read(&directory.file("metrics.jsonl"))?;
+    let known = bytes.get(..checkpoint.state.metrics_length as usize).unwrap_or(&bytes);
+    let mut history: Vec<f64> = Vec::new();
+    for line in String::from_utf8_lossy(known).lines() {
+        let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        if value["split"] == "valid" {
+            let best = better(metric, history.last().copied(), value[metric.to_string()].as_f64());
+            history.push(best);
+        }
+    }
+    Ok(history)
+}
+
+/// How a candidate ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialEnd {
+    /// Its schedule is done.
+    Finished,
+    /// Given up by the median rule.
+    Stopped,
+    /// It could not be trained.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A candidate that has come to an end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Its number, from 0.
+    pub number: usize,
+    /// Its fields.
+    pub fields: Vec<String>,
+    /// How it ended.
+    pub end: TrialEnd,
+    /// Best validation metric.
+    pub valid: Option<f64>,
+    /// Test metric of the same weights.
+    pub test: Option<f64>,
+    /// Best validation metric after every epoch.
+    pub history: Vec<f64>,
+}
+
+impl Trial {
+    /// A candidate that could not be trained.
+    pub fn failed(number: usize, fields: Vec<String>, reason: String) -> Self {
+        Self { number, fields, end: TrialEnd::Failed { reason }, valid: None, test: None, history: Vec::new() }
+    }
+}
+
+/// The candidates that have come to an end, in a file.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: GrowingFile,
+    trials: Vec<Trial>,
+}
+
+impl Journal {
+    /// Opens the journal of a search, or starts it.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Changed`] if the directory belongs to another search, [`TrainError`] for what is wrong with it.
+    pub fn open(path: &Path, identity: &serde_json::Value) -> Result<Self, TrainError> {
+        io::create_dir(path)?;
+        let (about, journal) = (path.join("search.json"), path.join("journal.jsonl"));
+        match io::read(&about) {
+            Ok(bytes) => {
+                let recorded: serde_json::Value = serde_json::from_slice(&bytes)
+                    .map_err(|error| TrainError::Damaged { path: about.clone(), reason: error.to_string() })?;
+                if recorded != *identity {
+                    return Err(TrainError::Changed {
+                        what: "the search",
+                        before: recorded.to_string(),
+                        now: identity.to_string(),
+                    });
+                }
+            }
+            Err(error) if error.is_not_found() => super::run_dir::write_json(&about, identity)?,
+            Err(error) => return Err(error.into()),
+        }
+        let text = match io::read(&journal) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.is_not_found() => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        let (mut trials, mut length) = (Vec::new(), 0u64);
+        for line in text.split_inclusive('\n') {
+            // A last line that is not whole was being written when the process ended; its candidate is found finished
+            // and written again.
+            match serde_json::from_str::<Trial>(line) {
+                Ok(trial) if line.ends_with('\n') && trial.number == trials.len() => trials.push(trial),
+                _ => break,
+            }
+            length += line.len() as u64;
+        }
+        Ok(Self { path: path.to_owned(), file: GrowingFile::open(&journal, length)?, trials })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The candidates so far.
+    pub fn trials(&self) -> &[Trial] {
+        &self.trials
+    }
+
+    /// Adds a candidate.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Io`].
+    pub fn add(&mut self, trial: Trial) -> Result<(), TrainError> {
+        let line = serde_json::to_string(&trial)
+            .map_err(|error| TrainError::Damaged { path: self.path.clone(), reason: error.to_string() })?;
+        self.file.append(format!("{line}\n").as_bytes())?;
+        self.file.sync()?;
+        self.trials.push(trial);
+        Ok(())
+    }
+
+    /// The candidates, best first.
+    pub fn ranked(&self, metric: MetricKind) -> Vec<&Trial> {
+        let mut ranked: Vec<&Trial> = self.trials.iter().collect();
+        let worst = if larger_is_better(metric) { f64::MIN } else { f64::MAX };
+        let key = |trial: &Trial| trial.valid.unwrap_or(worst);
+        ranked.sort_by(|a, b| match larger_is_better(metric) {
+            true => key(b).total_cmp(&key(a)),
+            false => key(a).total_cmp(&key(b)),
+        });
+        ranked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_lie_in_their_ranges_and_depend_on_nothing_but_their_number() {
+        let mut search = Search::new(1);
+        for text in
+            ["model.layers=2..4", "train.learning_rate=log:1e-4..1e-2", "model.drop_res=0.0..0.5", "model.local=[gated,gine]"]
+        {
+            search.add(text).unwrap();
+        }
+        let mut layers = std::collections::BTreeSet::new();
+        for number in 0..200 {
+            assert_eq!(search.candidate(number), search.candidate(number));
+            let shown: Vec<String> = search.candidate(number).iter().map(Override::to_string).collect();
+            layers.insert(shown[0].clone());
+            let rate: f64 = shown[1].split_once('=').unwrap().1.trim().parse().unwrap();
+            assert!((1e-4..=1e-2).contains(&rate), "{rate}");
+            assert!(shown[3].contains("gated") || shown[3].contains("gine"));
+        }
+        assert_eq!(layers.len(), 3);
+        for wrong in ["layers=2..4", "model.layers", "model.layers=4..2", "train.learning_rate=log:0..1", "model.local=[]"] {
+            assert!(search.add(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_candidate_below_the_median_is_given_up_after_the_grace_epochs() {
+        let (good, bad) = ([0.5, 0.3, 0.2], [0.9, 0.8, 0.8]);
+        let mut judge = Judge {
+            metric: MetricKind::MeanAbsoluteError,
+            history: vec![0.6],
+            earlier: vec![&good, &good, &bad],
+            active: true,
+            grace_epochs: 2,
+        };
+        assert!(!judge.gives_up());
+        judge.history.push(0.6);
+        assert!(judge.gives_up());
+        judge.history[1] = 0.25;
+        assert!(!judge.gives_up());
+    }
+
+    #[test]
+    fn a_journal_forgets_a_line_that_was_cut_and_refuses_another_search() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = serde_json::json!({ "seed": 0 });
+        let mut journal = Journal::open(folder.path(), &identity).unwrap();
+        journal.add(Trial::failed(0, vec![], "first".into())).unwrap();
+        journal.add(Trial::failed(1, vec![], "second".into())).unwrap();
+        drop(journal);
+        let path = folder.path().join("journal.jsonl");
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
+        assert_eq!(Journal::open(folder.path(), &identity).unwrap().trials().len(), 1);
+        let other = Journal::open(folder.path(), &serde_json::json!({ "seed": 1 }));
+        assert!(matches!(other, Err(TrainError::Changed { .. })));
+    }
+}
