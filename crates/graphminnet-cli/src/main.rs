@@ -7,11 +7,6 @@ mod ui;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Memory allocation is a first-order cost of training: this allocator reuses large buffers instead of returning
-/// their pages to the system after every operation.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Learning on graphs with long-range dependencies at linear cost.
 #[derive(Parser)]
 #[command(name = "graphminnet", version, about, arg_required_else_help = true)]

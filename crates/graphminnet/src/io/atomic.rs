@@ -104,7 +104,9 @@ pub fn create_dir(path: &Path) -> Result<(), IoError> {
 /// [`IoError`].
 pub fn sync_dir(path: &Path) -> Result<(), IoError> {
     if cfg!(unix) {
-        File::open(path).and_then(|folder| folder.sync_all()).map_err(IoError::at("flush the folder", path))?;
+        File::open(path)
+            .and_then(|folder| folder.sync_all())
+            .map_err(IoError::at("flush the folder", path))?;
     }
     Ok(())
 }
