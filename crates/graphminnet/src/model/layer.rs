@@ -10,7 +10,7 @@
 
 use super::{Block, ModelInput, Spectrum};
 use crate::config::{DropoutSite, GlobalKind, LocalKind, ModelConfig};
-use crate::nn::{BatchNorm, FeedForward, GatedGcn, Gine, Init, Linear, Pass, Site};
+use crate::nn::{BatchNorm, FeedForward, GatedGcn, Gine, Init, Linear, LocalPass, Pass, Site};
 use crate::ops::Dropout;
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -22,6 +22,14 @@ pub enum Local {
     Gated(GatedGcn),
     /// GINE.
     Gine(Gine),
+}
+
+/// What all layers of a pass read.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) config: &'a ModelConfig,
+    pub(super) input: &'a ModelInput,
+    pub(super) spectrum: &'a Spectrum,
 }
 
 /// One layer's parameters.
@@ -68,13 +76,12 @@ impl Layer {
         &self,
         nodes: Tensor<2>,
         edges: Option<Tensor<2>>,
-        input: &ModelInput,
-        spectrum: &Spectrum,
-        config: &ModelConfig,
+        shared: Shared<'_>,
         layer: usize,
         pass: Pass,
         update_edges: bool,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let Shared { config, input, spectrum } = shared;
         let site = |place| Site { layer, place };
         let global = match (&self.gmn, &self.norm_global) {
             (Some(block), Some(norm)) => {
@@ -86,15 +93,7 @@ impl Layer {
         };
         let (mixed, edges) = match (&self.local, &self.norm_local, edges) {
             (Some(Local::Gated(gated)), Some(norm), Some(edges)) => {
-                let (local, edges) = gated.forward(
-                    nodes,
-                    edges,
-                    &input.structure,
-                    config.drop_local,
-                    layer,
-                    pass,
-                    update_edges,
-                );
+                let (local, edges) = gated.forward(nodes, edges, &input.structure, LocalPass { drop: config.drop_local, layer, pass }, update_edges);
                 (norm.residual(local, None, global, pass), edges)
             }
             (Some(Local::Gine(gine)), Some(norm), Some(edges)) => {

@@ -111,12 +111,13 @@ impl GraphMinNet {
         let mut nodes = self.encode_nodes(input, pass);
         let mut edges = self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, pass));
         let spectrum = self.spectrum(input);
+        let shared = layer::Shared { config: &self.config, input, spectrum: &spectrum };
         observe(&nodes);
         for (number, layer) in self.layers.iter().enumerate() {
             // Nobody reads the edges of the last layer, unless a trace was asked for.
             let update_edges = keep_edges || number + 1 < self.layers.len();
             (nodes, edges) =
-                layer.forward(nodes, edges, input, &spectrum, &self.config, number, pass, update_edges);
+                layer.forward(nodes, edges, shared, number, pass, update_edges);
             observe(&nodes);
         }
         (nodes, edges)

@@ -10,7 +10,7 @@
 // The fields carry the letters of the formulas above.
 #![allow(non_snake_case)]
 
-use super::{BatchNorm, Init, Linear, Pass, Site};
+use super::{BatchNorm, Init, Linear, LocalPass, Site};
 use crate::ops::{Structure, edge_gate, gated_aggregate};
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -55,11 +55,10 @@ impl GatedGcn {
         nodes: Tensor<2>,
         edges: Tensor<2>,
         structure: &Arc<Structure>,
-        drop: f64,
-        layer: usize,
-        pass: Pass,
+        local: LocalPass,
         update_edges: bool,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let LocalPass { drop, layer, pass } = local;
         let own_and_message = Linear::side_by_side(&[&self.A, &self.B], nodes.clone());
         let target_and_source = Linear::side_by_side(&[&self.D, &self.E], nodes.clone());
         let (weight, bias) = (self.C.weight.val(), self.C.bias.as_ref().map(|bias| bias.val()));

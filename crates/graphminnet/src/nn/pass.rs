@@ -12,6 +12,17 @@ pub struct Site {
     pub place: &'static str,
 }
 
+/// A local branch's view of a pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LocalPass {
+    /// Its dropout rate.
+    pub drop: f64,
+    /// Number of the layer.
+    pub layer: usize,
+    /// The pass.
+    pub pass: Pass,
+}
+
 /// How a pass treats batch statistics and dropout.
 ///
 /// Randomness is a pure function of the seed and the place, so a pass has no state: the same seed gives the same

@@ -51,11 +51,13 @@ pub(super) fn give(buffer: Vec<f32>) {
     }
 }
 
+/// Free buffers of one capacity, each with the time at which it became free; the newest last.
+type Queue = VecDeque<(usize, Vec<f32>)>;
+
 /// Free buffers by capacity.
 #[derive(Default)]
 struct Reserve {
-    /// For each capacity the free buffers, each with the time at which it became free; the newest last.
-    free: BTreeMap<usize, VecDeque<(usize, Vec<f32>)>>,
+    free: BTreeMap<usize, Queue>,
     /// Values in all free buffers together, now and at most.
     total: usize,
     largest_total: usize,
@@ -82,7 +84,7 @@ impl Reserve {
     fn remove(
         &mut self,
         capacity: usize,
-        pick: fn(&mut VecDeque<(usize, Vec<f32>)>) -> Option<(usize, Vec<f32>)>,
+        pick: impl FnOnce(&mut Queue) -> Option<(usize, Vec<f32>)>,
     ) -> Option<Vec<f32>> {
         let buffers = self.free.get_mut(&capacity)?;
         let (_, buffer) = pick(buffers)?;
@@ -96,7 +98,7 @@ impl Reserve {
     /// Gives back to the system what nobody wanted while the whole reserve was turned over a few times.
     fn free_idle(&mut self) {
         let horizon = self.clock.saturating_sub(IDLE_TURNOVERS * self.largest_total);
-        let idle = |(&capacity, buffers): (&usize, &VecDeque<(usize, Vec<f32>)>)| {
+        let idle = |(&capacity, buffers): (&usize, &Queue)| {
             buffers.front().is_some_and(|(freed, _)| *freed < horizon).then_some(capacity)
         };
         while let Some(capacity) = self.free.iter().find_map(idle) {

@@ -126,7 +126,7 @@ impl Measured {
         }
     }
 
-    fn from_batch(&self) -> bool {
+    fn is_of_batch(&self) -> bool {
         self.0.is_some()
     }
 
@@ -165,7 +165,7 @@ fn used<'a>([mean, variance]: &'a [Array; 2], measured: &Measured) -> statistics
     statistics::UsedStatistics {
         mean: mean.values(),
         variance: variance.values(),
-        from_batch: measured.from_batch(),
+        from_batch: measured.is_of_batch(),
     }
 }
 
