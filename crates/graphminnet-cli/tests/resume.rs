@@ -105,7 +105,8 @@ fn saving(run: &Path) -> bool {
 fn started(run: &Path, threads: usize) -> Child {
     let mut command = train();
     command.arg("--run-dir").arg(run);
-    let mut child = with_threads(command, threads).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    let mut child =
+        with_threads(command, threads).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let start = Instant::now();
     while !run.join("seed-0/state/CURRENT").exists() {
         assert!(child.try_wait().unwrap().is_none(), "the run ended before it saved anything");
@@ -129,7 +130,8 @@ fn a_run_killed_twenty_times_ends_with_the_same_bits_for_one_and_two_threads() {
             let patience = Instant::now() + Duration::from_millis(20 + moments.below(120));
             let during_a_save = kills % 2 == 0;
             while Instant::now() < patience || during_a_save && !saving(&run) {
-                if child.try_wait().unwrap().is_some() || Instant::now() > patience + Duration::from_secs(20) {
+                if child.try_wait().unwrap().is_some() || Instant::now() > patience + Duration::from_secs(20)
+                {
                     break;
                 }
             }
@@ -218,7 +220,9 @@ fn without_any_intact_state_the_run_is_not_continued_by_guessing() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("damaged");
     interrupted(&run);
-    for entry in fs::read_dir(run.join("seed-0/state")).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+    for entry in
+        fs::read_dir(run.join("seed-0/state")).unwrap().flatten().filter(|entry| entry.path().is_dir())
+    {
         fs::write(entry.path().join("optim.safetensors"), b"").unwrap();
     }
     let output = with_threads(resume(&run), 2).output().unwrap();

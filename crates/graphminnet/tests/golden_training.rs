@@ -22,10 +22,14 @@ impl Fixture {
         let file = SafeTensors::deserialize(&self.0).unwrap();
         let view = file.tensor(name).unwrap();
         let values = match view.dtype() {
-            Dtype::F32 => view.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect(),
-            Dtype::I64 => {
-                view.data().chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as f32).collect()
+            Dtype::F32 => {
+                view.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
             }
+            Dtype::I64 => view
+                .data()
+                .chunks_exact(8)
+                .map(|b| i64::from_le_bytes(b.try_into().unwrap()) as f32)
+                .collect(),
             other => panic!("{name} holds {other:?}"),
         };
         (view.shape().to_vec(), values)
@@ -67,7 +71,8 @@ fn losses_and_their_gradients_agree() {
         // The same gradient comes out of the tensor engine.
         let device = Device::flex().autodiff();
         let shape = [outputs.len() / columns, columns];
-        let tensor: Tensor<2> = Tensor::from_data(TensorData::new(outputs.clone(), shape), &device).require_grad();
+        let tensor: Tensor<2> =
+            Tensor::from_data(TensorData::new(outputs.clone(), shape), &device).require_grad();
         let gradients = loss::attach(tensor.clone(), &ours, 2.0).backward();
         let gradient: Vec<f32> = tensor.grad(&gradients).unwrap().into_data().try_to_vec().unwrap();
         let doubled: Vec<f32> = ours.gradient.iter().map(|value| 2.0 * value).collect();
@@ -97,7 +102,8 @@ fn five_clipped_steps_of_adamw_agree() {
     let mut optimizer = AdamW::new(settings);
     for step in 0..5 {
         let gradient = |name: &str| Some(fixture.values(&format!("adamw.step{step}.{name}.grad")));
-        let gradients = NamedGradients::new(vec![("p0".into(), gradient("p0")), ("p1".into(), gradient("p1"))]);
+        let gradients =
+            NamedGradients::new(vec![("p0".into(), gradient("p0")), ("p1".into(), gradient("p1"))]);
         let norm = gradients.norm();
         assert_close("norm", &[norm as f32], &fixture.values(&format!("adamw.step{step}.norm")), 1e-6);
         module = optimizer.step(module, &gradients, 0.003, clip_factor(norm, 1.0)).unwrap();

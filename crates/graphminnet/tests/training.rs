@@ -8,7 +8,8 @@ use graphminnet::data::data::split::Splits;
 use graphminnet::data::data::{Dataset, Level};
 use graphminnet::nn::Pass;
 use graphminnet::train::{
-    Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData, model_input, train_seed,
+    Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData, model_input,
+    train_seed,
 };
 use graphminnet::{GraphMinNet, weights};
 use graphminnet_data::data::loader::PreparedBatch;
@@ -36,7 +37,9 @@ metric = "accuracy"
 
 fn rings(level: Level) -> Dataset {
     let sizes = PartSizes { train: 30, valid: 10, test: 10 };
-    RingTransfer { sizes, smallest: 4, largest: 8, classes: 3, level, ..RingTransfer::default() }.generate(1).unwrap()
+    RingTransfer { sizes, smallest: 4, largest: 8, classes: 3, level, ..RingTransfer::default() }
+        .generate(1)
+        .unwrap()
 }
 
 fn data(recipe: &Recipe, dataset: &Dataset) -> TrainingData {
@@ -44,7 +47,12 @@ fn data(recipe: &Recipe, dataset: &Dataset) -> TrainingData {
     TrainingData::prepare(dataset, splits, &recipe.model, None, &()).unwrap().0
 }
 
-fn train(recipe: &Recipe, data: &TrainingData, directory: Option<&SeedDir>, observer: &mut dyn Observer) -> Result<SeedResult, TrainError> {
+fn train(
+    recipe: &Recipe,
+    data: &TrainingData,
+    directory: Option<&SeedDir>,
+    observer: &mut dyn Observer,
+) -> Result<SeedResult, TrainError> {
     let interrupt = AtomicBool::new(false);
     let settings = Settings {
         model: &recipe.model,
@@ -131,7 +139,9 @@ fn the_loss_falls_and_accumulation_and_node_budgets_train_too() {
         let result = train(&recipe, &data(&recipe, &dataset), None, &mut epochs).unwrap();
         assert_eq!((result.epochs, epochs.0.len()), (10, 10));
         assert!(epochs.0[9].0 < epochs.0[0].0, "{:?}", epochs.0);
-        assert!(result.best.valid.is_some() && result.best.test.is_some() && result.best.worst_valid.is_some());
+        assert!(
+            result.best.valid.is_some() && result.best.test.is_some() && result.best.worst_valid.is_some()
+        );
     }
 }
 
@@ -168,13 +178,22 @@ fn batches_without_labels_are_skipped_and_counted_and_none_at_all_is_an_error() 
 
 #[test]
 fn a_loss_that_is_not_finite_stops_the_run_and_describes_the_batch() {
-    let recipe = Recipe::parse("test", &RECIPE.replace("cross_entropy", "l1").replace("accuracy", "mae").replace("out_dim = 3", "out_dim = 1")).unwrap();
+    let recipe = Recipe::parse(
+        "test",
+        &RECIPE
+            .replace("cross_entropy", "l1")
+            .replace("accuracy", "mae")
+            .replace("out_dim = 3", "out_dim = 1"),
+    )
+    .unwrap();
     let mut dataset = rings(Level::Node);
     dataset.samples[7].targets[0] = f32::INFINITY;
     let folder = tempfile::tempdir().unwrap();
     let directory = SeedDir::new(folder.path().join("seed-5")).unwrap();
     let error = train(&recipe, &data(&recipe, &dataset), Some(&directory), &mut ()).unwrap_err();
-    let TrainError::NonFinite { what: "loss", epoch: 0, saved: Some(path), .. } = error else { panic!("{error}") };
+    let TrainError::NonFinite { what: "loss", epoch: 0, saved: Some(path), .. } = error else {
+        panic!("{error}")
+    };
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let graphs = report["graphs"].as_array().unwrap();
     assert!(graphs.iter().any(|graph| graph["id"] == dataset.samples[7].id.as_str()), "{report}");

@@ -103,7 +103,12 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
         let number = journal.trials().len();
         let fields = search.candidate(number);
         let shown: Vec<String> = fields.iter().map(Override::to_string).collect();
-        context.verbosity.say(format_args!("candidate {}/{}: {}", number + 1, arguments.trials, shown.join("  ")));
+        context.verbosity.say(format_args!(
+            "candidate {}/{}: {}",
+            number + 1,
+            arguments.trials,
+            shown.join("  ")
+        ));
         let recipe = match recipe_of(&fields) {
             Ok(recipe) => recipe,
             Err(error) => {
@@ -123,7 +128,9 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
         let trial = match trial {
             Ok(Some(trial)) => trial,
             Ok(None) => {
-                context.verbosity.say("interrupted; the search is saved. Go on with the same command and --run-dir");
+                context
+                    .verbosity
+                    .say("interrupted; the search is saved. Go on with the same command and --run-dir");
                 return Ok(ExitCode::from(INTERRUPTED));
             }
             Err(error @ (TrainError::NonFinite { .. } | TrainError::Loss(_))) => {
@@ -173,7 +180,11 @@ fn describe(trial: &Trial) -> String {
     }
 }
 
-fn print(journal: &Journal, metric: graphminnet::config::MetricKind, context: &Context) -> Result<ExitCode, Failure> {
+fn print(
+    journal: &Journal,
+    metric: graphminnet::config::MetricKind,
+    context: &Context,
+) -> Result<ExitCode, Failure> {
     let ranked = journal.ranked(metric);
     let mut out = stdout().lock();
     if context.json {

@@ -11,7 +11,9 @@ pub fn preparation_bar(verbosity: Verbosity) -> Option<ProgressBar> {
         return None;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("preparing: {msg} {wide_bar} {pos}/{len} graphs, {eta} left") {
+    if let Ok(style) =
+        ProgressStyle::with_template("preparing: {msg} {wide_bar} {pos}/{len} graphs, {eta} left")
+    {
         bar.set_style(style);
     }
     Some(bar)

@@ -149,7 +149,11 @@ impl Observer for Progress {
             }
             TrainEvent::Epoch(report) => self.epoch(report),
             TrainEvent::Undefined { epoch, split, reason } => {
-                self.say(&format!("epoch {}: {} of the {split} part has no value: {reason}", epoch + 1, self.metric));
+                self.say(&format!(
+                    "epoch {}: {} of the {split} part has no value: {reason}",
+                    epoch + 1,
+                    self.metric
+                ));
             }
             TrainEvent::StateSaved { path } if self.verbosity == Verbosity::Verbose => {
                 self.say(&format!("saved {}", path.display()));

@@ -19,7 +19,10 @@ pub fn forward_flops(config: &ModelConfig, graphs: usize, nodes: usize, edges: u
     };
     let feed_forward = 2.0 * linear(n, l, 2.0 * l);
     let per_layer = local + global + feed_forward;
-    config.layers as f64 * per_layer + encoders(config, n) + set_encoder(config, graphs as f64) + head(config, graphs, n)
+    config.layers as f64 * per_layer
+        + encoders(config, n)
+        + set_encoder(config, graphs as f64)
+        + head(config, graphs, n)
 }
 
 /// Operations of one training step: forward, and twice as much for the gradients.
@@ -66,7 +69,9 @@ fn head(config: &ModelConfig, graphs: usize, nodes: f64) -> f64 {
     let (l, out) = (config.hidden as f64, config.out_dim as f64);
     match config.head {
         HeadKind::Mlp => linear(rows, l, l) * (config.head_layers as f64 - 1.0) + linear(rows, l, out),
-        HeadKind::San => linear(rows, l, l / 2.0) + linear(rows, l / 2.0, l / 4.0) + linear(rows, l / 4.0, out),
+        HeadKind::San => {
+            linear(rows, l, l / 2.0) + linear(rows, l / 2.0, l / 4.0) + linear(rows, l / 4.0, out)
+        }
     }
 }
 

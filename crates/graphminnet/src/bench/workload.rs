@@ -1,6 +1,8 @@
 //! Synthetic batches.
 
-use crate::config::{ConfigError, EdgeEncoderKind, LevelKind, Loss, ModelConfig, NodeEncoderKind, NodePeKind, Recipe};
+use crate::config::{
+    ConfigError, EdgeEncoderKind, LevelKind, Loss, ModelConfig, NodeEncoderKind, NodePeKind, Recipe,
+};
 use crate::model::{Encodings, InputError, ModelInput};
 use burn::tensor::Device;
 use graphminnet_data::rng::{self, Stream};

@@ -25,7 +25,8 @@ impl Override {
         };
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
         let path = path.trim();
-        let sections = [("model", fields(&ModelConfig::default())), ("train", fields(&TrainConfig::default()))];
+        let sections =
+            [("model", fields(&ModelConfig::default())), ("train", fields(&TrainConfig::default()))];
         let unknown = || {
             let all: Vec<String> = sections
                 .iter()
@@ -37,7 +38,8 @@ impl Override {
             ConfigError::UnknownKey { key: path.escape_debug().to_string(), nearest }
         };
         let (section, key) = path.split_once('.').ok_or_else(unknown)?;
-        let known = sections.iter().any(|(name, keys)| *name == section && keys.iter().any(|known| known == key));
+        let known =
+            sections.iter().any(|(name, keys)| *name == section && keys.iter().any(|known| known == key));
         if !known {
             return Err(unknown());
         }

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 /// A file operation that failed.
 #[derive(Debug, Error)]
-#[error("cannot {action} {}: {source}", path.display())]
+#[error("cannot {action} {}", path.display())]
 pub struct IoError {
     /// What was being done.
     pub action: &'static str,
@@ -104,7 +104,9 @@ pub fn create_dir(path: &Path) -> Result<(), IoError> {
 /// [`IoError`].
 pub fn sync_dir(path: &Path) -> Result<(), IoError> {
     if cfg!(unix) {
-        File::open(path).and_then(|folder| folder.sync_all()).map_err(IoError::at("flush the folder", path))?;
+        File::open(path)
+            .and_then(|folder| folder.sync_all())
+            .map_err(IoError::at("flush the folder", path))?;
     }
     Ok(())
 }

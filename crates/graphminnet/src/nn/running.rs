@@ -4,7 +4,8 @@
 //! and an update is visible at once.
 
 use burn::module::{
-    Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor, Param, ParamId,
+    Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor, Param,
+    ParamId,
 };
 use burn::tensor::{Device, Tensor};
 use std::sync::{Mutex, PoisonError};

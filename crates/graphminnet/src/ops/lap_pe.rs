@@ -72,7 +72,17 @@ struct Fused {
 impl Fused {
     fn inputs<'a>(&'a self, operands: &'a [Array; 8]) -> kernels::LapPe<'a> {
         let [eigvecs, eigvals, exist, signs, w1, b1, w2, b2] = operands.each_ref().map(Array::values);
-        kernels::LapPe { offsets: self.structure.node_offsets(), eigvecs, eigvals, exist, signs, w1, b1, w2, b2 }
+        kernels::LapPe {
+            offsets: self.structure.node_offsets(),
+            eigvecs,
+            eigvals,
+            exist,
+            signs,
+            w1,
+            b1,
+            w2,
+            b2,
+        }
     }
 }
 

@@ -118,7 +118,8 @@ impl AdamW {
     pub fn to_bytes(&self) -> Result<Vec<u8>, OptimError> {
         let mut parts: Vec<(String, Dtype, usize, Vec<u8>)> = Vec::with_capacity(3 * self.moments.len());
         for (name, moments) in &self.moments {
-            let floats = |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+            let floats =
+                |values: &[f32]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
             let size = moments.first.len();
             parts.push((format!("{name}{FIRST}"), Dtype::F32, size, floats(&moments.first)));
             parts.push((format!("{name}{SECOND}"), Dtype::F32, size, floats(&moments.second)));
@@ -152,8 +153,8 @@ impl AdamW {
             let Some(name) = name.strip_suffix(STEPS) else { continue };
             let steps = tensor(format!("{name}{STEPS}"), Dtype::U64)?;
             let steps = steps.data().try_into().map(u64::from_le_bytes);
-            let steps =
-                steps.map_err(|_| OptimError::Format { message: format!("`{name}{STEPS}` is not one number") })?;
+            let steps = steps
+                .map_err(|_| OptimError::Format { message: format!("`{name}{STEPS}` is not one number") })?;
             let first = floats(format!("{name}{FIRST}"))?;
             let second = floats(format!("{name}{SECOND}"))?;
             if first.len() != second.len() {
@@ -163,7 +164,9 @@ impl AdamW {
             moments.insert(name.to_owned(), Moments { steps, first, second });
         }
         if file.len() != 3 * moments.len() {
-            return Err(OptimError::Format { message: "it holds tensors that belong to no parameter".into() });
+            return Err(OptimError::Format {
+                message: "it holds tensors that belong to no parameter".into(),
+            });
         }
         Ok(Self { settings, moments })
     }

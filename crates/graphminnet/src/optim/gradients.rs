@@ -55,7 +55,9 @@ impl NamedGradients {
     /// The first parameter whose gradient is not finite.
     pub fn first_nonfinite(&self) -> Option<&str> {
         self.iter()
-            .find(|(_, gradient)| gradient.is_some_and(|values| values.iter().any(|value| !value.is_finite())))
+            .find(|(_, gradient)| {
+                gradient.is_some_and(|values| values.iter().any(|value| !value.is_finite()))
+            })
             .map(|(name, _)| name)
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 use toml::Table;
 
-static NUMBERS: LazyLock<Table> =
-    LazyLock::new(|| include_str!("numbers.toml").parse().unwrap_or_else(|_| unreachable!("checked by a test")));
+static NUMBERS: LazyLock<Table> = LazyLock::new(|| {
+    include_str!("numbers.toml").parse().unwrap_or_else(|_| unreachable!("checked by a test"))
+});
 
 /// The number of parameters of a recipe as the paper prints it, in thousands.
 pub fn printed_parameters(recipe: &str) -> Option<&'static str> {

@@ -38,7 +38,9 @@ impl<'a> Rows<'a> {
 
     /// Outputs and targets of each row.
     pub fn iter(&self) -> impl Iterator<Item = (&'a [f32], &'a [f32])> {
-        self.outputs.chunks_exact(self.columns.max(1)).zip(self.targets.chunks_exact(self.target_columns.max(1)))
+        self.outputs
+            .chunks_exact(self.columns.max(1))
+            .zip(self.targets.chunks_exact(self.target_columns.max(1)))
     }
 
     /// Every output with its target, where there is one output per target.

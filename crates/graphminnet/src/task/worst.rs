@@ -27,17 +27,21 @@ pub fn worst_error(loss: Loss, rows: Rows<'_>) -> Option<Worst> {
     for (row, (outputs, targets)) in rows.iter().enumerate() {
         match loss {
             Loss::CrossEntropy | Loss::WeightedCrossEntropy => {
-                if let Some(Ok(Some(class))) = targets.first().map(|target| read_class(row, *target, outputs.len()))
+                if let Some(Ok(Some(class))) =
+                    targets.first().map(|target| read_class(row, *target, outputs.len()))
                 {
                     offer(row, negative_log_likelihood(outputs, class));
                 }
             }
             _ => {
                 for (&output, &target) in outputs.iter().zip(targets).filter(|(_, target)| !target.is_nan()) {
-                    offer(row, match loss {
-                        Loss::L1 => (f64::from(output) - f64::from(target)).abs(),
-                        _ => binary_nll(output, usize::from(target > 0.5)),
-                    });
+                    offer(
+                        row,
+                        match loss {
+                            Loss::L1 => (f64::from(output) - f64::from(target)).abs(),
+                            _ => binary_nll(output, usize::from(target > 0.5)),
+                        },
+                    );
                 }
             }
         }
@@ -51,7 +55,8 @@ mod tests {
 
     #[test]
     fn the_largest_error_is_found_and_nan_counts_as_infinite() {
-        let rows = Rows { outputs: &[0.0, 3.0, 1.0], columns: 1, targets: &[0.5, 1.0, f32::NAN], target_columns: 1 };
+        let rows =
+            Rows { outputs: &[0.0, 3.0, 1.0], columns: 1, targets: &[0.5, 1.0, f32::NAN], target_columns: 1 };
         assert_eq!(worst_error(Loss::L1, rows), Some(Worst { row: 1, error: 2.0 }));
         let rows = Rows { outputs: &[f32::NAN, 3.0, 1.0], ..rows };
         assert_eq!(worst_error(Loss::L1, rows), Some(Worst { row: 0, error: f64::INFINITY }));

@@ -166,7 +166,8 @@ impl Checkpoints {
     /// Reads and verifies one state.
     fn read(&self, folder: &Path) -> Result<Checkpoint, CheckpointProblem> {
         let problem = |path: &Path, reason: String| CheckpointProblem { path: path.to_owned(), reason };
-        let io_problem = |error: IoError| CheckpointProblem { path: error.path, reason: error.source.to_string() };
+        let io_problem =
+            |error: IoError| CheckpointProblem { path: error.path, reason: error.source.to_string() };
         let manifest_path = folder.join(MANIFEST);
         let bytes = io::read(&manifest_path).map_err(io_problem)?;
         let manifest: Manifest = serde_json::from_slice(&bytes)
@@ -195,8 +196,9 @@ impl Checkpoints {
             }
             contents.insert(name, bytes);
         }
-        let mut take =
-            |name: &str| contents.remove(name).ok_or_else(|| problem(&manifest_path, format!("lacks `{name}`")));
+        let mut take = |name: &str| {
+            contents.remove(name).ok_or_else(|| problem(&manifest_path, format!("lacks `{name}`")))
+        };
         let state: TrainState = serde_json::from_slice(&take(STATE)?)
             .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
         Ok(Checkpoint { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best: take(BEST).ok(), state })

@@ -87,7 +87,11 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
 /// # Errors
 ///
 /// [`TrainError::Input`] if it does not fit the model.
-pub fn model_input(config: &ModelConfig, batch: &PreparedBatch, device: &Device) -> Result<ModelInput, TrainError> {
+pub fn model_input(
+    config: &ModelConfig,
+    batch: &PreparedBatch,
+    device: &Device,
+) -> Result<ModelInput, TrainError> {
     let pairs = batch.num_eigenpairs.max(1);
     let leading = |flags: &[bool]| -> Vec<usize> {
         flags.chunks(pairs).map(|row| row.iter().take_while(|flag| **flag).count()).collect()

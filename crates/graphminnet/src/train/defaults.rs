@@ -35,7 +35,8 @@ pub fn infer_recipe(
     };
     let text = |word: &str| Value::String(word.to_owned());
     let number = |value: usize| Value::Integer(value as i64);
-    let sizes = |sizes: &[usize]| Value::Array(sizes.iter().map(|size| Value::Integer(*size as i64)).collect());
+    let sizes =
+        |sizes: &[usize]| Value::Array(sizes.iter().map(|size| Value::Integer(*size as i64)).collect());
 
     set("hidden", number(64));
     set("layers", number(4));
@@ -64,7 +65,9 @@ pub fn infer_recipe(
         (columns, ignored) => {
             notes.push(format!("nodes have {columns} categorical columns of sizes {vocabulary:?}"));
             if ignored > 0 {
-                notes.push(format!("the {ignored} numeric node columns are NOT used beside the categorical ones"));
+                notes.push(format!(
+                    "the {ignored} numeric node columns are NOT used beside the categorical ones"
+                ));
             }
             set("node_encoder", text(if columns == 1 { "embed" } else { "atoms" }));
             set("node_vocab", sizes(&vocabulary));
@@ -90,7 +93,9 @@ pub fn infer_recipe(
         (columns, ignored) => {
             notes.push(format!("edges have {columns} categorical columns of sizes {vocabulary:?}"));
             if ignored > 0 {
-                notes.push(format!("the {ignored} numeric edge columns are NOT used beside the categorical ones"));
+                notes.push(format!(
+                    "the {ignored} numeric edge columns are NOT used beside the categorical ones"
+                ));
             }
             set("edge_encoder", text(if columns == 1 { "embed" } else { "atoms" }));
             set("edge_vocab", sizes(&vocabulary));

@@ -105,7 +105,9 @@ pub enum TrainError {
         reason: String,
     },
     /// The run's configuration or data changed since it was started.
-    #[error("{what} changed since the run was started (then {before}, now {now}); a run only resumes as it was")]
+    #[error(
+        "{what} changed since the run was started (then {before}, now {now}); a run only resumes as it was"
+    )]
     Changed {
         /// What changed.
         what: &'static str,

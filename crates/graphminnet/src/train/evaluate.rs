@@ -82,8 +82,9 @@ pub fn evaluate(
     }
     let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
     let score = metric::evaluate(train.metric, rows);
-    let worst = worst_error(train.loss, rows)
-        .and_then(|worst| Some((worst.error, sample_of_row(model.config().level, data, samples, worst.row)?)));
+    let worst = worst_error(train.loss, rows).and_then(|worst| {
+        Some((worst.error, sample_of_row(model.config().level, data, samples, worst.row)?))
+    });
     Ok(Some(Evaluation { outputs, columns, targets, target_columns, loss, score, worst }))
 }
 
@@ -92,7 +93,10 @@ pub(super) const AHEAD: usize = 3;
 
 /// The values of a tensor.
 pub(super) fn values<const D: usize>(tensor: burn::tensor::Tensor<D>) -> Vec<f32> {
-    tensor.into_data().try_into_vec().unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
+    tensor
+        .into_data()
+        .try_into_vec()
+        .unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
 }
 
 /// The sample that a row of outputs belongs to.

@@ -30,6 +30,7 @@ mod tensorboard;
 mod trainer;
 pub mod tune;
 
+pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
 pub use data::{TrainingData, data_fingerprint, model_input};
 pub use defaults::{Inferred, infer_recipe};
@@ -42,5 +43,4 @@ pub use scaler::TargetScaler;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position, TrainState};
 pub use summary::{MeanStd, SeedResult, Summary};
-pub use burn::tensor::Device;
 pub use trainer::{Outcome, Settings, train_seed};

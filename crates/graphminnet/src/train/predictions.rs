@@ -11,7 +11,8 @@ use std::fmt::Write;
 pub(super) fn predictions_csv(data: &TrainingData, samples: &[usize], evaluation: &Evaluation) -> String {
     let schema = &data.dataset.schema;
     let node_level = schema.level == Level::Node;
-    let class_name = |class: usize| schema.class_names.get(class).cloned().unwrap_or_else(|| class.to_string());
+    let class_name =
+        |class: usize| schema.class_names.get(class).cloned().unwrap_or_else(|| class.to_string());
     let mut text = String::from("id");
     if node_level {
         text.push_str(",node");
@@ -38,7 +39,8 @@ pub(super) fn predictions_csv(data: &TrainingData, samples: &[usize], evaluation
             }
             match schema.task {
                 Task::MultiClass { .. } if outputs.len() > 1 => {
-                    let said = (0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
+                    let said = (0..outputs.len())
+                        .fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
                     let target = targets.first().filter(|target| !target.is_nan());
                     let target = target.map_or(String::new(), |class| class_name(*class as usize));
                     let _ = write!(text, ",{},{}", quoted(&target), quoted(&class_name(said)));
@@ -74,7 +76,11 @@ fn softmax(outputs: &[f32]) -> Vec<f64> {
 
 /// A CSV field, in quotes where it needs them.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
 #[cfg(test)]

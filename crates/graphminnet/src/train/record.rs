@@ -26,7 +26,12 @@ impl Recorder {
     }
 
     /// The training part of an epoch of `steps` steps.
-    pub(super) fn train(&mut self, report: &EpochReport, sums: &EpochSums, steps: usize) -> Result<(), TrainError> {
+    pub(super) fn train(
+        &mut self,
+        report: &EpochReport,
+        sums: &EpochSums,
+        steps: usize,
+    ) -> Result<(), TrainError> {
         self.line(&json!({
             "epoch": report.epoch,
             "split": "train",
@@ -88,7 +93,9 @@ impl Recorder {
     fn scalar(&mut self, epoch: usize, tag: &str, value: Option<f64>) -> Result<(), TrainError> {
         match value {
             None => Ok(()),
-            Some(value) => Ok(self.events.append(&tensorboard::scalar(now(), epoch as u64, tag, value as f32))?),
+            Some(value) => {
+                Ok(self.events.append(&tensorboard::scalar(now(), epoch as u64, tag, value as f32))?)
+            }
         }
     }
 }

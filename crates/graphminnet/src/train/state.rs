@@ -135,7 +135,8 @@ mod exact_best {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>, D::Error> {
         let Some(saved) = Option::<Saved>::deserialize(deserializer)? else { return Ok(None) };
-        let number = |text: Option<String>| text.map(|text| text.parse()).transpose().map_err(D::Error::custom);
+        let number =
+            |text: Option<String>| text.map(|text| text.parse()).transpose().map_err(D::Error::custom);
         let [valid, test, worst_valid] = saved.numbers;
         Ok(Some(Best {
             epoch: saved.epoch,

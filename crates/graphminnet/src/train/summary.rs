@@ -84,9 +84,10 @@ impl Summary {
         let over = |value: fn(&Best) -> Option<f64>| {
             MeanStd::of(&seeds.iter().filter_map(|seed| value(&seed.best)).collect::<Vec<_>>())
         };
-        let worst = seeds.iter().filter_map(|seed| seed.best.worst_valid).fold(None, |max: Option<f64>, error| {
-            Some(max.map_or(error, |max| max.max(error)))
-        });
+        let worst = seeds
+            .iter()
+            .filter_map(|seed| seed.best.worst_valid)
+            .fold(None, |max: Option<f64>, error| Some(max.map_or(error, |max| max.max(error))));
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             metric,

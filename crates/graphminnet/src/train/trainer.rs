@@ -149,7 +149,10 @@ impl<'a> Training<'a> {
                 write_description(directory, config, train, data, scaler.as_ref())?;
                 Some(Recorder::open(
                     GrowingFile::open(&directory.file("metrics.jsonl"), state.metrics_length)?,
-                    GrowingFile::open(&directory.file("events.out.tfevents.0.graphminnet"), state.events_length)?,
+                    GrowingFile::open(
+                        &directory.file("events.out.tfevents.0.graphminnet"),
+                        state.events_length,
+                    )?,
                     state.events_length == 0,
                 )?)
             }
@@ -288,7 +291,11 @@ impl<'a> Training<'a> {
                 .nodes
                 .into_iter()
                 .position(|nodes| values(nodes).iter().any(|value| !value.is_finite()))
-                .map(|layer| if layer == 0 { "the encoder".to_owned() } else { format!("layer {}", layer - 1) });
+                .map(
+                    |layer| {
+                        if layer == 0 { "the encoder".to_owned() } else { format!("layer {}", layer - 1) }
+                    },
+                );
             return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), batch, number)?);
         }
         let gradients = loss::attach(output, &value, 1.0).backward();
@@ -326,7 +333,11 @@ impl<'a> Training<'a> {
             None => None,
             Some(directory) => {
                 let path = directory.file(&format!("nonfinite-epoch-{epoch}-batch-{number}.json"));
-                let samples: Vec<_> = batch.samples.iter().filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?))).collect();
+                let samples: Vec<_> = batch
+                    .samples
+                    .iter()
+                    .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
+                    .collect();
                 let graphs: Vec<_> = samples
                     .iter()
                     .map(|(at, sample)| {

@@ -59,8 +59,9 @@ impl Search {
         // Checks that the field exists.
         let field = Override::parse(&format!("{path}=0"))?.path();
         let (section, key) = field.split_once('.').ok_or_else(|| wrong("section.key=range"))?;
-        let parsed = read_range(range.trim())
-            .ok_or_else(|| wrong("a..b with a < b, log:a..b with 0 < a < b, or a list such as [gated,gine]"))?;
+        let parsed = read_range(range.trim()).ok_or_else(|| {
+            wrong("a..b with a < b, log:a..b with 0 < a < b, or a list such as [gated,gine]")
+        })?;
         self.fields.push((section.to_owned(), key.to_owned(), parsed, text.to_owned()));
         Ok(())
     }
@@ -120,7 +121,8 @@ impl Search {
             active: number >= self.grace_trials,
             grace_epochs: self.grace_epochs,
         };
-        let settings = Settings { model: &recipe.model, train: &recipe.train, seed: self.seed, device, interrupt };
+        let settings =
+            Settings { model: &recipe.model, train: &recipe.train, seed: self.seed, device, interrupt };
         let outcome = train_seed(&settings, data, Some(&directory), &mut judge)?;
         let (end, best) = match outcome {
             Outcome::Finished(result) => (TrialEnd::Finished, Some(result.best)),
@@ -177,7 +179,8 @@ impl Observer for Judge<'_> {
         if !self.active || epoch + 1 < self.grace_epochs {
             return false;
         }
-        let mut reached: Vec<f64> = self.earlier.iter().filter_map(|history| history.get(epoch).copied()).collect();
+        let mut reached: Vec<f64> =
+            self.earlier.iter().filter_map(|history| history.get(epoch).copied()).collect();
         if reached.is_empty() {
             return false;
         }
@@ -246,7 +249,14 @@ pub struct Trial {
 impl Trial {
     /// A candidate that could not be trained.
     pub fn failed(number: usize, fields: Vec<String>, reason: String) -> Self {
-        Self { number, fields, end: TrialEnd::Failed { reason }, valid: None, test: None, history: Vec::new() }
+        Self {
+            number,
+            fields,
+            end: TrialEnd::Failed { reason },
+            valid: None,
+            test: None,
+            history: Vec::new(),
+        }
     }
 }
 
@@ -269,8 +279,9 @@ impl Journal {
         let (about, journal) = (path.join("search.json"), path.join("journal.jsonl"));
         match io::read(&about) {
             Ok(bytes) => {
-                let recorded: serde_json::Value = serde_json::from_slice(&bytes)
-                    .map_err(|error| TrainError::Damaged { path: about.clone(), reason: error.to_string() })?;
+                let recorded: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
+                    TrainError::Damaged { path: about.clone(), reason: error.to_string() }
+                })?;
                 if recorded != *identity {
                     return Err(TrainError::Changed {
                         what: "the search",
@@ -344,9 +355,12 @@ mod tests {
     #[test]
     fn candidates_lie_in_their_ranges_and_depend_on_nothing_but_their_number() {
         let mut search = Search::new(1);
-        for text in
-            ["model.layers=2..4", "train.learning_rate=log:1e-4..1e-2", "model.drop_res=0.0..0.5", "model.local=[gated,gine]"]
-        {
+        for text in [
+            "model.layers=2..4",
+            "train.learning_rate=log:1e-4..1e-2",
+            "model.drop_res=0.0..0.5",
+            "model.local=[gated,gine]",
+        ] {
             search.add(text).unwrap();
         }
         let mut layers = std::collections::BTreeSet::new();
@@ -359,7 +373,13 @@ mod tests {
             assert!(shown[3].contains("gated") || shown[3].contains("gine"));
         }
         assert_eq!(layers.len(), 3);
-        for wrong in ["layers=2..4", "model.layers", "model.layers=4..2", "train.learning_rate=log:0..1", "model.local=[]"] {
+        for wrong in [
+            "layers=2..4",
+            "model.layers",
+            "model.layers=4..2",
+            "train.learning_rate=log:0..1",
+            "model.local=[]",
+        ] {
             assert!(search.add(wrong).is_err(), "{wrong}");
         }
     }

@@ -52,7 +52,9 @@ pub fn run(
     if context.json {
         let object: serde_json::Map<String, serde_json::Value> = results
             .iter()
-            .map(|(label, path, summary)| Ok(((*label).to_owned(), json!({ "run": path, "summary": serde_json::to_value(summary)? }))))
+            .map(|(label, path, summary)| {
+                Ok(((*label).to_owned(), json!({ "run": path, "summary": serde_json::to_value(summary)? })))
+            })
             .collect::<Result<_, serde_json::Error>>()?;
         writeln!(stdout().lock(), "{}", serde_json::Value::Object(object))?;
         return Ok(ExitCode::SUCCESS);

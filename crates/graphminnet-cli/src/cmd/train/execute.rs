@@ -9,7 +9,9 @@ use crate::ui::signals::INTERRUPTED;
 use graphminnet::config::ModelConfig;
 use graphminnet::data::data::cache::Cache;
 use graphminnet::data::data::prepare::Transform;
-use graphminnet::train::{Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed};
+use graphminnet::train::{
+    Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed,
+};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -97,8 +99,10 @@ pub fn resume_in(path: &Path, label: &str, context: &Context) -> Result<Option<S
 
 /// `runs/<name>-<time>`.
 pub fn fresh_name(name: &str) -> PathBuf {
-    let name: String =
-        name.chars().map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' }).collect();
+    let name: String = name
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' })
+        .collect();
     let base = format!("{name}-{}", timestamp());
     let candidates = (1..).map(|number| match number {
         1 => Path::new("runs").join(&base),
@@ -180,7 +184,8 @@ pub fn print_summary(path: &Path, summary: &Summary, context: &Context) -> Resul
         return Ok(ExitCode::SUCCESS);
     }
     let metric = summary.metric;
-    let number = |value: Option<f64>| value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
+    let number =
+        |value: Option<f64>| value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
     for seed in &summary.seeds {
         writeln!(
             out,

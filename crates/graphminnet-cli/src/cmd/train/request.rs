@@ -43,7 +43,8 @@ impl Request {
             Some(recipe) => recipe,
             None => {
                 let name = arguments.data.as_ref().and_then(|path| path.file_stem());
-                let name = name.map_or_else(|| "ring-transfer".into(), |stem| stem.to_string_lossy().into_owned());
+                let name =
+                    name.map_or_else(|| "ring-transfer".into(), |stem| stem.to_string_lossy().into_owned());
                 let inferred =
                     infer_recipe(&name, &loaded.dataset.schema, loaded.splits.train.len(), overrides)?;
                 verbosity.say("inferred:");
@@ -78,7 +79,10 @@ pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
         verbosity.say(format_args!("note: {note}"));
     }
     if loaded.report.bad_row_count > 0 {
-        verbosity.say(format_args!("note: {} rows could not be used and are left out", loaded.report.bad_row_count));
+        verbosity.say(format_args!(
+            "note: {} rows could not be used and are left out",
+            loaded.report.bad_row_count
+        ));
         for row in &loaded.report.bad_rows {
             verbosity.say(format_args!("  {row}"));
         }
@@ -103,7 +107,7 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
             smiles_column: arguments.smiles_column.clone(),
             id_column: arguments.id_column.clone(),
             split_column: arguments.split_column.clone(),
-            skip_bad_rows: arguments.skip_bad_rows,
+            skip_bad_rows: arguments.on_bad_row == "skip",
             split: split_choice(&arguments.split)?,
         });
     }
@@ -116,7 +120,10 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
             "pattern" => Generator::Pattern,
             "cluster" => Generator::Cluster,
             other => {
-                let message = format!("--generate {}: the generators are ring-transfer, pattern, cluster", other.escape_debug());
+                let message = format!(
+                    "--generate {}: the generators are ring-transfer, pattern, cluster",
+                    other.escape_debug()
+                );
                 return Err(Failure::usage(message));
             }
         };
@@ -124,7 +131,8 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
     }
     let name = arguments.recipe.clone().unwrap_or_default();
     let recipe = Recipe::named(&name)?;
-    let folder = arguments.data_dir.clone().or_else(|| std::env::var_os("GRAPHMINNET_DATA").map(PathBuf::from));
+    let folder =
+        arguments.data_dir.clone().or_else(|| std::env::var_os("GRAPHMINNET_DATA").map(PathBuf::from));
     let folder = folder.map(std::path::absolute).transpose()?;
     Ok(DataSource::Registry { name: recipe.dataset, folder })
 }

@@ -45,7 +45,11 @@ pub(super) fn classes(rows: Rows<'_>) -> impl Iterator<Item = Result<Option<usiz
 }
 
 /// A class as a number; `None` for NaN.
-pub(in crate::task) fn read_class(row: usize, value: f32, classes: usize) -> Result<Option<usize>, LossError> {
+pub(in crate::task) fn read_class(
+    row: usize,
+    value: f32,
+    classes: usize,
+) -> Result<Option<usize>, LossError> {
     if value.is_nan() {
         return Ok(None);
     }

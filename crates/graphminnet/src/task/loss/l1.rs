@@ -31,8 +31,12 @@ mod tests {
 
     #[test]
     fn missing_targets_take_no_part() {
-        let rows =
-            Rows { outputs: &[1.0, 5.0, -1.0], columns: 1, targets: &[3.0, f32::NAN, -1.0], target_columns: 1 };
+        let rows = Rows {
+            outputs: &[1.0, 5.0, -1.0],
+            columns: 1,
+            targets: &[3.0, f32::NAN, -1.0],
+            target_columns: 1,
+        };
         let loss = evaluate(rows).unwrap();
         assert_eq!((loss.value, loss.labels), (1.0, 2));
         assert_eq!(loss.gradient, vec![-0.5, 0.0, 0.0]);

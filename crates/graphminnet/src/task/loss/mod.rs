@@ -23,7 +23,9 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum LossError {
     /// Outputs and targets do not go together.
-    #[error("{loss} needs {needed}, but the model has {outputs} outputs and the data {targets} target columns")]
+    #[error(
+        "{loss} needs {needed}, but the model has {outputs} outputs and the data {targets} target columns"
+    )]
     Shape {
         /// The loss.
         loss: Loss,
@@ -64,11 +66,15 @@ pub struct LossValue {
 /// [`LossError::Shape`].
 pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), LossError> {
     let (fits, needed) = match loss {
-        Loss::L1 | Loss::BinaryCrossEntropy => (outputs == targets && outputs > 0, "one output per target column"),
+        Loss::L1 | Loss::BinaryCrossEntropy => {
+            (outputs == targets && outputs > 0, "one output per target column")
+        }
         Loss::CrossEntropy | Loss::WeightedCrossEntropy => {
             (targets == 1 && outputs >= 2, "one target column and one output per class")
         }
-        Loss::WeightedBinaryCrossEntropy => (outputs == 1 && targets == 1, "one target column and one output"),
+        Loss::WeightedBinaryCrossEntropy => {
+            (outputs == 1 && targets == 1, "one target column and one output")
+        }
     };
     if fits { Ok(()) } else { Err(LossError::Shape { loss, needed, outputs, targets }) }
 }

@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn a_batch_of_one_class_gives_no_loss() {
-        let rows = Rows { outputs: &[0.0, 1.0, 2.0, 3.0], columns: 2, targets: &[1.0, 1.0], target_columns: 1 };
+        let rows =
+            Rows { outputs: &[0.0, 1.0, 2.0, 3.0], columns: 2, targets: &[1.0, 1.0], target_columns: 1 };
         assert_eq!(evaluate(rows).unwrap(), None);
     }
 }

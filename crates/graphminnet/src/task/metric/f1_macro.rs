@@ -7,7 +7,8 @@ pub(super) fn f1_macro(answers: &[Answer], classes: usize) -> Result<f64, Undefi
     if answers.is_empty() {
         return Err(Undefined::NoLabels);
     }
-    let (mut right, mut said, mut truth) = (vec![0usize; classes], vec![0usize; classes], vec![0usize; classes]);
+    let (mut right, mut said, mut truth) =
+        (vec![0usize; classes], vec![0usize; classes], vec![0usize; classes]);
     for answer in answers {
         right[answer.truth] += usize::from(answer.said == answer.truth);
         said[answer.said] += 1;
@@ -30,7 +31,8 @@ mod tests {
     #[test]
     fn an_absent_class_counts_as_zero() {
         // Class 0: TP 1, FP 1, FN 0 → 2/3. Class 1: TP 1, FP 0, FN 1 → 2/3. Class 2: absent → 0.
-        let answers: Vec<Answer> = [(0, 0), (0, 1), (1, 1)].map(|(said, truth)| Answer { said, truth }).into();
+        let answers: Vec<Answer> =
+            [(0, 0), (0, 1), (1, 1)].map(|(said, truth)| Answer { said, truth }).into();
         let value = f1_macro(&answers, 3).unwrap();
         assert!((value - 4.0 / 9.0).abs() < 1e-12, "{value}");
     }
