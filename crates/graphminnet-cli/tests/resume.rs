@@ -167,6 +167,8 @@ fn ctrl_c_saves_and_exits_with_130_and_the_run_goes_on_to_the_same_bits() {
     let expected = undisturbed(folder.path());
     let run = folder.path().join("interrupted");
     let mut child = started(&run, 2);
+    // Twice at once, as `timeout` does: that is still one interruption.
+    assert!(signal(&child, "-INT").success());
     assert!(signal(&child, "-INT").success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!run.join("summary.json").exists());
@@ -185,7 +187,11 @@ fn newest_state(run: &Path) -> PathBuf {
 fn interrupted(run: &Path) {
     let mut child = started(run, 2);
     // Two states, so that there is one to fall back to.
-    while fs::read_dir(run.join("seed-0/state")).unwrap().flatten().count() < 3 {
+    let is_state = |entry: &fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        name.starts_with("step-") && !name.contains(".tmp-")
+    };
+    while fs::read_dir(run.join("seed-0/state")).unwrap().flatten().filter(is_state).count() < 2 {
         std::thread::sleep(Duration::from_millis(1));
     }
     child.kill().unwrap();
@@ -232,7 +238,6 @@ fn a_full_disk_is_reported_and_the_last_good_state_survives() {
     let expected = undisturbed(folder.path());
     let run = folder.path().join("full");
     interrupted(&run);
-    let before = newest_state(&run);
     let limited = with_threads(resume(&run), 2);
     let mut shell = Command::new("sh");
     shell.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""]).arg(limited.get_program());
@@ -240,7 +245,7 @@ fn a_full_disk_is_reported_and_the_last_good_state_survives() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("could not be saved") && said.contains("safetensors"), "{said}");
-    assert_eq!(newest_state(&run), before);
+    assert!(newest_state(&run).join("MANIFEST.json").exists());
     run_to_end(resume(&run), 2);
     assert!(bits(&run) == expected, "the bits differ");
 }

@@ -1,13 +1,18 @@
 //! Ctrl-C: the first asks the run to save and stop, the second ends the process at once.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Exit code of an interrupted run.
 pub const INTERRUPTED: u8 = 130;
+
+/// Signals that come this close together are one: `timeout` and some supervisors signal a process and then its
+/// group, which reaches us twice.
+const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// A flag that SIGINT and SIGTERM set; once it is set, they end the process.
 ///
@@ -16,10 +21,20 @@ pub const INTERRUPTED: u8 = 130;
 /// If the system does not let us listen.
 pub fn interrupt_flag() -> io::Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the flag unset and passes on to set it.
-        flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), Arc::clone(&flag))?;
-        flag::register(signal, Arc::clone(&flag))?;
-    }
+    let set = Arc::clone(&flag);
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut first: Option<Instant> = None;
+        for _ in signals.forever() {
+            match first {
+                None => {
+                    first = Some(Instant::now());
+                    set.store(true, Ordering::Relaxed);
+                }
+                Some(first) if first.elapsed() < SAME_SIGNAL => {}
+                Some(_) => std::process::exit(i32::from(INTERRUPTED)),
+            }
+        }
+    })?;
     Ok(flag)
 }

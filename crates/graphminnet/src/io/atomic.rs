@@ -13,7 +13,7 @@ use thiserror::Error;
 
 /// A file operation that failed.
 #[derive(Debug, Error)]
-#[error("cannot {action} {}: {source}", path.display())]
+#[error("cannot {action} {}", path.display())]
 pub struct IoError {
     /// What was being done.
     pub action: &'static str,

@@ -36,9 +36,9 @@ pub struct DataArguments {
     /// How to split: auto, official, random, or a split file.
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub split: String,
-    /// Leave out rows that cannot be used, instead of stopping.
-    #[arg(long, requires = "data")]
-    pub skip_bad_rows: bool,
+    /// What to do with rows that cannot be used: error (stop, naming them) or skip (leave them out, naming them).
+    #[arg(long, value_name = "POLICY", default_value = "error", value_parser = ["error", "skip"])]
+    pub on_bad_row: String,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,

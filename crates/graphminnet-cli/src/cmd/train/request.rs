@@ -107,7 +107,7 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
             smiles_column: arguments.smiles_column.clone(),
             id_column: arguments.id_column.clone(),
             split_column: arguments.split_column.clone(),
-            skip_bad_rows: arguments.skip_bad_rows,
+            skip_bad_rows: arguments.on_bad_row == "skip",
             split: split_choice(&arguments.split)?,
         });
     }
