@@ -16,8 +16,8 @@
 
 pub mod data;
 pub mod graph;
-pub mod rng;
 pub mod io;
+pub mod rng;
 pub mod spectral;
 
 pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};
