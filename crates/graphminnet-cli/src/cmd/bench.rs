@@ -107,7 +107,12 @@ fn each_in_its_own_process(arguments: &Arguments) -> Result<Vec<Value>, Failure>
     for shape in Shape::ALL {
         let mut command = Command::new(&program);
         command.args(["bench", "--json", "--shape", shape.name]);
-        command.args(["--seconds", &arguments.seconds.to_string(), "--device", &arguments.device.to_string()]);
+        command.args([
+            "--seconds",
+            &arguments.seconds.to_string(),
+            "--device",
+            &arguments.device.to_string(),
+        ]);
         if let Some(threads) = arguments.threads {
             command.args(["--threads", &threads.to_string()]);
         }

@@ -49,8 +49,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn read(path: &PathBuf) -> Result<Recipe, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("cannot read the configuration {}: {error}", path.display())))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("cannot read the configuration {}: {error}", path.display()))
+    })?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     Recipe::parse(&name, &text)
         .map_err(|error: ConfigError| Failure::usage(format!("{}: {error}", path.display())))
@@ -85,7 +86,14 @@ fn show_one(recipe: Recipe, arguments: &Arguments) -> Result<ExitCode, Failure> 
     writeln!(
         out,
         "{}: {} layers of width {}; local branch {}, global branch {}; {} eigenpairs, {} positional channels; block input bounded by: {}\n",
-        recipe.title, model.layers, model.hidden, model.local, model.global, model.lap_dim, model.pe_width, model.input_norm
+        recipe.title,
+        model.layers,
+        model.hidden,
+        model.local,
+        model.global,
+        model.lap_dim,
+        model.pe_width,
+        model.input_norm
     )?;
     write!(out, "{}", layer_table(&parts, total))?;
     if let Some(printed) = printed {
@@ -97,7 +105,8 @@ fn show_one(recipe: Recipe, arguments: &Arguments) -> Result<ExitCode, Failure> 
 
 /// Parts before the layers, one layer, parts after them.
 fn layer_table(parts: &[Part], total: usize) -> Table {
-    let mut table = Table::new(&[("part", Align::Left), ("shape", Align::Left), ("parameters", Align::Right)]);
+    let mut table =
+        Table::new(&[("part", Align::Left), ("shape", Align::Left), ("parameters", Align::Right)]);
     let row = |table: &mut Table, indent: &str, part: &Part| {
         let shapes: Vec<String> = part.shapes.iter().map(|shape| format!("{shape:?}")).collect();
         table.row([format!("{indent}{}", part.name), shapes.join(" "), grouped(part.parameters)]);
@@ -161,7 +170,11 @@ fn show_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let mut out = stdout().lock();
     if arguments.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "recipes": objects, "all_equal": all_equal }))?)?;
+        writeln!(
+            out,
+            "{}",
+            serde_json::to_string_pretty(&json!({ "recipes": objects, "all_equal": all_equal }))?
+        )?;
     } else {
         write!(out, "{table}")?;
     }

@@ -1,4 +1,9 @@
 //! One file per subcommand: arguments, library calls, output.
 
 pub mod bench;
+pub mod cache;
+pub mod data;
+pub mod doctor;
 pub mod inspect;
+pub mod prepare;
+pub mod reading;

@@ -21,7 +21,10 @@ pub struct Table {
 impl Table {
     /// An empty table.
     pub fn new(header: &[(&str, Align)]) -> Self {
-        Self { header: header.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(), rows: Vec::new() }
+        Self {
+            header: header.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row; missing cells are empty.
@@ -50,7 +53,8 @@ impl Display for Table {
             for (column, (_, align)) in self.header.iter().enumerate() {
                 let content = cells(column);
                 let padding = " ".repeat(widths[column] - length(&content));
-                let (before, after) = if *align == Align::Right { (padding, String::new()) } else { (String::new(), padding) };
+                let (before, after) =
+                    if *align == Align::Right { (padding, String::new()) } else { (String::new(), padding) };
                 text.push_str(&format!("{before}{content}{after}  "));
             }
             writeln!(formatter, "{}", text.trim_end())
@@ -91,11 +95,17 @@ mod tests {
         table.row(["β", "1"]);
         table.rule();
         table.row(["total", "1,000"]);
-        assert_eq!(table.to_string(), "part   count\n────────────\nβ          1\n────────────\ntotal  1,000\n");
+        assert_eq!(
+            table.to_string(),
+            "part   count\n────────────\nβ          1\n────────────\ntotal  1,000\n"
+        );
     }
 
     #[test]
     fn thousands_are_separated() {
-        assert_eq!(["0", "999", "1,000", "415,283"], [0, 999, 1000, 415_283].map(grouped).each_ref().map(String::as_str));
+        assert_eq!(
+            ["0", "999", "1,000", "415,283"],
+            [0, 999, 1000, 415_283].map(grouped).each_ref().map(String::as_str)
+        );
     }
 }

@@ -161,6 +161,11 @@ pub fn find(name: &str) -> Result<&'static DatasetInfo, DataError> {
     })
 }
 
+/// Whether a text that may be a path or a name is the name of a data set. Anything with a separator or a dot is a path.
+pub fn is_name(text: &str) -> bool {
+    !text.contains(['/', '\\', '.']) && find(text).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -101,7 +101,7 @@ pub fn load(name: &str, data_folder: Option<&Path>, options: &ReadOptions) -> Re
         open(&path, options)?
     };
     finish(&mut read, info);
-    read.report.notes.extend(readme::deviations(&path));
+    read.report.deviations.extend(readme::deviations(&path));
     match expected {
         Some(expected) if expected != read.dataset.schema => Err(DataError::Schema {
             place: Place::file(path),
@@ -160,14 +160,14 @@ fn apply_names(read: &mut Read, info: &DatasetInfo) {
 fn note_deviations(read: &mut Read, info: &DatasetInfo) {
     let found = read.dataset.samples.len() as u64;
     if found != info.paper.graphs {
-        read.report.notes.push(format!(
+        read.report.deviations.push(format!(
             "this copy of {} has {found} graphs, the published one {}: results are not comparable one to one",
             info.title, info.paper.graphs
         ));
     }
     let schema = &read.dataset.schema;
     if schema.task != info.task() || schema.level != info.level {
-        read.report.notes.push(format!(
+        read.report.deviations.push(format!(
             "this copy of {} was read as {:?} at {:?} level, the published one is {:?} at {:?} level",
             info.title,
             schema.task,

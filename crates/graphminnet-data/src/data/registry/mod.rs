@@ -18,7 +18,7 @@ mod readme;
 mod stats;
 
 pub(crate) use info::Layout;
-pub use info::{DatasetInfo, EdgeCount, PaperRow, PublishedFile, datasets, find};
+pub use info::{DatasetInfo, EdgeCount, PaperRow, PublishedFile, datasets, find, is_name};
 pub use local::{DATA_VARIABLE, NotHere, data_dir, import_published, load, locate};
 pub use native::store;
 pub use stats::{Comparison, Statistics, compare, statistics};
