@@ -62,12 +62,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.threads == Some(0) {
         return Err(Failure::usage("--threads 0: at least one thread is needed"));
     }
-    let threads = arguments.threads.unwrap_or(0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
-    pool.install(|| prepare(arguments))
-}
-
-fn prepare(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(Failure::usage)?;
+    }
     let start = Instant::now();
     let (read, options) = read(arguments)?;
     let read_seconds = start.elapsed().as_secs_f64();
