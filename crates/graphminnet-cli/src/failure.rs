@@ -11,6 +11,10 @@
 
 use graphminnet::bench::BenchError;
 use graphminnet::config::ConfigError;
+use graphminnet::data::data::DataError;
+use graphminnet::data::data::cache::CacheError;
+use graphminnet::data::data::split::SplitError;
+use graphminnet::data::spectral::SpectralError;
 use graphminnet::device::DeviceError;
 use graphminnet::model::InputError;
 use graphminnet::train::TrainError;
@@ -40,9 +44,15 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         eprintln!("error: {}", self.error);
+        let mut said = self.error.to_string();
         let mut cause = self.error.source();
         while let Some(error) = cause {
-            eprintln!("  because: {error}");
+            let text = error.to_string();
+            // Some errors say their cause themselves.
+            if !said.ends_with(&text) {
+                eprintln!("  because: {text}");
+            }
+            said = text;
             cause = error.source();
         }
         ExitCode::from(self.code)
@@ -61,8 +71,29 @@ macro_rules! exits_with {
 
 exits_with! {
     2: ConfigError, DeviceError;
-    3: InputError;
-    4: io::Error, serde_json::Error, BenchError;
+    3: InputError, SpectralError;
+    4: io::Error, serde_json::Error, BenchError, CacheError;
+}
+
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Self {
+        let code = match &error {
+            DataError::UnknownDataset { .. } => 2,
+            DataError::Io { .. } | DataError::Download { .. } => 4,
+            _ => 3,
+        };
+        Self { code, error: Box::new(error) }
+    }
+}
+
+impl From<SplitError> for Failure {
+    fn from(error: SplitError) -> Self {
+        let code = match &error {
+            SplitError::Ratios { .. } | SplitError::Fold { .. } => 2,
+            _ => 3,
+        };
+        Self { code, error: Box::new(error) }
+    }
 }
 
 impl From<TrainError> for Failure {

@@ -21,18 +21,30 @@ enum Command {
     Train(cmd::train::Arguments),
     /// Search for better settings: random candidates, hopeless ones stopped early.
     Tune(cmd::tune::Arguments),
+    /// Benchmark data sets and your own files: list, fetch, import, count, generate, check, split, convert.
+    Data(cmd::data::Arguments),
+    /// Compute what training needs of every graph, once, into the cache.
+    Prepare(cmd::prepare::Arguments),
+    /// List, verify or shrink the cache of prepared data.
+    Cache(cmd::cache::Arguments),
     /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
     Inspect(cmd::inspect::Arguments),
     /// Time training steps and inference on batches shaped like the benchmarks.
     Bench(cmd::bench::Arguments),
+    /// Describe this program and this machine, for bug reports.
+    Doctor(cmd::doctor::Arguments),
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Train(arguments) => cmd::train::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),
+        Command::Data(arguments) => cmd::data::run(&arguments),
+        Command::Prepare(arguments) => cmd::prepare::run(&arguments),
+        Command::Cache(arguments) => cmd::cache::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
+        Command::Doctor(arguments) => cmd::doctor::run(&arguments),
     };
     match result {
         Ok(code) => code,

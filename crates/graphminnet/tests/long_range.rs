@@ -13,7 +13,7 @@ use common::{input_of, path, prepared, tracked, values};
 use graphminnet::config::{GlobalKind, InputNorm, Phi};
 use graphminnet::data::rng;
 use graphminnet::data::{Features, Graph};
-use graphminnet::nn::{GatedGcn, Init, Pass};
+use graphminnet::nn::{GatedGcn, Init, LocalPass, Pass};
 use graphminnet::{GraphMinNet, ModelConfig, ModelInput};
 
 const HIDDEN: usize = 4;
@@ -134,8 +134,13 @@ fn message_passing_decays_and_ends_at_its_depth() {
                 let mut nodes = x;
                 let mut edges = Tensor::zeros([structure.num_edges(), HIDDEN], &tracked());
                 for (number, layer) in layers.iter().enumerate() {
-                    let (new_nodes, new_edges) =
-                        layer.forward(nodes, edges, structure, 0.0, number, Pass::Eval, true);
+                    let (new_nodes, new_edges) = layer.forward(
+                        nodes,
+                        edges,
+                        structure,
+                        LocalPass { drop: 0.0, layer: number, pass: Pass::Eval },
+                        true,
+                    );
                     (nodes, edges) = (new_nodes, new_edges.unwrap());
                 }
                 nodes

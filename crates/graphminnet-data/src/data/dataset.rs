@@ -2,6 +2,7 @@
 
 use crate::graph::Graph;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// Whether there is one target per graph or one per node.
@@ -12,6 +13,15 @@ pub enum Level {
     Graph,
     /// One row of targets per node.
     Node,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Graph => "graph",
+            Self::Node => "node",
+        })
+    }
 }
 
 /// What the targets mean.
@@ -29,6 +39,16 @@ pub enum Task {
     },
 }
 
+impl fmt::Display for Task {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Regression => out.write_str("regression"),
+            Self::Binary => out.write_str("yes/no"),
+            Self::MultiClass { classes } => write!(out, "{classes} classes"),
+        }
+    }
+}
+
 /// A part of a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -39,6 +59,21 @@ pub enum Split {
     Valid,
     /// Used once, to report.
     Test,
+}
+
+impl Split {
+    /// All parts, in order.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Valid, Self::Test];
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Train => "train",
+            Self::Valid => "valid",
+            Self::Test => "test",
+        })
+    }
 }
 
 /// What one feature column holds.

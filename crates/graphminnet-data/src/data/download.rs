@@ -15,6 +15,8 @@ mod sums;
 #[cfg(feature = "download")]
 pub use http::Http;
 
+pub use sums::recorded as recorded_hash;
+
 use super::registry::{DatasetInfo, PublishedFile};
 use super::{DataError, Limits};
 use crate::io::hash_file;

@@ -325,9 +325,14 @@ fn describe_bad_rows(rows: &[BadRow], total: u64) -> String {
 
 /// Makes foreign text safe to print: control characters escaped, long text shortened in the middle of nothing.
 pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(SHOWN_CHARACTERS * 4));
+    escape_up_to(text, SHOWN_CHARACTERS)
+}
+
+/// Makes foreign text safe to print, showing at most `shown` of its characters.
+pub fn escape_up_to(text: &str, shown: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(shown * 4));
     for (count, character) in text.chars().enumerate() {
-        if count == SHOWN_CHARACTERS {
+        if count == shown {
             out.push_str(&format!("… ({} bytes)", text.len()));
             break;
         }

@@ -5,9 +5,11 @@
 //! * [`open`] reads any known file or folder; [`ReadOptions`] says how, [`Report`] what was noticed;
 //! * [`formats`] holds one reader per format, [`import`] the published archives, [`smiles`] molecules;
 //! * [`registry`] knows the ten benchmark data sets by name;
+//! * [`DataCard`] sums a data set up on one page;
 //! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong.
 
 pub mod cache;
+mod card;
 mod dataset;
 pub mod download;
 mod error;
@@ -25,8 +27,9 @@ mod schema;
 pub mod smiles;
 pub mod split;
 
+pub use card::{DataCard, TargetSummary, TargetValues};
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
-pub use error::{BadRow, DataError, Place, PlaceParts, escape};
+pub use error::{BadRow, DataError, Place, PlaceParts, escape, escape_up_to};
 pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};

@@ -8,7 +8,10 @@ use crate::rng::stream;
 use std::collections::HashMap;
 use std::hash::Hash;
 
+mod by_target;
 mod json;
+
+pub use by_target::read_with_scaffolds;
 
 /// Why samples could not be split.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -58,6 +61,9 @@ pub enum SplitError {
         /// Number of folds.
         folds: usize,
     },
+    /// Stratification without targets of whole graphs.
+    #[error("there are no graph-level targets to stratify by; use a random split")]
+    NoGraphTargets,
     /// A text that is not a split file.
     #[error("not a split file: {reason}")]
     Json {

@@ -93,7 +93,13 @@ impl Layer {
         };
         let (mixed, edges) = match (&self.local, &self.norm_local, edges) {
             (Some(Local::Gated(gated)), Some(norm), Some(edges)) => {
-                let (local, edges) = gated.forward(nodes, edges, &input.structure, LocalPass { drop: config.drop_local, layer, pass }, update_edges);
+                let (local, edges) = gated.forward(
+                    nodes,
+                    edges,
+                    &input.structure,
+                    LocalPass { drop: config.drop_local, layer, pass },
+                    update_edges,
+                );
                 (norm.residual(local, None, global, pass), edges)
             }
             (Some(Local::Gine(gine)), Some(norm), Some(edges)) => {

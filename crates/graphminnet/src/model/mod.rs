@@ -116,8 +116,7 @@ impl GraphMinNet {
         for (number, layer) in self.layers.iter().enumerate() {
             // Nobody reads the edges of the last layer, unless a trace was asked for.
             let update_edges = keep_edges || number + 1 < self.layers.len();
-            (nodes, edges) =
-                layer.forward(nodes, edges, shared, number, pass, update_edges);
+            (nodes, edges) = layer.forward(nodes, edges, shared, number, pass, update_edges);
             observe(&nodes);
         }
         (nodes, edges)

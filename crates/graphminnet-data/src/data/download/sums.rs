@@ -20,7 +20,7 @@ fn read(folder: &Path) -> Result<Vec<(String, String)>, DataError> {
 }
 
 /// The hash that was recorded for a file.
-pub(super) fn recorded(folder: &Path, name: &str) -> Result<Option<String>, DataError> {
+pub fn recorded(folder: &Path, name: &str) -> Result<Option<String>, DataError> {
     Ok(read(folder)?.into_iter().find(|(recorded, _)| recorded == name).map(|(_, hash)| hash))
 }
 

@@ -13,6 +13,7 @@ mod jsonl;
 mod ogb;
 mod smiles_csv;
 mod tudataset;
+mod write;
 
 pub use csv_folder::write_csv_folder;
 pub(crate) use graph6::read_lines as read_graph6_lines;
@@ -20,6 +21,8 @@ pub use graph6::write_graph6;
 pub(crate) use jsonl::read_lines as read_jsonl_lines;
 pub use jsonl::{write_jsonl, write_jsonl_to};
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
+pub(super) use smiles_csv::smiles;
+pub use write::write;
 
 use super::{DataError, Place, Read, ReadOptions, Split};
 use crate::io::{Folder, Tree, without_compression};
@@ -59,6 +62,33 @@ impl Format {
         (Self::TuDataset, "folder with `NAME_A.txt`: TUDataset layout"),
         (Self::EdgelistFolder, "folder with `.edgelist` files: one sub-folder per class"),
     ];
+}
+
+impl Format {
+    /// Name of the format, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::SmilesCsv => "smiles-csv",
+            Self::Graph6 => "graph6",
+            Self::CsvFolder => "csv-folder",
+            Self::Ogb => "ogb",
+            Self::TuDataset => "tudataset",
+            Self::EdgelistFolder => "edgelist-folder",
+        }
+    }
+}
+
+impl std::str::FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(format, _)| format.name() == text);
+        found.map(|(format, _)| *format).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(format, _)| format.name()).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
 }
 
 /// Finds the format from the extension, or the layout of a folder.

@@ -68,6 +68,22 @@ pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Re
     collect(path, options, columns, featurizer, rows)
 }
 
+/// The place and SMILES string of every record, in order; `None` for a record that cannot even be taken apart.
+pub(in crate::data) fn smiles(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Vec<Option<(Place, String)>>, DataError> {
+    let mut reader = CsvReader::new(Lines::open(path, &options.limits)?, &options.limits)?;
+    let columns = Columns::find(&reader, options)?;
+    let mut found = Vec::new();
+    while let Some(record) = reader.advance()? {
+        let string =
+            || (reader.place().in_column(&columns.smiles_name), reader.field(columns.smiles).to_owned());
+        found.push(record.is_ok().then(string));
+    }
+    Ok(found)
+}
+
 fn bad_molecule(row: &Row, column: &str, error: &SmilesError) -> BadRow {
     BadRow::new(row.place.clone().in_column(column), &row.smiles, error.to_string())
 }

@@ -1,13 +1,13 @@
 //! The table of data sets.
 
 use crate::data::{DataError, Level, Task, escape};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::sync::OnceLock;
 
 const TABLE: &str = include_str!("datasets.toml");
 
 /// One benchmark data set.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DatasetInfo {
@@ -62,7 +62,7 @@ pub struct DatasetInfo {
     pub files: Vec<PublishedFile>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum TaskName {
     Regression,
@@ -71,7 +71,7 @@ enum TaskName {
 }
 
 /// Layouts of published files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Layout {
     /// Pickles of dictionaries with an adjacency matrix per molecule, and index files.
@@ -87,7 +87,7 @@ pub(crate) enum Layout {
 }
 
 /// A row of the paper's table of data sets, as printed.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PaperRow {
     /// Number of graphs.
@@ -101,7 +101,7 @@ pub struct PaperRow {
 }
 
 /// How edges are counted in a statistic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EdgeCount {
     /// Every stored direction counts.
@@ -111,7 +111,7 @@ pub enum EdgeCount {
 }
 
 /// A file that can be downloaded.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedFile {
     /// Name under which it is stored.
@@ -159,6 +159,11 @@ pub fn find(name: &str) -> Result<&'static DatasetInfo, DataError> {
             known: datasets().iter().map(|info| info.name.as_str()).collect::<Vec<_>>().join(", "),
         }
     })
+}
+
+/// Whether a text that may be a path or a name is the name of a data set. Anything with a separator or a dot is a path.
+pub fn is_name(text: &str) -> bool {
+    !text.contains(['/', '\\', '.']) && find(text).is_ok()
 }
 
 #[cfg(test)]

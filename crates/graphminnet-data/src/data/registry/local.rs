@@ -1,7 +1,8 @@
 //! Finds a local copy of a data set and reads it.
 
-use super::{DatasetInfo, find};
-use crate::data::{DataError, Place, Read, ReadOptions, import, open};
+use super::{DatasetInfo, find, native, readme};
+use crate::data::import as published;
+use crate::data::{DataError, Place, Read, ReadOptions, open};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -90,15 +91,17 @@ pub fn load(name: &str, data_folder: Option<&Path>, options: &ReadOptions) -> Re
     let path = locate(info, data_folder)?;
     // Names are applied first; only then can the result be held against a schema that has them.
     let options = &ReadOptions { schema: None, ..options.clone() };
-    let mut read = if holds_published_files(&path, info) {
+    let mut read = if let Some(native) = native::find(&path) {
+        native::read(&native, options)?
+    } else if holds_published_files(&path, info) {
         let sources: Vec<PathBuf> =
             info.files.iter().map(|file| path.join(&file.name)).filter(|path| path.is_file()).collect();
-        import::import(info, &sources, options)?
+        published::import(info, &sources, options)?
     } else {
         open(&path, options)?
     };
-    apply_names(&mut read, info);
-    note_deviations(&mut read, info);
+    finish(&mut read, info);
+    read.report.deviations.extend(readme::deviations(&path));
     match expected {
         Some(expected) if expected != read.dataset.schema => Err(DataError::Schema {
             place: Place::file(path),
@@ -107,6 +110,26 @@ pub fn load(name: &str, data_folder: Option<&Path>, options: &ReadOptions) -> Re
         }),
         _ => Ok(read),
     }
+}
+
+/// Imports the published files of a data set from wherever they are; the schema carries the registry's names.
+///
+/// # Errors
+///
+/// As [`import`](crate::data::import::import).
+pub fn import_published(
+    info: &DatasetInfo,
+    sources: &[PathBuf],
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
+    let mut read = published::import(info, sources, options)?;
+    finish(&mut read, info);
+    Ok(read)
+}
+
+fn finish(read: &mut Read, info: &DatasetInfo) {
+    apply_names(read, info);
+    note_deviations(read, info);
 }
 
 fn holds_published_files(folder: &Path, info: &DatasetInfo) -> bool {
@@ -137,14 +160,14 @@ fn apply_names(read: &mut Read, info: &DatasetInfo) {
 fn note_deviations(read: &mut Read, info: &DatasetInfo) {
     let found = read.dataset.samples.len() as u64;
     if found != info.paper.graphs {
-        read.report.notes.push(format!(
+        read.report.deviations.push(format!(
             "this copy of {} has {found} graphs, the published one {}: results are not comparable one to one",
             info.title, info.paper.graphs
         ));
     }
     let schema = &read.dataset.schema;
     if schema.task != info.task() || schema.level != info.level {
-        read.report.notes.push(format!(
+        read.report.deviations.push(format!(
             "this copy of {} was read as {:?} at {:?} level, the published one is {:?} at {:?} level",
             info.title,
             schema.task,

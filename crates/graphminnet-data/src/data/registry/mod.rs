@@ -5,13 +5,20 @@
 //! `GRAPHMINNET_DATA` names. There it may be
 //!
 //! * a sub-folder in the OGB layout (`zinc-12k`, `ogbg-molhiv`, `mnist-sp`, …), or a `.jsonl` file of that name, or
-//! * a sub-folder with the published archives, which are then imported.
+//! * a sub-folder with the published archives, which are then imported, or
+//! * a sub-folder in the native form that [`store`] writes: `graphs.jsonl.gz` and `schema.json`.
+//!
+//! A copy may say of itself how it deviates from the published one: the points under the heading `Deviations` of its
+//! `README.md` go into the report.
 
 mod info;
 mod local;
+mod native;
+mod readme;
 mod stats;
 
 pub(crate) use info::Layout;
-pub use info::{DatasetInfo, EdgeCount, PaperRow, PublishedFile, datasets, find};
-pub use local::{DATA_VARIABLE, NotHere, data_dir, load, locate};
+pub use info::{DatasetInfo, EdgeCount, PaperRow, PublishedFile, datasets, find, is_name};
+pub use local::{DATA_VARIABLE, NotHere, data_dir, import_published, load, locate};
+pub use native::store;
 pub use stats::{Comparison, Statistics, compare, statistics};

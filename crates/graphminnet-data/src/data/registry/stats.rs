@@ -3,9 +3,10 @@
 use super::{DatasetInfo, EdgeCount};
 use crate::data::{Dataset, Level, Sample, Task};
 use rayon::prelude::*;
+use serde::Serialize;
 
 /// Counts and means of a data set.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Number of graphs.
@@ -120,7 +121,7 @@ impl Statistics {
 }
 
 /// Our statistics beside the paper's.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// What the paper calls the data set.
     pub title: String,
@@ -132,6 +133,13 @@ pub struct Comparison {
     pub edges: (String, String, bool),
     /// Whether level and task are the paper's.
     pub same_task: bool,
+}
+
+impl Comparison {
+    /// Whether everything is as the paper prints it.
+    pub fn agrees(&self) -> bool {
+        self.graphs.2 && self.nodes.2 && self.edges.2 && self.same_task
+    }
 }
 
 /// Puts a data set's statistics beside the paper's.

@@ -229,8 +229,13 @@ impl<'a> Collector<'a> {
         }
         let official_split = self.official_split(&splits);
         let dataset = Dataset { name: self.name, schema: finisher.schema, samples, official_split };
-        let report =
-            Report { notes: self.notes, bad_rows: self.bad_rows, bad_row_count: self.bad_row_count, rows };
+        let report = Report {
+            notes: self.notes,
+            bad_rows: self.bad_rows,
+            bad_row_count: self.bad_row_count,
+            rows,
+            ..Report::default()
+        };
         Ok(Read { dataset, report })
     }
 

@@ -1,0 +1,46 @@
+//! `graphminnet data convert`: from one format to another.
+
+use crate::cmd::reading::{BadRowPolicy, Reading};
+use crate::failure::Failure;
+use crate::ui::report::say_report;
+use crate::ui::table::grouped;
+use clap::Args;
+use graphminnet::data::data::{escape, formats, open};
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to convert.
+#[derive(Args)]
+pub struct Arguments {
+    /// A file or folder of graphs.
+    input: PathBuf,
+    /// Where to write: .jsonl, .jsonl.gz, .g6, or a name without an extension for a folder of CSV files.
+    output: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    policy: BadRowPolicy,
+    /// Replace the output if it exists.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let output = escape(&arguments.output.to_string_lossy());
+    if arguments.output.exists() && !arguments.force {
+        return Err(Failure::usage(format!("{output} exists; --force replaces it")));
+    }
+    let read = open(&arguments.input, &arguments.reading.options(arguments.policy.on_bad_row))?;
+    say_report(&read.report);
+    let format = formats::write(&read.dataset, &arguments.output)?;
+    eprintln!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());
+    if format == formats::Format::Graph6 {
+        eprintln!(
+            "note: graph6 holds the undirected graphs only; features, targets, loops and directions are left out"
+        );
+    }
+    writeln!(stdout().lock(), "{output}")?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,54 @@
+//! `graphminnet data get`: fetches published files.
+
+use crate::failure::Failure;
+use clap::Args;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// What to fetch.
+#[derive(Args)]
+pub struct Arguments {
+    /// Name of the data set, such as zinc.
+    name: String,
+}
+
+/// Runs the command.
+#[cfg(feature = "download")]
+pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
+    use super::import::required_data_dir;
+    use crate::ui::counter::{Counter, Unit};
+    use crate::ui::table::grouped;
+    use graphminnet::data::data::download::{Http, Progress, download};
+    use graphminnet::data::data::registry::find;
+    use graphminnet::data::data::{Limits, escape};
+    use std::io::{Write, stdout};
+
+    let info = find(&arguments.name)?;
+    let root = required_data_dir(folder)?;
+    eprintln!("{}: {} published file(s); licence: {}", info.title, info.files.len(), info.licence);
+    let counter = Counter::new(Unit::Bytes);
+    let mut tell = |progress: Progress<'_>| counter.update(progress.name, progress.bytes, progress.total);
+    let receipts = download(info, &root, &Http::new(), &Limits::default(), &mut tell);
+    counter.finish();
+    let mut out = stdout().lock();
+    for receipt in receipts? {
+        let path = escape(&receipt.path.to_string_lossy());
+        writeln!(out, "{}  {path}", receipt.sha256)?;
+        let origin = if receipt.was_here { "was here already" } else { "fetched" };
+        let check = if receipt.was_known { "hash verified" } else { "hash recorded for later downloads" };
+        eprintln!("{path}: {origin}, {} bytes, {check}", grouped(receipt.bytes as usize));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says how to fetch the files by other means.
+#[cfg(not(feature = "download"))]
+pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
+    use graphminnet::data::data::DataError;
+    use graphminnet::data::data::registry::{NotHere, data_dir, find};
+
+    let info = find(&arguments.name)?;
+    let looked_for = data_dir(folder).map(|root| root.join(&info.folder)).into_iter().collect();
+    eprintln!("this program was built without the feature `download`");
+    Err(DataError::NotHere(Box::new(NotHere { info, looked_for })).into())
+}

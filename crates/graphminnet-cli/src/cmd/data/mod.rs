@@ -1,0 +1,64 @@
+//! `graphminnet data`: the benchmark data sets, and files of your own.
+
+mod check;
+mod convert;
+mod get;
+mod import;
+mod info;
+mod list;
+mod split;
+mod stats;
+mod synth;
+
+use crate::failure::Failure;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to do with data.
+#[derive(Args)]
+pub struct Arguments {
+    /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
+    #[arg(long, value_name = "FOLDER", global = true)]
+    data_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the benchmark data sets and whether a local copy is there.
+    List(list::Arguments),
+    /// Show everything known about a data set: columns, split, licence, citation, where to get it and where to put it.
+    Info(info::Arguments),
+    /// Fetch the published files of a data set: resumed, verified, never prompting.
+    Get(get::Arguments),
+    /// Turn published archives that you already have into a local copy.
+    Import(import::Arguments),
+    /// Count graphs, nodes and edges; for benchmarks with the paper's table beside ours.
+    Stats(stats::Arguments),
+    /// Generate graphs from a recipe and a seed.
+    Synth(synth::Arguments),
+    /// Validate a file and print a data card; exits with 1 if rows cannot be used.
+    Check(check::Arguments),
+    /// Divide a file into train, valid and test, and write the parts down.
+    Split(split::Arguments),
+    /// Read a file in one format and write it in another.
+    Convert(convert::Arguments),
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let data_dir = arguments.data_dir.as_deref();
+    match &arguments.command {
+        Command::List(arguments) => list::run(arguments, data_dir),
+        Command::Info(arguments) => info::run(arguments, data_dir),
+        Command::Get(arguments) => get::run(arguments, data_dir),
+        Command::Import(arguments) => import::run(arguments, data_dir),
+        Command::Stats(arguments) => stats::run(arguments, data_dir),
+        Command::Synth(arguments) => synth::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Split(arguments) => split::run(arguments),
+        Command::Convert(arguments) => convert::run(arguments),
+    }
+}

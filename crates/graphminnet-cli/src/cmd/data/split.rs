@@ -1,0 +1,104 @@
+//! `graphminnet data split`: divides a file into train, valid and test.
+
+use crate::cmd::reading::{BadRowPolicy, Reading};
+use crate::failure::Failure;
+use crate::ui::report::say_report;
+use crate::ui::table::grouped;
+use clap::{Args, ValueEnum};
+use graphminnet::data::data::split::{Ratios, Splits, read_with_scaffolds};
+use graphminnet::data::data::{Read, escape, open};
+use graphminnet::data::io::write_atomically;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to divide, and how.
+#[derive(Args)]
+pub struct Arguments {
+    /// A file or folder of graphs.
+    file: PathBuf,
+    /// How to divide.
+    #[arg(long)]
+    scheme: Scheme,
+    /// Shares of train, valid and test; 80, 10 and 10 without it.
+    #[arg(long, value_name = "TRAIN,VALID,TEST", value_parser = ratios)]
+    ratios: Option<Ratios>,
+    /// Seed of the random and the stratified scheme; 0 without it.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Where to write the parts, as JSON; on standard output without it.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    policy: BadRowPolicy,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Scheme {
+    /// Uniformly random.
+    Random,
+    /// Random, with the same share of every class (or range of values) in each part.
+    Stratified,
+    /// Molecules with the same Bemis–Murcko scaffold stay together; largest groups train.
+    Scaffold,
+    /// As the file's own split column says.
+    Column,
+}
+
+fn ratios(text: &str) -> Result<Ratios, String> {
+    let parts: Vec<f64> = text.split(',').filter_map(|part| part.trim().parse().ok()).collect();
+    match parts[..] {
+        [train, valid, test] if text.split(',').count() == 3 => Ok(Ratios { train, valid, test }),
+        _ => Err("expected three numbers, such as 80,10,10".to_owned()),
+    }
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let uses_chance = matches!(arguments.scheme, Scheme::Random | Scheme::Stratified);
+    if arguments.seed.is_some() && !uses_chance {
+        return Err(Failure::usage("--seed has an effect on the random and the stratified scheme only"));
+    }
+    if arguments.ratios.is_some() && arguments.scheme == Scheme::Column {
+        return Err(Failure::usage("--ratios has no effect on the column scheme"));
+    }
+    let (read, splits) = divide(arguments)?;
+    say_report(&read.report);
+    let sizes = [&splits.train, &splits.valid, &splits.test].map(|part| grouped(part.len()));
+    eprintln!("train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
+    let text = splits.to_json();
+    let mut out = stdout().lock();
+    match &arguments.output {
+        None => out.write_all(text.as_bytes())?,
+        Some(path) => {
+            write_atomically(path, |file| {
+                file.write_all(text.as_bytes()).map_err(|source| graphminnet::data::data::DataError::Io {
+                    path: path.clone(),
+                    action: "write",
+                    source,
+                })
+            })?;
+            writeln!(out, "{}", escape(&path.to_string_lossy()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn divide(arguments: &Arguments) -> Result<(Read, Splits), Failure> {
+    let options = arguments.reading.options(arguments.policy.on_bad_row);
+    let (ratios, seed) = (arguments.ratios.unwrap_or_default(), arguments.seed.unwrap_or(0));
+    if arguments.scheme == Scheme::Scaffold {
+        let (read, scaffolds) = read_with_scaffolds(&arguments.file, &options)?;
+        let splits = Splits::by_groups(&scaffolds, ratios)?;
+        return Ok((read, splits));
+    }
+    let read = open(&arguments.file, &options)?;
+    let splits = match arguments.scheme {
+        Scheme::Random => Splits::random(read.dataset.samples.len(), ratios, seed)?,
+        Scheme::Stratified => Splits::stratified_by_target(&read.dataset, ratios, seed)?,
+        Scheme::Column | Scheme::Scaffold => Splits::official(&read.dataset)?,
+    };
+    Ok((read, splits))
+}

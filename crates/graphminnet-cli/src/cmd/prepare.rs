@@ -1,0 +1,201 @@
+//! `graphminnet prepare`: computes what training needs of every graph, once, into the cache.
+
+use super::reading::{BadRowPolicy, Reading};
+use crate::failure::Failure;
+use crate::ui::counter::{Counter, Unit};
+use crate::ui::report::say_report;
+use crate::ui::table::{Align, Table, grouped};
+use clap::Args;
+use graphminnet::Recipe;
+use graphminnet::data::data::cache::{Cache, default_cache_dir};
+use graphminnet::data::data::prepare::{Origin, PreparationReport, Transform, prepare_dataset};
+use graphminnet::data::data::registry::load;
+use graphminnet::data::data::{Read, ReadOptions, escape, open};
+use graphminnet::data::spectral::PrepareOptions;
+use serde_json::{Value, json};
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// What to prepare.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("which").required(true))]
+pub struct Arguments {
+    /// A built-in recipe, such as zinc or peptides-func: its data set, prepared for its model.
+    #[arg(long, group = "which", value_name = "NAME")]
+    recipe: Option<String>,
+    /// A file or folder of your own.
+    #[arg(long, group = "which", value_name = "PATH")]
+    data: Option<PathBuf>,
+    /// Laplacian eigenpairs per graph, the trivial first one included; 17 for a file without it.
+    #[arg(long, value_name = "K", conflicts_with = "recipe")]
+    eigenpairs: Option<usize>,
+    /// Steps of the random walk whose return probabilities are computed, 0 for none; without it 20 for a file whose
+    /// nodes have features.
+    #[arg(long, value_name = "STEPS", conflicts_with = "recipe")]
+    random_walk: Option<usize>,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    policy: BadRowPolicy,
+    /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// Folder of the cache; also GRAPHMINNET_CACHE.
+    #[arg(long, value_name = "FOLDER")]
+    cache_dir: Option<PathBuf>,
+    /// Number of threads; all cores without it. Results do not depend on it.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Print one JSON object instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Eigenpairs and random-walk steps of a model for a file of one's own.
+const EIGENPAIRS: usize = 17;
+const RANDOM_WALK_STEPS: usize = 20;
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.threads == Some(0) {
+        return Err(Failure::usage("--threads 0: at least one thread is needed"));
+    }
+    if let Some(threads) = arguments.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(Failure::usage)?;
+    }
+    let start = Instant::now();
+    let (read, options) = read(arguments)?;
+    let read_seconds = start.elapsed().as_secs_f64();
+    say_report(&read.report);
+    let cache = cache(arguments.cache_dir.clone())?;
+    let counter = Counter::new(Unit::Graphs);
+    let tell = |transform: Transform, done: usize, total: usize| {
+        counter.update(name(transform), done as u64, Some(total as u64));
+    };
+    let prepared = prepare_dataset(&read.dataset, &options, Some(&cache), &tell);
+    counter.finish();
+    let (_, report) = prepared?;
+    for (transform, origin, _) in &report.parts {
+        if let Origin::Rebuilt { problem } | Origin::NotStored { problem } = origin {
+            eprintln!("warning: {}: {problem}", name(*transform));
+        }
+    }
+    let mut out = stdout().lock();
+    if arguments.json {
+        let object = as_json(&read, &options, &report, read_seconds, &cache);
+        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    write_report(&mut out, &options, &report, read_seconds)?;
+    eprintln!("cache: {}", escape(&cache.directory().to_string_lossy()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
+    if let Some(path) = &arguments.data {
+        let read = open(path, &arguments.reading.options(arguments.policy.on_bad_row))?;
+        let has_features = !read.dataset.schema.node_columns.is_empty();
+        let steps = if has_features { RANDOM_WALK_STEPS } else { 0 };
+        let options = PrepareOptions {
+            eigenpairs: arguments.eigenpairs.unwrap_or(EIGENPAIRS),
+            random_walk_steps: arguments.random_walk.unwrap_or(steps),
+            degree_profile: !has_features,
+            ..PrepareOptions::default()
+        };
+        return Ok((read, options));
+    }
+    let recipe = Recipe::named(arguments.recipe.as_deref().unwrap_or_default())?;
+    let read = load(&recipe.dataset, arguments.data_dir.as_deref(), &ReadOptions::default())?;
+    Ok((read, recipe.model.prepare_options()))
+}
+
+/// The cache in the folder that is given, or in the usual one.
+pub fn cache(folder: Option<PathBuf>) -> Result<Cache, Failure> {
+    folder
+        .or_else(default_cache_dir)
+        .map(Cache::new)
+        .ok_or_else(|| Failure::usage("no folder for the cache: give --cache-dir or set GRAPHMINNET_CACHE"))
+}
+
+fn name(transform: Transform) -> &'static str {
+    match transform {
+        Transform::Eigenpairs => "eigenpairs",
+        Transform::RandomWalk => "random walks",
+    }
+}
+
+fn origin_name(origin: &Origin) -> &'static str {
+    match origin {
+        Origin::Cached => "from the cache",
+        Origin::Computed => "computed",
+        Origin::Rebuilt { .. } => "computed again",
+        Origin::NotStored { .. } => "computed, not kept",
+    }
+}
+
+fn write_report(
+    out: &mut impl Write,
+    options: &PrepareOptions,
+    report: &PreparationReport,
+    read_seconds: f64,
+) -> std::io::Result<()> {
+    let mut table = Table::new(&[("step", Align::Left), ("", Align::Left), ("seconds", Align::Right)]);
+    table.row([
+        "reading".to_owned(),
+        format!("{} graphs", grouped(report.graphs.graphs)),
+        format!("{read_seconds:.2}"),
+    ]);
+    for (transform, origin, time) in &report.parts {
+        let amount = match transform {
+            Transform::Eigenpairs => format!("{} per graph, {}", options.eigenpairs, origin_name(origin)),
+            Transform::RandomWalk => format!("{} steps, {}", options.random_walk_steps, origin_name(origin)),
+        };
+        table.row([name(*transform).to_owned(), amount, format!("{:.2}", time.as_secs_f64())]);
+    }
+    table.rule();
+    let elapsed = report.graphs.elapsed.as_secs_f64();
+    table.row(["preparation".to_owned(), "all but reading".to_owned(), format!("{elapsed:.2}")]);
+    write!(out, "{table}")?;
+    let graphs = &report.graphs;
+    if options.eigenpairs > 0 {
+        writeln!(
+            out,
+            "\ngraphs whose last eigenspace is cut in two   {}",
+            grouped(graphs.split_eigenspaces)
+        )?;
+        writeln!(out, "graphs of several components                 {}", grouped(graphs.disconnected))?;
+        writeln!(
+            out,
+            "graphs with fewer nodes than eigenpairs      {}",
+            grouped(graphs.fewer_nodes_than_eigenpairs)
+        )?;
+    }
+    Ok(())
+}
+
+fn as_json(
+    read: &Read,
+    options: &PrepareOptions,
+    report: &PreparationReport,
+    read_seconds: f64,
+    cache: &Cache,
+) -> Value {
+    let part = |(transform, origin, time): &(Transform, Origin, std::time::Duration)| json!({ "transform": name(*transform), "origin": origin_name(origin), "seconds": time.as_secs_f64() });
+    let graphs = &report.graphs;
+    json!({
+        "dataset": read.dataset.name,
+        "graphs": graphs.graphs,
+        "eigenpairs": options.eigenpairs,
+        "random_walk_steps": options.random_walk_steps,
+        "degree_profile": options.degree_profile,
+        "read_seconds": read_seconds,
+        "prepare_seconds": graphs.elapsed.as_secs_f64(),
+        "parts": report.parts.iter().map(part).collect::<Vec<Value>>(),
+        "split_eigenspaces": graphs.split_eigenspaces,
+        "disconnected": graphs.disconnected,
+        "fewer_nodes_than_eigenpairs": graphs.fewer_nodes_than_eigenpairs,
+        "cache": cache.directory(),
+    })
+}

@@ -1,0 +1,88 @@
+//! Arguments by which several commands say how a file is to be read.
+
+use clap::Args;
+use graphminnet::data::data::formats::Format;
+use graphminnet::data::data::{EdgeDirection, Level, OnBadRow, ReadOptions};
+
+/// How a file is to be read; everything that is not given is inferred.
+#[derive(Args, Default)]
+pub struct Reading {
+    /// Target column; may be repeated or a list with commas.
+    #[arg(long = "target", value_name = "COLUMN", value_delimiter = ',')]
+    targets: Vec<String>,
+    /// Column with SMILES strings.
+    #[arg(long, value_name = "COLUMN")]
+    smiles_column: Option<String>,
+    /// Column with the names of the graphs.
+    #[arg(long, value_name = "COLUMN")]
+    id_column: Option<String>,
+    /// Column with the parts: train, valid or test.
+    #[arg(long, value_name = "COLUMN")]
+    split_column: Option<String>,
+    /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    #[arg(long)]
+    format: Option<Format>,
+    /// Whether there is one target per graph or per node.
+    #[arg(long, value_parser = level)]
+    level: Option<Level>,
+    /// Whether edges are directed as-given, or each stands for both-ways; by default the format's own rule.
+    #[arg(long, value_parser = edges)]
+    edges: Option<EdgeDirection>,
+    /// Feature column that holds numbers even if it looks like categories; may be repeated or a list with commas.
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    numeric: Vec<String>,
+    /// Feature column that holds text even if it looks like numbers; may be repeated or a list with commas.
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    text: Vec<String>,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    match text {
+        "graph" => Ok(Level::Graph),
+        "node" => Ok(Level::Node),
+        _ => Err("expected graph or node".to_owned()),
+    }
+}
+
+fn edges(text: &str) -> Result<EdgeDirection, String> {
+    match text {
+        "as-given" => Ok(EdgeDirection::AsGiven),
+        "both-ways" => Ok(EdgeDirection::BothWays),
+        _ => Err("expected as-given or both-ways".to_owned()),
+    }
+}
+
+impl Reading {
+    /// The library's form of it.
+    pub fn options(&self, on_bad_row: OnBadRow) -> ReadOptions {
+        ReadOptions {
+            format: self.format,
+            on_bad_row,
+            edges: self.edges,
+            smiles_column: self.smiles_column.clone(),
+            targets: (!self.targets.is_empty()).then(|| self.targets.clone()),
+            id_column: self.id_column.clone(),
+            split_column: self.split_column.clone(),
+            level: self.level,
+            numeric: self.numeric.clone(),
+            text: self.text.clone(),
+            ..ReadOptions::default()
+        }
+    }
+}
+
+/// What happens to rows that cannot be used.
+#[derive(Args)]
+pub struct BadRowPolicy {
+    /// What to do with rows that cannot be used: error, or skip (each is reported).
+    #[arg(long, value_name = "POLICY", default_value = "error", value_parser = policy)]
+    pub on_bad_row: OnBadRow,
+}
+
+fn policy(text: &str) -> Result<OnBadRow, String> {
+    match text {
+        "error" => Ok(OnBadRow::Error),
+        "skip" => Ok(OnBadRow::Skip),
+        _ => Err("expected error or skip".to_owned()),
+    }
+}

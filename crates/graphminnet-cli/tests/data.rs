@@ -1,0 +1,315 @@
+//! The data side of the real command, on small files that the tests make: what goes where, exit codes, texts.
+
+mod common;
+
+use common::{Run, Workspace, real_data};
+use serde_json::Value;
+
+/// Every command that this file is about.
+const COMMANDS: [&str; 17] = [
+    "data",
+    "data list",
+    "data info",
+    "data get",
+    "data import",
+    "data stats",
+    "data synth",
+    "data check",
+    "data split",
+    "data convert",
+    "prepare",
+    "cache",
+    "cache ls",
+    "cache verify",
+    "cache gc",
+    "doctor",
+    "inspect",
+];
+
+const KINDS: [&str; 6] = ["pattern", "cluster", "random", "ring-transfer", "tree-neighbours-match", "csl"];
+
+#[test]
+fn every_command_explains_itself_and_is_listed_by_its_parent() {
+    let workspace = Workspace::new();
+    for command in COMMANDS {
+        let run = workspace.run(&format!("{command} --help"));
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{command}");
+        assert!(run.stdout.contains("Usage: graphminnet"), "{command}");
+        let first = run.stdout.lines().next().unwrap_or_default();
+        assert!(first.len() > 15 && !first.starts_with("Usage"), "{command} has no description: {first}");
+        let (parent, name) = command.rsplit_once(' ').unwrap_or(("", command));
+        let parent_help = workspace.run(&format!("{parent} --help")).stdout;
+        assert!(
+            parent_help.lines().any(|line| line.trim_start().starts_with(name)),
+            "{command} is not listed"
+        );
+    }
+}
+
+#[test]
+fn the_report_on_twelve_kinds_of_damage_is_this() {
+    let workspace = Workspace::new();
+    workspace.copy_fixture("damaged.jsonl");
+    let run = workspace.run("data check damaged.jsonl");
+    assert_eq!(run.code, 1);
+    run.matches_snapshot("damaged.check");
+    let run = workspace.run("data convert damaged.jsonl sound.jsonl");
+    assert_eq!((run.code, run.stdout.as_str()), (3, ""));
+    run.matches_snapshot("damaged.convert");
+    assert!(!workspace.path("sound.jsonl").exists());
+    let run = workspace.run("data convert damaged.jsonl sound.jsonl --on-bad-row skip");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "sound.jsonl\n"));
+    assert_eq!(run.stderr.matches("left out: ").count(), 12);
+    assert_eq!(workspace.run("data check sound.jsonl").code, 0);
+}
+
+#[test]
+fn damage_is_reported_as_json_with_line_and_column() {
+    let workspace = Workspace::new();
+    workspace.copy_fixture("damaged.jsonl");
+    let run = workspace.run("data check damaged.jsonl --json");
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""));
+    let object = run.json();
+    assert_eq!((&object["sound"], &object["bad_row_count"]), (&Value::from(false), &Value::from(12)));
+    assert_eq!(object["bad_rows"][1]["line"], 3);
+    assert_eq!(object["bad_rows"][1]["column"], "edges");
+    assert_eq!(object["schema"]["task"], "regression");
+}
+
+#[test]
+fn text_from_files_cannot_reach_the_terminal_raw() {
+    let workspace = Workspace::new();
+    workspace.copy_fixture("damaged.jsonl");
+    workspace.write("evil.csv", "smiles,\u{1b}[2Jname,other\nCC,1,x\nC\u{1b}]0;t\u{7}C,0,y\n");
+    for command in
+        ["data check damaged.jsonl", "data check evil.csv", "data stats evil.csv --on-bad-row skip"]
+    {
+        let run = workspace.run(command);
+        assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{command}: {run:?}");
+    }
+}
+
+#[test]
+fn generated_files_are_sound_and_a_function_of_the_seed() {
+    let workspace = Workspace::new();
+    for kind in KINDS {
+        let size = if kind == "random" { "--graphs 10 --nodes 30" } else { "--graphs 10" };
+        let run = workspace.run(&format!("data synth {kind} {size} --seed 3 -o {kind}.jsonl"));
+        assert_eq!((run.code, run.stdout), (0, format!("{kind}.jsonl\n")), "{}", run.stderr);
+        assert!(run.stderr.contains("10 graphs generated with seed 3"));
+        let again = workspace.run(&format!("data synth {kind} {size} --seed 3 -o again-{kind}.jsonl"));
+        assert_eq!(again.code, 0);
+        assert_eq!(workspace.read(&format!("{kind}.jsonl")), workspace.read(&format!("again-{kind}.jsonl")));
+        let checked = workspace.run(&format!("data check {kind}.jsonl --json"));
+        assert_eq!(checked.code, 0, "{}", checked.stdout);
+        assert_eq!(checked.json()["card"]["statistics"]["graphs"], 10);
+    }
+    let refused = workspace.run("data synth csl --graphs 10 -o csl.jsonl");
+    assert_eq!(refused.code, 2, "an existing file is not replaced");
+    assert_eq!(workspace.run("data synth csl --graphs 20 -o csl.jsonl --force").code, 0);
+    assert_eq!(workspace.run("data synth csl --graphs 7 -o other.jsonl").code, 2);
+    assert_eq!(workspace.run("data synth csl --depth 2 -o other.jsonl").code, 2, "an option without effect");
+}
+
+#[test]
+fn exit_codes_say_whose_fault_it_is() {
+    let workspace = Workspace::new();
+    workspace.write("graphs.xyz", "?");
+    workspace.write("empty.csv", "");
+    for (command, code, expected) in [
+        ("data info zink", 2, "known are zinc, ogbg-molhiv"),
+        ("data stats nowhere.jsonl", 4, "cannot open nowhere.jsonl"),
+        ("data check graphs.xyz", 3, "not a known graph format"),
+        ("data check empty.csv", 3, "empty.csv"),
+        ("data stats zinc", 3, "SHA-256"),
+        ("data get zinc", 2, "--data-dir"),
+        ("data frobnicate", 2, "unrecognized subcommand"),
+        ("prepare", 2, "--recipe"),
+        ("prepare --recipe zink", 2, "zinc"),
+        ("cache gc --max-size 1parsec", 2, "500MB"),
+    ] {
+        let run = workspace.run(command);
+        assert_eq!((run.code, run.stdout.as_str()), (code, ""), "{command}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{command}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn without_a_network_the_message_says_what_to_get_and_where_to_put_it() {
+    let workspace = Workspace::new();
+    // A proxy that refuses every connection.
+    let run = workspace.run_with("data get molhiv --data-dir data", &[("ALL_PROXY", "http://127.0.0.1:9")]);
+    assert_eq!(run.stdout, "");
+    assert!([3, 4].contains(&run.code), "{}", run.stderr);
+    for part in ["hiv.zip", "https://snap.stanford.edu/ogb", "data/ogbg-molhiv"] {
+        assert!(run.stderr.contains(part), "{part} is not in: {}", run.stderr);
+    }
+    let run = workspace.run("data stats molhiv --data-dir data");
+    assert_eq!(run.code, 3);
+}
+
+#[test]
+fn the_registry_is_listed_and_described() {
+    let workspace = Workspace::new();
+    let run = workspace.run("data list");
+    assert_eq!((run.code, run.stdout.lines().count()), (0, 12));
+    assert!(run.stderr.contains("GRAPHMINNET_DATA"));
+    assert_eq!(workspace.run("data list --json").json()["datasets"].as_array().map(Vec::len), Some(10));
+    let run = workspace.run("data info peptides-func");
+    for part in
+        ["CC BY-NC 4.0", "Long Range Graph Benchmark", "peptidesfunc.zip", "15,535", "average_precision"]
+    {
+        assert!(run.stdout.contains(part), "{part} is not in: {}", run.stdout);
+    }
+    assert_eq!(workspace.run("data info voc --json").json()["dataset"]["name"], "pascalvoc-sp");
+}
+
+#[test]
+fn an_imported_archive_is_found_again_and_equal() {
+    let workspace = Workspace::new();
+    let archive = common::published_fixture("hiv.zip");
+    std::fs::create_dir_all(workspace.path("published/ogbg-molhiv")).unwrap();
+    std::fs::copy(&archive, workspace.path("published/ogbg-molhiv/hiv.zip")).unwrap();
+    let run = workspace.run("data import molhiv --from published/ogbg-molhiv/hiv.zip --data-dir data");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stdout, "data/ogbg-molhiv/graphs.jsonl.gz\n");
+    let stats = |folder: &str| workspace.run(&format!("data stats molhiv --json --data-dir {folder}")).json();
+    let (published, imported) = (stats("published"), stats("data"));
+    assert_eq!(published, imported);
+    assert_eq!(imported["datasets"][0]["statistics"]["graphs"], 3);
+    assert_eq!(imported["datasets"][0]["agrees"], false);
+}
+
+#[test]
+fn parts_are_disjoint_and_repeatable() {
+    let workspace = Workspace::new();
+    workspace.run("data synth csl --graphs 50 -o csl.jsonl");
+    let run = workspace.run("data split csl.jsonl --scheme stratified --seed 1 -o splits.json");
+    assert_eq!((run.code, run.stdout.as_str()), (0, "splits.json\n"), "{}", run.stderr);
+    assert!(run.stderr.contains("train 40, valid 5, test 5"), "{}", run.stderr);
+    let printed = workspace.run("data split csl.jsonl --scheme stratified --seed 1");
+    assert_eq!(printed.stdout.as_bytes(), workspace.read("splits.json"));
+    let run = workspace.run("data split csl.jsonl --scheme random --ratios 1,1,2");
+    assert!(
+        run.stderr.contains("train 13, valid 12, test 25")
+            || run.stderr.contains("train 12, valid 13, test 25")
+    );
+    assert_eq!(workspace.run("data split csl.jsonl --scheme random --ratios 0,0,0").code, 2);
+    assert_eq!(
+        workspace.run("data split csl.jsonl --scheme scaffold").code,
+        3,
+        "no SMILES to see scaffolds in"
+    );
+    assert_eq!(workspace.run("data split csl.jsonl --scheme column").code, 3, "no column");
+    assert_eq!(workspace.run("data split csl.jsonl --scheme column --seed 1").code, 2);
+}
+
+#[test]
+fn molecules_with_one_scaffold_stay_together() {
+    let workspace = Workspace::new();
+    // Rows 0 to 5 are benzenes, 6 and 7 cyclohexanes, 8 and 9 have no ring.
+    workspace.write(
+        "molecules.csv",
+        "smiles,y\nc1ccccc1,1\nCc1ccccc1,2\nOc1ccccc1,1\nNc1ccccc1,2\nFc1ccccc1,1\nClc1ccccc1,3\n\
+         C1CCCCC1,2\nCC1CCCCC1,1\nCCO,2\nCCC,3\n",
+    );
+    let run = workspace.run("data split molecules.csv --scheme scaffold --ratios 60,20,20");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let splits: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(splits["train"], "0-5");
+    let mut rest = [splits["valid"].as_str().unwrap(), splits["test"].as_str().unwrap()];
+    rest.sort_unstable();
+    assert_eq!(rest, ["6-7", "8-9"]);
+}
+
+#[test]
+fn conversion_keeps_the_graphs() {
+    let workspace = Workspace::new();
+    workspace.run("data synth ring-transfer --graphs 20 -o rings.jsonl");
+    for (from, to) in [("rings.jsonl", "folder"), ("folder", "back.jsonl.gz"), ("back.jsonl.gz", "rings.g6")]
+    {
+        let run = workspace.run(&format!("data convert {from} {to}"));
+        assert_eq!((run.code, run.stdout), (0, format!("{to}\n")), "{}", run.stderr);
+    }
+    let stats = |file: &str| workspace.run(&format!("data stats {file} --json")).json()["statistics"].clone();
+    assert_eq!(stats("rings.jsonl"), stats("back.jsonl.gz"));
+    assert_eq!(stats("rings.jsonl")["mean_undirected_edges"], stats("rings.g6")["mean_undirected_edges"]);
+    assert_eq!(workspace.run("data convert rings.jsonl rings.parquet").code, 3);
+    assert_eq!(workspace.run("data convert rings.jsonl back.jsonl.gz").code, 2, "not replaced");
+}
+
+#[test]
+fn preparation_is_kept_and_damage_is_noticed() {
+    let workspace = Workspace::new();
+    workspace.run("data synth ring-transfer --graphs 30 -o rings.jsonl");
+    let prepare = |options: &str| {
+        workspace.run(&format!("prepare --data rings.jsonl --cache-dir cache --json {options}"))
+    };
+    let origins = |run: &Run| -> Vec<String> {
+        let object = run.json();
+        let parts = object["parts"].as_array().unwrap();
+        parts.iter().map(|part| part["origin"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(origins(&prepare("")), ["computed", "computed"]);
+    assert_eq!(origins(&prepare("")), ["from the cache", "from the cache"]);
+    assert_eq!(
+        origins(&prepare("--random-walk 5")),
+        ["from the cache", "computed"],
+        "only what depends on it"
+    );
+    assert_eq!(workspace.run("cache verify --cache-dir cache").code, 0);
+    let listed = workspace.run("cache ls --cache-dir cache --json").json();
+    let entries = listed["entries"].as_array().unwrap();
+    assert_eq!(entries.len(), 3);
+    let path =
+        entries.iter().find(|entry| entry["transform"] == "eigenpairs").unwrap()["path"].as_str().unwrap();
+    let bytes = workspace.read(path);
+    std::fs::write(workspace.path(path), &bytes[..bytes.len() / 2]).unwrap();
+    let run = workspace.run("cache verify --cache-dir cache");
+    assert_eq!(run.code, 1);
+    assert_eq!(run.stdout.matches("DAMAGED").count(), 1, "{}", run.stdout);
+    let run = prepare("");
+    assert_eq!(origins(&run), ["computed again", "from the cache"]);
+    assert!(run.stderr.contains("damaged"), "{}", run.stderr);
+    let run = workspace.run("prepare --data rings.jsonl --cache-dir cache");
+    assert!(run.stdout.contains("graphs of several components"), "{}", run.stdout);
+    assert!(workspace.run("cache gc --max-size 0 --cache-dir cache").stdout.starts_with("removed 3 entries"));
+    assert!(workspace.run("cache ls --cache-dir cache").stderr.starts_with("0 entries"));
+}
+
+#[test]
+fn the_doctor_describes_program_and_machine() {
+    let workspace = Workspace::new();
+    let object = workspace.run("doctor --json --data-dir . --cache-dir cache").json();
+    assert_eq!(object["version"], env!("CARGO_PKG_VERSION"));
+    assert!(object["threads"].as_u64().unwrap() > 0);
+    assert_eq!(
+        (&object["data"]["exists"], &object["cache"]["exists"]),
+        (&Value::from(true), &Value::from(false))
+    );
+    let run = workspace.run("doctor");
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    assert!(run.stdout.starts_with("version     graphminnet "));
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_is_no_failure() {
+    let workspace = Workspace::new();
+    let mut child = workspace.command("data list").stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn real_copies_agree_with_the_paper() {
+    let Some(data) = real_data("real_copies_agree_with_the_paper") else { return };
+    let workspace = Workspace::new();
+    let folder = data.to_string_lossy();
+    for name in ["zinc", "ogbg-molhiv", "peptides-func"] {
+        let object = workspace.run(&format!("data stats {name} --json --data-dir {folder}")).json();
+        assert_eq!(object["datasets"][0]["agrees"], true, "{name}: {object}");
+    }
+    let run = workspace.run(&format!("data stats zinc --data-dir {folder}"));
+    assert!(run.stdout.contains("how the local copy deviates"), "{}", run.stdout);
+    assert!(run.stdout.contains("agrees"), "{}", run.stdout);
+}

@@ -1,0 +1,74 @@
+//! The guide shows what the command really prints: every example in it is run.
+//!
+//! A fenced block whose info string ends in `file=NAME` is written to that file. In a `console` block every line that
+//! begins with `$ graphminnet` is run, and what follows must be its output, both streams together. Commands share the
+//! files of their page. `UPDATE_SNAPSHOTS=1` writes what is printed now into the page.
+
+mod common;
+
+use common::Workspace;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+#[test]
+fn examples_of_the_page_on_own_data_are_real() {
+    check("own-data.md");
+}
+
+#[test]
+fn examples_of_the_page_on_data_sets_are_real() {
+    check("datasets.md");
+}
+
+fn check(page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(page);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let workspace = Workspace::new();
+    let mut found = String::new();
+    let mut lines = text.lines().peekable();
+    let mut commands = 0;
+    while let Some(line) = lines.next() {
+        found.push_str(line);
+        found.push('\n');
+        let Some(info) = line.strip_prefix("```").filter(|info| !info.is_empty()) else { continue };
+        let mut block = Vec::new();
+        while let Some(line) = lines.next_if(|line| *line != "```") {
+            block.push(line);
+        }
+        if let Some((_, name)) = info.split_once("file=") {
+            let target = workspace.path(name);
+            std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+            std::fs::write(target, block.join("\n") + "\n").unwrap();
+        }
+        if info == "console" {
+            for command in block.iter().filter_map(|line| line.strip_prefix("$ graphminnet ")) {
+                commands += 1;
+                found.push_str(&format!("$ graphminnet {command}\n{}", output(&workspace, command)));
+            }
+        } else {
+            block.iter().for_each(|line| found.push_str(&format!("{line}\n")));
+        }
+        found.push_str(lines.next().unwrap_or_default());
+        found.push('\n');
+    }
+    assert!(commands > 0, "{page} has examples");
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        std::fs::write(&path, &found).unwrap();
+    } else {
+        let different = found.lines().zip(text.lines()).find(|(found, stored)| found != stored);
+        assert!(found == text, "{page} is not what the command prints; first difference: {different:?}");
+    }
+}
+
+/// Both streams in the order in which a terminal shows them.
+fn output(workspace: &Workspace, arguments: &str) -> String {
+    let path = workspace.path("output.txt");
+    let file = File::create(&path).unwrap();
+    let mut command = workspace.command(arguments);
+    command.stdout(file.try_clone().unwrap()).stderr(file).status().unwrap();
+    let mut text = String::new();
+    File::open(&path).unwrap().read_to_string(&mut text).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    text
+}
