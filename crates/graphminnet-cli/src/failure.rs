@@ -44,6 +44,9 @@ impl Failure {
             return ExitCode::SUCCESS;
         }
         eprintln!("error: {}", self.error);
+        if let Some(DataError::BadRows { .. }) = self.error.downcast_ref::<DataError>() {
+            eprintln!("help: `graphminnet data check FILE` lists every bad row");
+        }
         let mut said = self.error.to_string();
         let mut cause = self.error.source();
         while let Some(error) = cause {

@@ -28,7 +28,7 @@ pub fn write_card(out: &mut impl Write, schema: &Schema, card: &DataCard) -> io:
     for (count, what) in [(counts.edgeless_graphs, "graphs without edges"), (counts.self_loops, "self-loops")]
     {
         if count > 0 {
-            writeln!(out, "            {} {what}", grouped(count as usize))?;
+            writeln!(out, "            {what}: {}", grouped(count as usize))?;
         }
     }
     match card.parts {

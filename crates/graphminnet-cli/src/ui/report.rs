@@ -2,7 +2,7 @@
 
 use graphminnet::data::data::Report;
 
-/// Says on standard error what was inferred, and which rows were left out.
+/// Says on standard error what was noticed, how a copy deviates, and which rows were left out.
 pub fn say_report(report: &Report) {
     for note in report.notes.iter().chain(&report.deviations) {
         eprintln!("note: {note}");

@@ -122,8 +122,10 @@ impl ReadOptions {
 /// What was noticed while reading.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
-    /// Things worth telling a person: what was inferred, what was ignored.
+    /// Things worth telling a person, such as what was ignored.
     pub notes: Vec<String>,
+    /// What was inferred about columns and targets, in words.
+    pub inferred: Vec<String>,
     /// How a local copy of a benchmark data set deviates from the published one.
     pub deviations: Vec<String>,
     /// Unusable records in input order, as many as [`Limits::bad_rows`] allows.

@@ -19,7 +19,7 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
     use crate::ui::counter::{Counter, Unit};
     use crate::ui::table::grouped;
     use graphminnet::data::data::download::{Http, Progress, download};
-    use graphminnet::data::data::registry::find;
+    use graphminnet::data::data::registry::{NotHere, find};
     use graphminnet::data::data::{Limits, escape};
     use std::io::{Write, stdout};
 
@@ -30,8 +30,12 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
     let mut tell = |progress: Progress<'_>| counter.update(progress.name, progress.bytes, progress.total);
     let receipts = download(info, &root, &Http::new(), &Limits::default(), &mut tell);
     counter.finish();
+    let receipts = receipts.inspect_err(|_| {
+        // All that is missing, where to get it and where to put it; the error then says what went wrong.
+        eprintln!("{}", NotHere { info, looked_for: vec![root.join(&info.folder)] });
+    })?;
     let mut out = stdout().lock();
-    for receipt in receipts? {
+    for receipt in receipts {
         let path = escape(&receipt.path.to_string_lossy());
         writeln!(out, "{}  {path}", receipt.sha256)?;
         let origin = if receipt.was_here { "was here already" } else { "fetched" };

@@ -136,7 +136,20 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
+    /// Some problems are seen only when all rows are in: within one file, rows are told in the order of their lines.
+    fn order_bad_rows(&mut self) {
+        let first = self.bad_rows.first().map(|row| row.place.file.clone());
+        if self
+            .bad_rows
+            .iter()
+            .all(|row| Some(&row.place.file) == first.as_ref() && row.place.member.is_none())
+        {
+            self.bad_rows.sort_by_key(|row| row.place.line);
+        }
+    }
+
     fn bad_rows_error(&mut self) -> DataError {
+        self.order_bad_rows();
         DataError::BadRows { rows: std::mem::take(&mut self.bad_rows), total: self.bad_row_count }
     }
 
@@ -146,9 +159,19 @@ impl<'a> Collector<'a> {
     ///
     /// [`DataError::BadRows`] under [`OnBadRow::Error`]; [`DataError::Schema`] if the file does not fit the schema.
     pub(crate) fn finish(mut self) -> Result<Read, DataError> {
-        if self.options.on_bad_row == OnBadRow::Error && self.bad_row_count > 0 {
-            return Err(self.bad_rows_error());
+        match self.judge() {
+            Ok(finisher) => self.build(finisher),
+            // What is wrong with rows may be why the columns make no sense.
+            Err(_) if self.must_stop() => Err(self.bad_rows_error()),
+            Err(error) => Err(error),
         }
+    }
+
+    fn must_stop(&self) -> bool {
+        self.options.on_bad_row == OnBadRow::Error && self.bad_row_count > 0
+    }
+
+    fn judge(&mut self) -> Result<Finisher, DataError> {
         let known = self.options.schema.as_ref();
         let is_fixed = self.fixed_columns.is_some();
         let known_columns =
@@ -180,11 +203,7 @@ impl<'a> Collector<'a> {
                 edge_columns,
             },
         };
-        if known.is_none() {
-            self.notes.extend(describe(&schema));
-        }
-        let finisher = Finisher { nodes, edges, targets, schema };
-        self.build(finisher)
+        Ok(Finisher { nodes, edges, targets, schema })
     }
 
     fn build(mut self, finisher: Finisher) -> Result<Read, DataError> {
@@ -224,13 +243,16 @@ impl<'a> Collector<'a> {
                 }
             }
         }
-        if self.options.on_bad_row == OnBadRow::Error && self.bad_row_count > 0 {
+        if self.must_stop() {
             return Err(self.bad_rows_error());
         }
+        let inferred = if self.options.schema.is_some() { Vec::new() } else { describe(&finisher.schema) };
+        self.order_bad_rows();
         let official_split = self.official_split(&splits);
         let dataset = Dataset { name: self.name, schema: finisher.schema, samples, official_split };
         let report = Report {
             notes: self.notes,
+            inferred,
             bad_rows: self.bad_rows,
             bad_row_count: self.bad_row_count,
             rows,
@@ -361,7 +383,7 @@ fn describe(schema: &Schema) -> Vec<String> {
         "no targets".to_owned()
     } else {
         format!(
-            "{}-level targets {} read as {:?}",
+            "{}-level targets {} read as {}",
             level_name(schema.level),
             list(schema.targets.iter()),
             schema.task

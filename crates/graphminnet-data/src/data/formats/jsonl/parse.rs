@@ -47,6 +47,23 @@ pub(super) struct Line {
     pub(super) unknown: Vec<String>,
 }
 
+const EXPECTED_LINE: &str = "one JSON object with `num_nodes` and `edges`";
+
+/// What a field holds, for people.
+fn expected_in(field: &str) -> &'static str {
+    match field {
+        "num_nodes" => "a whole number from 0",
+        "edges" => "pairs of nodes, counted from 0",
+        "edge_index" => "two equally long lists of nodes, counted from 0",
+        "node_features" | "x" | "edge_features" | "edge_attr" => {
+            "one list for each, all of one length, of finite numbers or texts"
+        }
+        "target" | "y" | "node_target" => "a finite number, a text, null, or a list of these",
+        "split" => "`train`, `valid`, `test` or blank",
+        _ => EXPECTED_LINE,
+    }
+}
+
 /// Parses one line.
 pub(super) fn line(text: &str, place: &Place, limits: &Limits) -> Result<Line, DataError> {
     within("json_depth", depth(text), limits.json_depth).map_err(DataError::limit(place.clone()))?;
@@ -66,7 +83,8 @@ pub(super) fn line(text: &str, place: &Place, limits: &Limits) -> Result<Line, D
             if !field.is_empty() {
                 place = place.in_column(&field);
             }
-            Err(DataError::malformed(place, reason, "one JSON object with `num_nodes` and `edges`"))
+            let expected = if error.is_eof() { EXPECTED_LINE } else { expected_in(&field) };
+            Err(DataError::malformed(place, reason, expected))
         }
     }
 }

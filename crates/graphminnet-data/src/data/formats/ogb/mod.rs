@@ -22,7 +22,7 @@ use crate::data::limits::within;
 use crate::data::schema::both_ways;
 use crate::data::{
     Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, Limits, Place, Read, ReadOptions, Report,
-    Sample, Schema,
+    Sample, Schema, Split, Task, escape_up_to, smiles,
 };
 use crate::graph::{Features, Graph};
 use crate::io::{Tree, lines_of};
@@ -69,7 +69,9 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             targets: targets.into_iter().map(|Label(value)| value).collect(),
         })
         .collect::<Vec<_>>();
-    let mut notes = meta.deviations.clone().unwrap_or_default();
+    let mut notes = Vec::new();
+    let stated = meta.deviations.iter().flatten().take(20);
+    let deviations = stated.map(|deviation| escape_up_to(deviation, 600)).collect();
     if !has_meta {
         notes.push("no meta.json: columns and task were inferred".to_owned());
     }
@@ -79,7 +81,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
         .unwrap_or_else(|| tree.root().file_stem().unwrap_or_default().to_string_lossy().into_owned());
     let rows = (0..samples.len()).map(Some).collect();
     let dataset = Dataset { name, schema, samples, official_split };
-    Ok(Read { dataset, report: Report { notes, rows, ..Report::default() } })
+    Ok(Read { dataset, report: Report { notes, deviations, rows, ..Report::default() } })
 }
 
 /// Number of nodes and edge rows of every graph.
