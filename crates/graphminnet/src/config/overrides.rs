@@ -73,10 +73,10 @@ impl fmt::Display for Override {
 ///
 /// [`ConfigError`] as for any recipe.
 pub fn with_overrides(name: &str, mut table: Table, overrides: &[Override]) -> Result<Recipe, ConfigError> {
-    if let Some(warmup) = proportional_warmup(&table, overrides) {
-        if let Some(Value::Table(train)) = table.get_mut("train") {
-            train.insert("warmup".to_owned(), Value::Integer(warmup));
-        }
+    if let Some(warmup) = proportional_warmup(&table, overrides)
+        && let Some(Value::Table(train)) = table.get_mut("train")
+    {
+        train.insert("warmup".to_owned(), Value::Integer(warmup));
     }
     for Override { section, key, value } in overrides {
         let entry = table.entry(section.clone()).or_insert_with(|| Value::Table(Table::new()));
