@@ -7,6 +7,7 @@ use graphminnet::config::MetricKind;
 use graphminnet::train::{EpochReport, Observer, TrainEvent};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
+use std::time::Instant;
 
 /// How much to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,13 +47,23 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     best: Option<(usize, f64)>,
     last: String,
+    /// When the current epoch began here, and its graphs since.
+    pace: (Instant, usize),
 }
 
 impl Progress {
     /// For a run judged by `metric`; the label stands in front of every line.
     pub fn new(verbosity: Verbosity, metric: MetricKind, label: &str) -> Self {
         let label = if label.is_empty() { String::new() } else { format!("{label}  ") };
-        Self { verbosity, metric, label, bar: None, best: None, last: String::new() }
+        Self {
+            verbosity,
+            metric,
+            label,
+            bar: None,
+            best: None,
+            last: String::new(),
+            pace: (Instant::now(), 0),
+        }
     }
 
     fn say(&self, text: &str) {
@@ -72,7 +83,7 @@ impl Progress {
             Some((epochs * steps_per_epoch) as u64),
             ProgressDrawTarget::stderr_with_hz(8),
         );
-        let template = "{prefix}{wide_bar:.cyan/blue} {percent}%  {msg}  {eta} left";
+        let template = "{prefix}{bar:20} {percent}%  {msg}  {eta} left";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -89,13 +100,14 @@ impl Progress {
         let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
         let metric = self.metric;
         self.last = format!(
-            "loss {:.4}  valid {metric} {}  test {}",
+            "epoch {}: loss {:.4}  valid {metric} {}  test {}",
+            report.epoch + 1,
             report.train_loss,
             number(report.valid),
             number(report.test)
         );
         if let Some((epoch, value)) = self.best {
-            self.last.push_str(&format!("  best {value:.4} @ {}", epoch + 1));
+            self.last.push_str(&format!("  best {value:.4} in epoch {}", epoch + 1));
         }
         if self.bar.is_some() && self.verbosity != Verbosity::Verbose {
             return;
@@ -140,11 +152,16 @@ impl Observer for Progress {
             TrainEvent::StateDamaged(problem) => {
                 self.say(&format!("warning: a saved state cannot be used, an earlier one is: {problem}"));
             }
-            TrainEvent::Step { epoch, steps, step, loss, .. } => {
+            TrainEvent::Step { epoch, steps, step, loss, graphs } => {
                 if let Some(bar) = &self.bar {
+                    if *step == 1 {
+                        self.pace = (Instant::now(), 0);
+                    }
+                    self.pace.1 += graphs;
+                    let rate = self.pace.1 as f64 / self.pace.0.elapsed().as_secs_f64().max(1e-3);
+                    let loss = loss.map_or_else(String::new, |loss| format!("  batch loss {loss:.3}"));
                     bar.set_position((epoch * steps + step) as u64);
-                    let loss = loss.map_or_else(String::new, |loss| format!(" loss {loss:.3}"));
-                    bar.set_message(format!("epoch {}{loss}  {}", epoch + 1, self.last));
+                    bar.set_message(format!("epoch {}{loss}  {rate:.0} graphs/s  {}", epoch + 1, self.last));
                 }
             }
             TrainEvent::Epoch(report) => self.epoch(report),

@@ -4,28 +4,27 @@
 //! batch), so the loop has no generator to save. Saving happens between steps and changes nothing: how often it
 //! happens has no influence on any number.
 
+mod finish;
+mod step;
+
 use super::checkpoint::Checkpoint;
-use super::evaluate::{AHEAD, batch_limit, evaluate, values};
+use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
 use super::files::{write_description, write_weights};
 use super::log::GrowingFile;
-use super::predictions::predictions_csv;
 use super::record::Recorder;
 use super::run_dir::config_hash;
 use super::state::{Best, EpochSums, TrainState};
 use super::summary::SeedResult;
-use super::{Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData, model_input};
+use super::{Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
 use crate::config::{ModelConfig, TrainConfig};
-use crate::io::{self, sha256};
 use crate::model::GraphMinNet;
-use crate::nn::Pass;
-use crate::optim::{AdamW, AdamWSettings, NamedGradients, clip_factor, learning_rate_factor};
-use crate::task::{Rows, loss, metric};
+use crate::optim::{AdamW, AdamWSettings, NamedGradients, learning_rate_factor};
+use crate::task::{loss, metric};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
-use graphminnet_data::data::loader::{Batches, LoaderError, Order, PreparedBatch, plan_batches};
-use graphminnet_data::rng;
+use graphminnet_data::data::loader::{Batches, LoaderError, Order, plan_batches};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -93,13 +92,6 @@ struct Training<'a> {
     steps_since_save: u64,
     /// When the time of the current epoch was last added up.
     clock: Instant,
-}
-
-/// What one batch contributes to a step.
-struct Contribution {
-    loss: f64,
-    labels: usize,
-    gradients: NamedGradients,
 }
 
 impl<'a> Training<'a> {
@@ -259,107 +251,6 @@ impl<'a> Training<'a> {
         Ok(true)
     }
 
-    /// Loss and gradients of one batch; `None` if it has no usable label.
-    fn contribution(
-        &mut self,
-        batch: &PreparedBatch,
-        number: usize,
-    ) -> Result<Option<Contribution>, TrainError> {
-        if batch.targets.iter().all(|target| target.is_nan()) {
-            return Ok(None);
-        }
-        let (config, train) = (self.settings.model, self.settings.train);
-        let epoch = self.state.position.epoch;
-        let input = model_input(config, batch, &self.settings.device.clone().autodiff())?;
-        let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
-        let output = self.model.forward(&input, Pass::Train { seed });
-        let outputs = values(output.clone());
-        let mut targets = batch.targets.clone();
-        if let Some(scaler) = &self.scaler {
-            scaler.scale(&mut targets);
-        }
-        let rows = Rows {
-            outputs: &outputs,
-            columns: config.out_dim,
-            targets: &targets,
-            target_columns: self.data.target_columns(),
-        };
-        let Some(value) = loss::evaluate(train.loss, rows)? else { return Ok(None) };
-        if !value.value.is_finite() {
-            let trace = self.model.forward_traced(&input, Pass::Train { seed });
-            let layer = trace
-                .nodes
-                .into_iter()
-                .position(|nodes| values(nodes).iter().any(|value| !value.is_finite()))
-                .map(
-                    |layer| {
-                        if layer == 0 { "the encoder".to_owned() } else { format!("layer {}", layer - 1) }
-                    },
-                );
-            return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), batch, number)?);
-        }
-        let gradients = loss::attach(output, &value, 1.0).backward();
-        let gradients = NamedGradients::of(&self.model, &gradients);
-        if !gradients.norm().is_finite() {
-            let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
-            return Err(self.not_finite("gradient", place, batch, number)?);
-        }
-        Ok(Some(Contribution { loss: value.value, labels: value.labels, gradients }))
-    }
-
-    /// Moves the parameters by the mean of the gradients of `used` batches.
-    fn step(&mut self, gradients: NamedGradients, used: usize, learning_rate: f64) -> Result<(), TrainError> {
-        let mean = 1.0 / used as f64;
-        let norm = gradients.norm() * mean;
-        let clip = clip_factor(norm, self.settings.train.clip_norm);
-        self.model = self.optimizer.step(self.model.clone(), &gradients, learning_rate, clip * mean)?;
-        let sums = &mut self.state.sums;
-        sums.gradient_norm += norm;
-        sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
-        sums.clipped_steps += usize::from(clip < 1.0);
-        Ok(())
-    }
-
-    /// Describes a batch that broke training in a file, and the error in words.
-    fn not_finite(
-        &self,
-        what: &'static str,
-        place: Option<String>,
-        batch: &PreparedBatch,
-        number: usize,
-    ) -> Result<TrainError, TrainError> {
-        let epoch = self.state.position.epoch;
-        let saved = match self.directory {
-            None => None,
-            Some(directory) => {
-                let path = directory.file(&format!("nonfinite-epoch-{epoch}-batch-{number}.json"));
-                let samples: Vec<_> = batch
-                    .samples
-                    .iter()
-                    .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
-                    .collect();
-                let graphs: Vec<_> = samples
-                    .iter()
-                    .map(|(at, sample)| {
-                        serde_json::json!({
-                            "position": at,
-                            "id": sample.id,
-                            "nodes": sample.prepared.graph.num_nodes(),
-                            "edges": sample.prepared.graph.num_edges(),
-                        })
-                    })
-                    .collect();
-                let report = serde_json::json!({
-                    "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch,
-                    "batch": number, "graphs": graphs,
-                });
-                super::run_dir::write_json(&path, &report)?;
-                Some(path)
-            }
-        };
-        Ok(TrainError::NonFinite { what, epoch, batch: number, place, saved })
-    }
-
     /// Evaluates the weights, selects, records; false if interrupted.
     fn finish_epoch(&mut self) -> Result<bool, TrainError> {
         let train = self.settings.train;
@@ -466,57 +357,6 @@ impl<'a> Training<'a> {
         self.steps_since_save = 0;
         self.observer.event(&TrainEvent::StateSaved { path });
         Ok(())
-    }
-
-    /// Writes what remains of a run: weights, predictions, result.
-    fn finish(mut self) -> Result<Outcome, TrainError> {
-        let epochs = self.state.position.epoch;
-        let stopped_early = epochs < self.settings.train.epochs;
-        if let (true, Some(best)) = (stopped_early, &self.state.best) {
-            self.observer.event(&TrainEvent::EarlyStop { epoch: epochs.saturating_sub(1), best: best.epoch });
-        }
-        self.clock = Instant::now();
-        self.save()?;
-        let last = weights::to_bytes(&self.model)?;
-        let (best, selected_by) = match (self.state.best.take(), self.data.splits.valid.is_empty()) {
-            (Some(best), false) => (best, "best validation metric"),
-            (Some(best), true) => (best, "last epoch: there is no validation part"),
-            (None, _) => {
-                let epoch = epochs.saturating_sub(1);
-                let nothing =
-                    Best { epoch, valid: None, test: None, worst_valid: None, worst_valid_id: None };
-                (nothing, "last epoch: the validation metric never had a value")
-            }
-        };
-        let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
-        let selected = GraphMinNet::new(self.settings.model, self.settings.seed, &self.settings.device)?;
-        let selected = weights::from_bytes(selected, &best_weights)?;
-        let samples = &self.data.splits.test;
-        let Some(test) = self.evaluate(&selected, samples)? else {
-            return Ok(Outcome::Interrupted(self.state.position));
-        };
-        let result = SeedResult {
-            seed: self.settings.seed,
-            best,
-            selected_by: selected_by.to_owned(),
-            epochs,
-            stopped_early,
-            steps: self.state.global_step,
-            parameters: weights::count_parameters(&self.model),
-            undefined_evaluations: self.state.undefined_evaluations,
-            seconds: self.state.seconds,
-            best_weights_sha256: sha256(&best_weights),
-            last_weights_sha256: sha256(&last),
-        };
-        if let Some(directory) = self.directory {
-            write_weights(directory, "best", &best_weights)?;
-            write_weights(directory, "last", &last)?;
-            let table = predictions_csv(self.data, samples, &test);
-            io::write_atomically(&directory.file("test_predictions.csv"), table.as_bytes())?;
-            directory.write_result(&result)?;
-        }
-        self.observer.event(&TrainEvent::SeedFinished(result.clone()));
-        Ok(Outcome::Finished(result))
     }
 }
 

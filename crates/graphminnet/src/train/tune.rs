@@ -5,8 +5,11 @@
 //! 2017). Every candidate that has come to an end is one line of `journal.jsonl`; the one that was running when the
 //! process ended goes on from its saved state.
 
+mod journal;
+
+pub use journal::{Journal, Trial, TrialEnd};
+
 use super::event::{Observer, TrainEvent};
-use super::log::GrowingFile;
 use super::trainer::{Outcome, Settings, train_seed};
 use super::{SeedDir, TrainError, TrainingData};
 use crate::config::{ConfigError, MetricKind, Override, Recipe};
@@ -14,8 +17,6 @@ use crate::io;
 use crate::task::metric::{is_better, larger_is_better};
 use burn::tensor::Device;
 use graphminnet_data::rng;
-use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use toml::Value;
 
@@ -112,12 +113,12 @@ impl Search {
         device: Device,
         interrupt: &AtomicBool,
     ) -> Result<Option<Trial>, TrainError> {
-        let directory = SeedDir::new(journal.path.join(format!("candidate-{number:04}")))?;
+        let directory = SeedDir::new(journal.path().join(format!("candidate-{number:04}")))?;
         let metric = recipe.train.metric;
         let mut judge = Judge {
             metric,
             history: read_history(&directory, metric)?,
-            earlier: journal.trials.iter().map(|trial| trial.history.as_slice()).collect(),
+            earlier: journal.trials().iter().map(|trial| trial.history.as_slice()).collect(),
             active: number >= self.grace_trials,
             grace_epochs: self.grace_epochs,
         };
@@ -214,140 +215,6 @@ fn read_history(directory: &SeedDir, metric: MetricKind) -> Result<Vec<f64>, Tra
     Ok(history)
 }
 
-/// How a candidate ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TrialEnd {
-    /// Its schedule is done.
-    Finished,
-    /// Given up by the median rule.
-    Stopped,
-    /// It could not be trained.
-    Failed {
-        /// Why.
-        reason: String,
-    },
-}
-
-/// A candidate that has come to an end.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
-    /// Its number, from 0.
-    pub number: usize,
-    /// Its fields.
-    pub fields: Vec<String>,
-    /// How it ended.
-    pub end: TrialEnd,
-    /// Best validation metric.
-    pub valid: Option<f64>,
-    /// Test metric of the same weights.
-    pub test: Option<f64>,
-    /// Best validation metric after every epoch.
-    pub history: Vec<f64>,
-}
-
-impl Trial {
-    /// A candidate that could not be trained.
-    pub fn failed(number: usize, fields: Vec<String>, reason: String) -> Self {
-        Self {
-            number,
-            fields,
-            end: TrialEnd::Failed { reason },
-            valid: None,
-            test: None,
-            history: Vec::new(),
-        }
-    }
-}
-
-/// The candidates that have come to an end, in a file.
-#[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: GrowingFile,
-    trials: Vec<Trial>,
-}
-
-impl Journal {
-    /// Opens the journal of a search, or starts it.
-    ///
-    /// # Errors
-    ///
-    /// [`TrainError::Changed`] if the directory belongs to another search, [`TrainError`] for what is wrong with it.
-    pub fn open(path: &Path, identity: &serde_json::Value) -> Result<Self, TrainError> {
-        io::create_dir(path)?;
-        let (about, journal) = (path.join("search.json"), path.join("journal.jsonl"));
-        match io::read(&about) {
-            Ok(bytes) => {
-                let recorded: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
-                    TrainError::Damaged { path: about.clone(), reason: error.to_string() }
-                })?;
-                if recorded != *identity {
-                    return Err(TrainError::Changed {
-                        what: "the search",
-                        before: recorded.to_string(),
-                        now: identity.to_string(),
-                    });
-                }
-            }
-            Err(error) if error.is_not_found() => super::run_dir::write_json(&about, identity)?,
-            Err(error) => return Err(error.into()),
-        }
-        let text = match io::read(&journal) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) if error.is_not_found() => String::new(),
-            Err(error) => return Err(error.into()),
-        };
-        let (mut trials, mut length) = (Vec::new(), 0u64);
-        for line in text.split_inclusive('\n') {
-            // A last line that is not whole was being written when the process ended; its candidate is found finished
-            // and written again.
-            match serde_json::from_str::<Trial>(line) {
-                Ok(trial) if line.ends_with('\n') && trial.number == trials.len() => trials.push(trial),
-                _ => break,
-            }
-            length += line.len() as u64;
-        }
-        Ok(Self { path: path.to_owned(), file: GrowingFile::open(&journal, length)?, trials })
-    }
-
-    /// The directory.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The candidates so far.
-    pub fn trials(&self) -> &[Trial] {
-        &self.trials
-    }
-
-    /// Adds a candidate.
-    ///
-    /// # Errors
-    ///
-    /// [`TrainError::Io`].
-    pub fn add(&mut self, trial: Trial) -> Result<(), TrainError> {
-        let line = serde_json::to_string(&trial)
-            .map_err(|error| TrainError::Damaged { path: self.path.clone(), reason: error.to_string() })?;
-        self.file.append(format!("{line}\n").as_bytes())?;
-        self.file.sync()?;
-        self.trials.push(trial);
-        Ok(())
-    }
-
-    /// The candidates, best first.
-    pub fn ranked(&self, metric: MetricKind) -> Vec<&Trial> {
-        let mut ranked: Vec<&Trial> = self.trials.iter().collect();
-        let worst = if larger_is_better(metric) { f64::MIN } else { f64::MAX };
-        let key = |trial: &Trial| trial.valid.unwrap_or(worst);
-        ranked.sort_by(|a, b| match larger_is_better(metric) {
-            true => key(b).total_cmp(&key(a)),
-            false => key(a).total_cmp(&key(b)),
-        });
-        ranked
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -399,21 +266,5 @@ mod tests {
         assert!(judge.gives_up());
         judge.history[1] = 0.25;
         assert!(!judge.gives_up());
-    }
-
-    #[test]
-    fn a_journal_forgets_a_line_that_was_cut_and_refuses_another_search() {
-        let folder = tempfile::tempdir().unwrap();
-        let identity = serde_json::json!({ "seed": 0 });
-        let mut journal = Journal::open(folder.path(), &identity).unwrap();
-        journal.add(Trial::failed(0, vec![], "first".into())).unwrap();
-        journal.add(Trial::failed(1, vec![], "second".into())).unwrap();
-        drop(journal);
-        let path = folder.path().join("journal.jsonl");
-        let bytes = std::fs::read(&path).unwrap();
-        std::fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
-        assert_eq!(Journal::open(folder.path(), &identity).unwrap().trials().len(), 1);
-        let other = Journal::open(folder.path(), &serde_json::json!({ "seed": 1 }));
-        assert!(matches!(other, Err(TrainError::Changed { .. })));
     }
 }

@@ -1,0 +1,126 @@
+//! One batch: forward, loss, backward; one step: clip, move; and what to do when a number is not finite.
+
+use super::Training;
+use crate::nn::Pass;
+use crate::optim::{NamedGradients, clip_factor};
+use crate::task::{Rows, loss};
+use crate::train::evaluate::values;
+use crate::train::run_dir::write_json;
+use crate::train::{TrainError, model_input};
+use graphminnet_data::data::loader::PreparedBatch;
+use graphminnet_data::rng;
+
+/// What one batch contributes to a step.
+pub(super) struct Contribution {
+    pub loss: f64,
+    pub labels: usize,
+    pub gradients: NamedGradients,
+}
+
+impl Training<'_> {
+    /// Loss and gradients of one batch; `None` if it has no usable label.
+    pub(super) fn contribution(
+        &mut self,
+        batch: &PreparedBatch,
+        number: usize,
+    ) -> Result<Option<Contribution>, TrainError> {
+        if batch.targets.iter().all(|target| target.is_nan()) {
+            return Ok(None);
+        }
+        let (config, train) = (self.settings.model, self.settings.train);
+        let epoch = self.state.position.epoch;
+        let input = model_input(config, batch, &self.settings.device.clone().autodiff())?;
+        let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
+        let output = self.model.forward(&input, Pass::Train { seed });
+        let outputs = values(output.clone());
+        let mut targets = batch.targets.clone();
+        if let Some(scaler) = &self.scaler {
+            scaler.scale(&mut targets);
+        }
+        let rows = Rows {
+            outputs: &outputs,
+            columns: config.out_dim,
+            targets: &targets,
+            target_columns: self.data.target_columns(),
+        };
+        let Some(value) = loss::evaluate(train.loss, rows)? else { return Ok(None) };
+        if !value.value.is_finite() {
+            let trace = self.model.forward_traced(&input, Pass::Train { seed });
+            let layer = trace
+                .nodes
+                .into_iter()
+                .position(|nodes| values(nodes).iter().any(|value| !value.is_finite()))
+                .map(
+                    |layer| {
+                        if layer == 0 { "the encoder".to_owned() } else { format!("layer {}", layer - 1) }
+                    },
+                );
+            return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), batch, number)?);
+        }
+        let gradients = loss::attach(output, &value, 1.0).backward();
+        let gradients = NamedGradients::of(&self.model, &gradients);
+        if !gradients.norm().is_finite() {
+            let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
+            return Err(self.not_finite("gradient", place, batch, number)?);
+        }
+        Ok(Some(Contribution { loss: value.value, labels: value.labels, gradients }))
+    }
+
+    /// Moves the parameters by the mean of the gradients of `used` batches.
+    pub(super) fn step(
+        &mut self,
+        gradients: NamedGradients,
+        used: usize,
+        learning_rate: f64,
+    ) -> Result<(), TrainError> {
+        let mean = 1.0 / used as f64;
+        let norm = gradients.norm() * mean;
+        let clip = clip_factor(norm, self.settings.train.clip_norm);
+        self.model = self.optimizer.step(self.model.clone(), &gradients, learning_rate, clip * mean)?;
+        let sums = &mut self.state.sums;
+        sums.gradient_norm += norm;
+        sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
+        sums.clipped_steps += usize::from(clip < 1.0);
+        Ok(())
+    }
+
+    /// Describes a batch that broke training in a file, and the error in words.
+    fn not_finite(
+        &self,
+        what: &'static str,
+        place: Option<String>,
+        batch: &PreparedBatch,
+        number: usize,
+    ) -> Result<TrainError, TrainError> {
+        let epoch = self.state.position.epoch;
+        let saved = match self.directory {
+            None => None,
+            Some(directory) => {
+                let path = directory.file(&format!("nonfinite-epoch-{epoch}-batch-{number}.json"));
+                let samples: Vec<_> = batch
+                    .samples
+                    .iter()
+                    .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
+                    .collect();
+                let graphs: Vec<_> = samples
+                    .iter()
+                    .map(|(at, sample)| {
+                        serde_json::json!({
+                            "position": at,
+                            "id": sample.id,
+                            "nodes": sample.prepared.graph.num_nodes(),
+                            "edges": sample.prepared.graph.num_edges(),
+                        })
+                    })
+                    .collect();
+                let report = serde_json::json!({
+                    "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch,
+                    "batch": number, "graphs": graphs,
+                });
+                write_json(&path, &report)?;
+                Some(path)
+            }
+        };
+        Ok(TrainError::NonFinite { what, epoch, batch: number, place, saved })
+    }
+}
