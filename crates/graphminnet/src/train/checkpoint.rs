@@ -305,7 +305,8 @@ mod tests {
     /// Damages every file in several ways; the state before must be used, and the damage named.
     #[test]
     fn every_kind_of_damage_is_noticed_and_the_previous_state_is_used() {
-        let damages: [(&str, fn(&[u8]) -> Vec<u8>); 5] = [
+        type Damage = fn(&[u8]) -> Vec<u8>;
+        let damages: [(&str, Damage); 5] = [
             ("emptied", |_| Vec::new()),
             ("cut in half", |bytes| bytes[..bytes.len() / 2].to_vec()),
             ("one byte short", |bytes| bytes[..bytes.len() - 1].to_vec()),
