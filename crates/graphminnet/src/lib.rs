@@ -38,7 +38,7 @@
 //! # Rooms
 //!
 //! * [`data`]: graphs, their files, their spectral preparation (a crate of its own, without tensors);
-//! * [`bench`]: workloads for timing;
+//! * [`bench`](mod@bench): workloads for timing;
 //! * [`config`]: options, recipes, strict reading of both;
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;

@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4).
     #[arg(long, visible_alias = "seed", default_value = "0", value_name = "SEEDS")]
     seeds: String,
-    /// Directory of the run; it must not exist yet. Without it: runs/<name>-<time>.
+    /// Directory of the run; it must not exist yet. Without it: `runs/NAME-TIME`.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "resume")]
     run_dir: Option<PathBuf>,
     /// Go on with an interrupted or killed run, to the same bits as if nothing had happened.
