@@ -1,6 +1,5 @@
 //! Runs the real command in a folder of its own.
 #![allow(dead_code)]
-
 // Every test binary uses a part of this.
 #![allow(dead_code)]
 
