@@ -22,7 +22,7 @@ use crate::data::limits::within;
 use crate::data::schema::both_ways;
 use crate::data::{
     Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, Limits, Place, Read, ReadOptions, Report,
-    Sample, Schema, Split, Task, escape_up_to, smiles,
+    Sample, Schema, escape_up_to,
 };
 use crate::graph::{Features, Graph};
 use crate::io::{Tree, lines_of};
