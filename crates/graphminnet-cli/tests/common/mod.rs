@@ -1,8 +1,5 @@
 //! Runs the real command in a folder of its own.
 #![allow(dead_code)]
-// Every test binary uses a part of this.
-#![allow(dead_code)]
-
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -94,11 +94,13 @@ impl Checkpoints {
         io::create_dir(&self.folder)?;
         let name = format!("step-{:08}", checkpoint.state.progress());
         let target = self.folder.join(&name);
-        if self.read(&target).is_err() {
+        // A state of this name that is not the current one was left by a process that was killed before it could point
+        // at it. It knows the log as that process wrote it, not as it is now, so it is replaced.
+        let is_current = self.current().as_deref() == Some(name.as_str());
+        if !is_current || self.read(&target).is_err() {
             let scratch = self.folder.join(format!("{name}.tmp-{}", std::process::id()));
             remove_dir(&scratch)?;
             let written = write_files(&scratch, &name, checkpoint).and_then(|()| {
-                // A damaged state of the same name.
                 remove_dir(&target)?;
                 io::rename(&scratch, &target)
             });
@@ -118,6 +120,11 @@ impl Checkpoints {
         Ok(target)
     }
 
+    /// The name that `CURRENT` holds.
+    fn current(&self) -> Option<String> {
+        std::fs::read_to_string(self.folder.join(CURRENT)).ok().map(|name| name.trim().to_owned())
+    }
+
     /// The newest state that is intact, and the problems of those passed over; `None` if nothing was ever saved.
     ///
     /// # Errors
@@ -125,12 +132,12 @@ impl Checkpoints {
     /// The problems, if states are there but none is intact.
     pub fn load(&self) -> Result<Option<(Checkpoint, Vec<CheckpointProblem>)>, Vec<CheckpointProblem>> {
         let mut names = self.names();
-        let current = std::fs::read_to_string(self.folder.join(CURRENT)).ok();
+        let current = self.current();
         let mut problems = Vec::new();
         if names.is_empty() && current.is_none() {
             return Ok(None);
         }
-        match current.as_deref().map(str::trim) {
+        match current.as_deref() {
             Some(current) if names.iter().any(|name| name == current) => {
                 names.retain(|name| name != current);
                 names.insert(0, current.to_owned());
@@ -375,6 +382,18 @@ mod tests {
         assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(3), vec![])));
         checkpoints.save(&checkpoint(4)).unwrap();
         assert!(!leftover.exists());
+    }
+
+    #[test]
+    fn a_state_that_was_never_pointed_at_is_replaced() {
+        let (_folder, checkpoints) = three_saved();
+        // Killed between the renaming of state 4 and the pointer: state 3 is resumed and comes to 4 again.
+        let mut orphan = checkpoint(4);
+        orphan.state.metrics_length = 77;
+        checkpoints.save(&orphan).unwrap();
+        fs::write(checkpoints.folder.join(CURRENT), "step-00000003\n").unwrap();
+        checkpoints.save(&checkpoint(4)).unwrap();
+        assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(4), vec![])));
     }
 
     #[test]
