@@ -7,15 +7,19 @@
 //! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
 //! ```
 
+mod attention;
 mod block;
 mod encoder;
+mod gssc;
 mod inner_product;
 mod input;
 mod layer;
 mod spectrum;
 
+pub use attention::Attention;
 pub use block::Block;
 pub use encoder::{FeatureEncoder, NodePe, PreMessagePassing};
+pub use gssc::Gssc;
 pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE};
 pub use layer::{Layer, Local};
 pub use spectrum::Spectrum;
