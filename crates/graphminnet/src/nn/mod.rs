@@ -17,6 +17,7 @@ mod projection;
 mod random_walk_pe;
 mod running;
 mod set_encoder;
+mod standardize;
 
 pub use batch_norm::BatchNorm;
 pub use embedding::{Embedding, SumEmbedding};
@@ -35,3 +36,4 @@ pub use projection::{Nonlinearity, Projection};
 pub use random_walk_pe::RandomWalkPe;
 pub use running::Running;
 pub use set_encoder::SetEncoder;
+pub use standardize::Standardize;
