@@ -204,6 +204,51 @@ impl ModelInput {
     }
 }
 
+/// Whether one (prepared) graph fits a model: the right columns, and categories that its tables have.
+///
+/// # Errors
+///
+/// [`InputError`] with the first node or edge, counted within the graph, that does not fit.
+pub fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), InputError> {
+    match config.node_encoder {
+        NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
+            check_numbers("numeric node", graph.node_features(), config.node_in)?;
+        }
+        NodeEncoderKind::Embed | NodeEncoderKind::Atoms => {
+            check_categories("node", graph.node_features(), &config.node_vocab)?;
+        }
+    }
+    match config.edge_encoder {
+        EdgeEncoderKind::Linear => check_numbers("numeric edge", graph.edge_features(), config.edge_in),
+        EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => {
+            check_categories("edge", graph.edge_features(), &config.edge_vocab)
+        }
+        EdgeEncoderKind::Dummy | EdgeEncoderKind::None => Ok(()),
+    }
+}
+
+fn check_numbers(what: &'static str, features: &Features, expected: usize) -> Result<(), InputError> {
+    let found = features.number_columns();
+    if found == expected { Ok(()) } else { Err(InputError::ColumnCount { what, expected, found }) }
+}
+
+fn check_categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<(), InputError> {
+    let found = features.category_columns();
+    if found != sizes.len() {
+        let what = if what == "node" { "categorical node" } else { "categorical edge" };
+        return Err(InputError::ColumnCount { what, expected: sizes.len(), found });
+    }
+    let rows = features.category_values().chunks_exact(found.max(1));
+    for (row, values) in rows.enumerate() {
+        for (column, (&value, &size)) in values.iter().zip(sizes).enumerate() {
+            if value as usize >= size {
+                return Err(InputError::UnknownCategory { what, row, column, value, size });
+            }
+        }
+    }
+    Ok(())
+}
+
 fn node_features(
     config: &ModelConfig,
     features: &Features,
@@ -242,20 +287,13 @@ fn numbers(
     expected: usize,
     device: &Device,
 ) -> Result<FeatureInput, InputError> {
-    let found = features.number_columns();
-    if found != expected {
-        return Err(InputError::ColumnCount { what, expected, found });
-    }
+    check_numbers(what, features, expected)?;
     let data = TensorData::new(features.number_values().to_vec(), [features.rows(), expected]);
     Ok(FeatureInput::Numbers(Tensor::from_data(data, device)))
 }
 
 fn categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<FeatureInput, InputError> {
-    let found = features.category_columns();
-    if found != sizes.len() {
-        let what = if what == "node" { "categorical node" } else { "categorical edge" };
-        return Err(InputError::ColumnCount { what, expected: sizes.len(), found });
-    }
+    check_categories(what, features, sizes)?;
     CategoryTable::new(features.category_values(), sizes).map(FeatureInput::Categories).map_err(
         |(row, column, value)| InputError::UnknownCategory { what, row, column, value, size: sizes[column] },
     )

@@ -39,7 +39,7 @@ pub use evaluate::{Evaluation, evaluate};
 pub use event::{EpochReport, Observer, TrainEvent};
 pub use memory::peak_memory;
 pub use run_dir::{RunDir, RunFile, SeedDir};
-pub use scaler::TargetScaler;
+pub use crate::bundle::TargetScaler;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position, TrainState};
 pub use summary::{MeanStd, SeedResult, Summary};
