@@ -44,7 +44,8 @@ fn graph(random: &mut Stream) -> Graph {
         edges.extend([[node as u32, other as u32], [other as u32, node as u32]]);
     }
     let categories = |random: &mut Stream, rows: usize, sizes: &[u64]| {
-        let values = (0..rows).flat_map(|_| sizes.iter().map(|size| random.below(*size) as u32).collect::<Vec<_>>());
+        let values =
+            (0..rows).flat_map(|_| sizes.iter().map(|size| random.below(*size) as u32).collect::<Vec<_>>());
         Features::categories(rows, sizes.len(), values.collect()).unwrap()
     };
     let node_features = categories(random, nodes, &[5, 3]);
@@ -113,7 +114,10 @@ fn a_batch_of_one_says_what_a_batch_of_many_says() {
     for (at, graph) in graphs.iter().enumerate() {
         let alone = bundle.predict(std::slice::from_ref(graph)).unwrap();
         for (one, many) in alone.row(0).iter().zip(together.row(at)) {
-            assert!((one - many).abs() <= 1e-5 * many.abs().max(1.0), "graph {at}: {one} alone, {many} in a batch");
+            assert!(
+                (one - many).abs() <= 1e-5 * many.abs().max(1.0),
+                "graph {at}: {one} alone, {many} in a batch"
+            );
             exact &= one.to_bits() == many.to_bits();
         }
     }
@@ -129,8 +133,12 @@ fn a_graph_that_does_not_fit_is_named_and_spoils_no_other() {
     let error = bundle.predict(&graphs).unwrap_err().to_string();
     assert!(error.contains("graph 3") && error.contains("category 3 is outside"), "{error}");
     let prepared = bundle.prepare(&graphs);
-    assert_eq!(prepared.iter().map(|result| result.is_ok()).collect::<Vec<_>>(), [true, true, true, false, true]);
-    let numbers = Graph::new(1, vec![], Features::numbers(1, 2, vec![0.0; 2]).unwrap(), Features::none(0)).unwrap();
+    assert_eq!(
+        prepared.iter().map(|result| result.is_ok()).collect::<Vec<_>>(),
+        [true, true, true, false, true]
+    );
+    let numbers =
+        Graph::new(1, vec![], Features::numbers(1, 2, vec![0.0; 2]).unwrap(), Features::none(0)).unwrap();
     let error = bundle.predict(&[Arc::new(numbers)]).unwrap_err().to_string();
     assert!(error.contains("2 categorical node columns"), "{error}");
 }
@@ -147,7 +155,8 @@ fn embeddings_have_a_row_per_node_or_graph() {
         assert_eq!((rows.len(), whole.rows[at].clone()), (graph.num_nodes(), at..at + 1));
         // The model pools by the mean.
         for column in 0..8 {
-            let mean = rows.clone().map(|row| nodes.values[row * 8 + column]).sum::<f32>() / rows.len() as f32;
+            let mean =
+                rows.clone().map(|row| nodes.values[row * 8 + column]).sum::<f32>() / rows.len() as f32;
             assert!((mean - whole.values[at * 8 + column]).abs() < 1e-5);
         }
     }
@@ -175,7 +184,10 @@ fn files_that_cannot_be_used_are_refused_by_what_they_are() {
     let mut other = description();
     other.model.hidden = 16;
     let small = weights::to_bytes(bundle().0.model()).unwrap();
-    assert!(matches!(write("other.gmn", &Bundle::pack(&other, &small).unwrap()), BundleError::Weights { .. }));
+    assert!(matches!(
+        write("other.gmn", &Bundle::pack(&other, &small).unwrap()),
+        BundleError::Weights { .. }
+    ));
     // A description that contradicts itself is not even written.
     let contradictions: [fn(&mut Description); 4] = [
         |description| description.schema.level = Level::Node,
@@ -192,7 +204,9 @@ fn files_that_cannot_be_used_are_refused_by_what_they_are() {
 
 fn rings(level: Level) -> Dataset {
     let sizes = PartSizes { train: 30, valid: 10, test: 20 };
-    RingTransfer { sizes, smallest: 4, largest: 8, classes: 3, level, ..RingTransfer::default() }.generate(1).unwrap()
+    RingTransfer { sizes, smallest: 4, largest: 8, classes: 3, level, ..RingTransfer::default() }
+        .generate(1)
+        .unwrap()
 }
 
 const RINGS: &str = r#"
@@ -242,7 +256,10 @@ fn a_moved_model_predicts_the_test_predictions_of_its_training_bit_for_bit() {
         std::fs::rename(&locate(folder.path()).unwrap()[0], &moved).unwrap();
         let bundle = Bundle::load(&moved).unwrap();
         let selection = &bundle.description().selection;
-        assert_eq!((selection.epoch, selection.chosen_by.as_str()), (result.best.epoch, "best validation metric"));
+        assert_eq!(
+            (selection.epoch, selection.chosen_by.as_str()),
+            (result.best.epoch, "best validation metric")
+        );
         assert_eq!(bundle.description().data.test, 20);
 
         let graphs: Vec<Arc<Graph>> = test.iter().map(|&at| Arc::clone(&dataset.samples[at].graph)).collect();
@@ -288,7 +305,10 @@ fn frozen_models_of_all_versions_still_predict_the_same() {
         let expected: Vec<f32> = serde_json::from_str(&text).unwrap();
         assert_eq!(found.outputs().len(), expected.len());
         for (found, expected) in found.outputs().iter().zip(&expected) {
-            assert!((found - expected).abs() <= 1e-4 * expected.abs().max(1.0), "v{version}: {found}, {expected} then");
+            assert!(
+                (found - expected).abs() <= 1e-4 * expected.abs().max(1.0),
+                "v{version}: {found}, {expected} then"
+            );
         }
     }
 }
@@ -312,5 +332,6 @@ fn freeze_the_current_version() {
     let dataset = Dataset { name: "frozen".into(), schema, samples: samples.collect(), official_split: None };
     graphminnet::data::data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
     std::fs::write(folder.join("model.gmn"), file).unwrap();
-    std::fs::write(folder.join("predictions.json"), serde_json::to_string(predictions.outputs()).unwrap()).unwrap();
+    std::fs::write(folder.join("predictions.json"), serde_json::to_string(predictions.outputs()).unwrap())
+        .unwrap();
 }

@@ -121,7 +121,9 @@ impl Description {
         }
         match self.answers() {
             AnswerKind::Classes if targets != 1 => {
-                return Err(format!("one class per row is given, but the schema has {targets} target columns"));
+                return Err(format!(
+                    "one class per row is given, but the schema has {targets} target columns"
+                ));
             }
             AnswerKind::Numbers if outputs != targets => {
                 return Err(format!("{outputs} outputs do not fit the schema's {targets} target columns"));

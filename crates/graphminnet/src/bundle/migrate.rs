@@ -22,8 +22,9 @@ fn along(steps: &[Step], version: u32, mut description: Value) -> Result<Value, 
     };
     for (at, step) in missing.iter().enumerate() {
         let from = version as usize + at;
-        description = step(description)
-            .map_err(|reason| format!("it cannot be brought from version {from} to {}: {reason}", from + 1))?;
+        description = step(description).map_err(|reason| {
+            format!("it cannot be brought from version {from} to {}: {reason}", from + 1)
+        })?;
     }
     Ok(description)
 }

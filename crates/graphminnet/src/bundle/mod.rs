@@ -107,9 +107,7 @@ impl Bundle {
         weights: &[u8],
         device: &Device,
     ) -> Result<Self, BundleError> {
-        description
-            .check()
-            .map_err(|reason| BundleError::Description { path: path.to_owned(), reason })?;
+        description.check().map_err(|reason| BundleError::Description { path: path.to_owned(), reason })?;
         let model = GraphMinNet::new(&description.model, description.seed, device)
             .map_err(|source| BundleError::Config { path: path.to_owned(), source })?;
         let model = weights::from_bytes(model, weights)
@@ -123,7 +121,8 @@ impl Bundle {
     ///
     /// [`BundleError::Description`] if the description cannot be written down.
     pub fn pack(description: &Description, weights: &[u8]) -> Result<Vec<u8>, BundleError> {
-        let wrong = |reason: String| BundleError::Description { path: PathBuf::from(&description.name), reason };
+        let wrong =
+            |reason: String| BundleError::Description { path: PathBuf::from(&description.name), reason };
         description.check().map_err(wrong)?;
         let text = serde_json::to_vec(description).map_err(|error| wrong(error.to_string()))?;
         Ok(container::pack(&text, weights))

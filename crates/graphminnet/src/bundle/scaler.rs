@@ -67,7 +67,8 @@ mod tests {
     fn a_scaler_comes_back_to_the_last_bit() {
         let mut random = graphminnet_data::rng::stream(0, "scaler", &[]);
         for _ in 0..1000 {
-            let scaler = TargetScaler { mean: vec![random.normal() * 1e3], deviation: vec![random.uniform()] };
+            let scaler =
+                TargetScaler { mean: vec![random.normal() * 1e3], deviation: vec![random.uniform()] };
             let text = serde_json::to_string(&scaler).unwrap();
             assert_eq!(serde_json::from_str::<TargetScaler>(&text).unwrap(), scaler);
         }

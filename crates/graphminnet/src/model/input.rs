@@ -70,6 +70,8 @@ pub enum FeatureInput {
     Numbers(Tensor<2>),
     /// Categories, checked against the vocabulary.
     Categories(CategoryTable),
+    /// Both.
+    Mixed(Tensor<2>, CategoryTable),
     /// Only the number of rows.
     Absent(usize),
 }
@@ -210,21 +212,20 @@ impl ModelInput {
 ///
 /// [`InputError`] with the first node or edge, counted within the graph, that does not fit.
 pub fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), InputError> {
-    match config.node_encoder {
-        NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
-            check_numbers("numeric node", graph.node_features(), config.node_in)?;
-        }
-        NodeEncoderKind::Embed | NodeEncoderKind::Atoms => {
-            check_categories("node", graph.node_features(), &config.node_vocab)?;
-        }
+    let (nodes, edges) = (graph.node_features(), graph.edge_features());
+    if config.takes_node_numbers() {
+        check_numbers("numeric node", nodes, config.node_in)?;
     }
-    match config.edge_encoder {
-        EdgeEncoderKind::Linear => check_numbers("numeric edge", graph.edge_features(), config.edge_in),
-        EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => {
-            check_categories("edge", graph.edge_features(), &config.edge_vocab)
-        }
-        EdgeEncoderKind::Dummy | EdgeEncoderKind::None => Ok(()),
+    if config.takes_node_categories() {
+        check_categories("node", nodes, &config.node_vocab)?;
     }
+    if config.takes_edge_numbers() {
+        check_numbers("numeric edge", edges, config.edge_in)?;
+    }
+    if config.takes_edge_categories() {
+        check_categories("edge", edges, &config.edge_vocab)?;
+    }
+    Ok(())
 }
 
 fn check_numbers(what: &'static str, features: &Features, expected: usize) -> Result<(), InputError> {
@@ -232,13 +233,22 @@ fn check_numbers(what: &'static str, features: &Features, expected: usize) -> Re
     if found == expected { Ok(()) } else { Err(InputError::ColumnCount { what, expected, found }) }
 }
 
-fn check_categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<(), InputError> {
+fn check_category_columns(
+    what: &'static str,
+    features: &Features,
+    sizes: &[usize],
+) -> Result<(), InputError> {
     let found = features.category_columns();
-    if found != sizes.len() {
-        let what = if what == "node" { "categorical node" } else { "categorical edge" };
-        return Err(InputError::ColumnCount { what, expected: sizes.len(), found });
+    if found == sizes.len() {
+        return Ok(());
     }
-    let rows = features.category_values().chunks_exact(found.max(1));
+    let what = if what == "node" { "categorical node" } else { "categorical edge" };
+    Err(InputError::ColumnCount { what, expected: sizes.len(), found })
+}
+
+fn check_categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<(), InputError> {
+    check_category_columns(what, features, sizes)?;
+    let rows = features.category_values().chunks_exact(sizes.len().max(1));
     for (row, values) in rows.enumerate() {
         for (column, (&value, &size)) in values.iter().zip(sizes).enumerate() {
             if value as usize >= size {
@@ -256,9 +266,15 @@ fn node_features(
 ) -> Result<FeatureInput, InputError> {
     match config.node_encoder {
         NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
-            numbers("numeric node", features, config.node_in, device)
+            numbers("numeric node", features, config.node_in, device).map(FeatureInput::Numbers)
         }
-        NodeEncoderKind::Embed | NodeEncoderKind::Atoms => categories("node", features, &config.node_vocab),
+        NodeEncoderKind::Embed | NodeEncoderKind::Atoms => {
+            categories("node", features, &config.node_vocab).map(FeatureInput::Categories)
+        }
+        NodeEncoderKind::Mixed => Ok(FeatureInput::Mixed(
+            numbers("numeric node", features, config.node_in, device)?,
+            categories("node", features, &config.node_vocab)?,
+        )),
     }
 }
 
@@ -268,8 +284,16 @@ fn edge_features(
     device: &Device,
 ) -> Result<FeatureInput, InputError> {
     match config.edge_encoder {
-        EdgeEncoderKind::Linear => numbers("numeric edge", features, config.edge_in, device),
-        EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => categories("edge", features, &config.edge_vocab),
+        EdgeEncoderKind::Linear => {
+            numbers("numeric edge", features, config.edge_in, device).map(FeatureInput::Numbers)
+        }
+        EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => {
+            categories("edge", features, &config.edge_vocab).map(FeatureInput::Categories)
+        }
+        EdgeEncoderKind::Mixed => Ok(FeatureInput::Mixed(
+            numbers("numeric edge", features, config.edge_in, device)?,
+            categories("edge", features, &config.edge_vocab)?,
+        )),
         EdgeEncoderKind::Dummy => {
             // One category for every edge.
             let table = CategoryTable::new(&vec![0; features.rows()], &[1]);
@@ -286,17 +310,17 @@ fn numbers(
     features: &Features,
     expected: usize,
     device: &Device,
-) -> Result<FeatureInput, InputError> {
+) -> Result<Tensor<2>, InputError> {
     check_numbers(what, features, expected)?;
     let data = TensorData::new(features.number_values().to_vec(), [features.rows(), expected]);
-    Ok(FeatureInput::Numbers(Tensor::from_data(data, device)))
+    Ok(Tensor::from_data(data, device))
 }
 
-fn categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<FeatureInput, InputError> {
-    check_categories(what, features, sizes)?;
-    CategoryTable::new(features.category_values(), sizes).map(FeatureInput::Categories).map_err(
-        |(row, column, value)| InputError::UnknownCategory { what, row, column, value, size: sizes[column] },
-    )
+fn categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<CategoryTable, InputError> {
+    check_category_columns(what, features, sizes)?;
+    CategoryTable::new(features.category_values(), sizes).map_err(|(row, column, value)| {
+        InputError::UnknownCategory { what, row, column, value, size: sizes[column] }
+    })
 }
 
 fn expect_length(

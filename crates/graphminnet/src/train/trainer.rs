@@ -13,9 +13,9 @@ use super::event::{EpochReport, Observer, TrainEvent};
 use super::log::GrowingFile;
 use super::record::Recorder;
 use super::run_dir::config_hash;
+use super::scaler::fit_scaler;
 use super::state::{Best, EpochSums, TrainState};
 use super::summary::SeedResult;
-use super::scaler::fit_scaler;
 use super::{Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
 use crate::config::{ModelConfig, TrainConfig};
 use crate::model::GraphMinNet;
@@ -127,6 +127,11 @@ impl<'a> Training<'a> {
             })?,
         };
         let mut resumed_at = None;
+        if saved.is_none() {
+            let graph =
+                |&at: &usize| data.dataset.samples.get(at).map(|sample| sample.prepared.graph.as_ref());
+            model.fit_scale(data.splits.train.iter().filter_map(graph));
+        }
         if let Some((checkpoint, problems)) = saved {
             for problem in problems {
                 observer.event(&TrainEvent::StateDamaged(problem));
@@ -143,16 +148,11 @@ impl<'a> Training<'a> {
         let scaler = fit_scaler(train.target_scaling, data);
         let recorder = match directory {
             None => None,
-            Some(directory) => {
-                Some(Recorder::open(
-                    GrowingFile::open(&directory.file("metrics.jsonl"), state.metrics_length)?,
-                    GrowingFile::open(
-                        &directory.file("events.out.tfevents.0.graphminnet"),
-                        state.events_length,
-                    )?,
-                    state.events_length == 0,
-                )?)
-            }
+            Some(directory) => Some(Recorder::open(
+                GrowingFile::open(&directory.file("metrics.jsonl"), state.metrics_length)?,
+                GrowingFile::open(&directory.file("events.out.tfevents.0.graphminnet"), state.events_length)?,
+                state.events_length == 0,
+            )?),
         };
         let first_epoch = Order::Shuffled { seed, epoch: state.position.epoch as u64 };
         let batches = plan_batches(&data.dataset, &data.splits.train, batch_limit(train), first_epoch).len();

@@ -146,7 +146,7 @@ fn train_seeds(
     for &seed in &run.seeds {
         let settings = Settings {
             name: &run.name,
-            edges: None,
+            edges: run.data.edges(),
             model: &run.model,
             train: &run.train,
             seed,
