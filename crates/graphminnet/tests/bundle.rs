@@ -32,18 +32,18 @@ epochs = 2
 warmup = 0
 batch_size = 8
 loss = "l1"
-metric = "mean_absolute_error"
+metric = "mae"
 "#;
 
 /// A random tree with some extra edges, both ways, and categories as features.
 fn graph(random: &mut Stream) -> Graph {
-    let nodes = 1 + random.below(30) as usize;
+    let nodes = 1 + random.below(30);
     let mut edges = Vec::new();
-    for node in 1..nodes as u64 {
+    for node in 1..nodes {
         let other = random.below(node);
         edges.extend([[node as u32, other as u32], [other as u32, node as u32]]);
     }
-    let categories = |random: &mut Stream, rows: usize, sizes: &[u64]| {
+    let categories = |random: &mut Stream, rows: usize, sizes: &[usize]| {
         let values =
             (0..rows).flat_map(|_| sizes.iter().map(|size| random.below(*size) as u32).collect::<Vec<_>>());
         Features::categories(rows, sizes.len(), values.collect()).unwrap()
