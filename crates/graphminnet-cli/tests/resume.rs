@@ -69,8 +69,8 @@ fn bits(run: &Path) -> Bits {
         value
     };
     Bits {
-        best: fs::read(seed.join("best.safetensors")).unwrap(),
-        last: fs::read(seed.join("last.safetensors")).unwrap(),
+        best: fs::read(seed.join("best.gmn")).unwrap(),
+        last: fs::read(seed.join("last.gmn")).unwrap(),
         predictions: fs::read_to_string(seed.join("test_predictions.csv")).unwrap(),
         metrics: metrics.lines().map(without_times).collect(),
     }
