@@ -35,6 +35,9 @@ enum Command {
     Inspect(cmd::inspect::Arguments),
     /// Time training steps and inference on batches shaped like the benchmarks.
     Bench(cmd::bench::Arguments),
+    /// Answer predictions over HTTP, with a page to try them.
+    #[cfg(feature = "serve")]
+    Serve(cmd::serve::Arguments),
     /// Describe this program and this machine, for bug reports.
     Doctor(cmd::doctor::Arguments),
 }
@@ -48,6 +51,8 @@ fn main() -> ExitCode {
         Command::Cache(arguments) => cmd::cache::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
+        #[cfg(feature = "serve")]
+        Command::Serve(arguments) => cmd::serve::run(&arguments),
         Command::Doctor(arguments) => cmd::doctor::run(&arguments),
     };
     match result {

@@ -7,5 +7,7 @@ pub mod doctor;
 pub mod inspect;
 pub mod prepare;
 pub mod reading;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod train;
 pub mod tune;

@@ -1,0 +1,107 @@
+//! `graphminnet serve`: a trained model behind HTTP, on this machine only unless told otherwise.
+//!
+//! ```text
+//! connection ─ http.rs (limits, time-outs, JSON) ─ bounded queue ─ workers.rs (one model and one thread each) ─ answer
+//! ```
+//!
+//! Whatever a client sends, the server goes on answering the others: bodies, batches, graphs, connections and waiting
+//! requests are bounded, and a request that is too much gets a 4xx or 503 answer instead of memory.
+
+mod answer;
+mod http;
+mod metrics;
+mod workers;
+
+use crate::failure::Failure;
+use crate::ui::signals::interrupt_flag;
+use clap::Args;
+use graphminnet::bundle::locate;
+use std::io::{Write, stdout};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What to serve, and how much of it.
+#[derive(Args)]
+pub struct Arguments {
+    /// A model file (`best.gmn`), or a run directory with one seed.
+    #[arg(long, value_name = "MODEL")]
+    model: PathBuf,
+    /// Address to listen on; only this machine can reach the default.
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    host: IpAddr,
+    /// Port to listen on; 0 takes any that is free.
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Requests that are worked on at the same time, each on a thread of its own; all cores without it.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Largest request body in mebibytes.
+    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    max_body: u64,
+    /// Most graphs in one request.
+    #[arg(long, value_name = "GRAPHS", default_value_t = 1024)]
+    max_graphs: usize,
+    /// Most nodes, and most edges, of the graphs of one request together.
+    #[arg(long, value_name = "NODES", default_value_t = 200_000)]
+    max_nodes: u64,
+    /// Seconds after which a request is given up.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+}
+
+/// Bounds on what one request may ask for.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Bytes of a body.
+    pub body: usize,
+    /// Graphs of a request.
+    pub graphs: usize,
+    /// Nodes, and edges, of all graphs of a request.
+    pub nodes: u64,
+    /// Time for a request, from its first byte to the answer.
+    pub time: Duration,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let paths = locate(&arguments.model)?;
+    let [path] = paths.as_slice() else {
+        return Err(Failure::usage(format!(
+            "{} holds {} models; name the one to serve",
+            arguments.model.display(),
+            paths.len()
+        )));
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = match arguments.threads {
+        Some(0) => return Err(Failure::usage("--threads 0: at least one thread is needed")),
+        threads => threads.unwrap_or(cores),
+    };
+    let bounds = Bounds {
+        body: usize::try_from(arguments.max_body << 20).unwrap_or(usize::MAX),
+        graphs: arguments.max_graphs,
+        nodes: arguments.max_nodes,
+        time: Duration::from_secs(arguments.timeout),
+    };
+    let interrupt = interrupt_flag()?;
+    let workers = workers::start(path, threads, bounds)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    runtime.block_on(async {
+        let address = SocketAddr::new(arguments.host, arguments.port);
+        let listener = tokio::net::TcpListener::bind(address).await.map_err(|error| {
+            std::io::Error::new(
+                error.kind(),
+                format!("cannot listen on {address}: {error}; choose another --port"),
+            )
+        })?;
+        let mut out = stdout();
+        writeln!(out, "http://{}", listener.local_addr()?)?;
+        out.flush()?;
+        eprintln!("serving {} on {threads} threads; Ctrl-C stops", path.display());
+        http::serve(listener, workers, bounds, &interrupt).await;
+        eprintln!("stopped");
+        Ok(ExitCode::SUCCESS)
+    })
+}
