@@ -198,7 +198,7 @@ impl ModelInput {
                 }
                 _ => None,
             },
-            log_degree: match config.degree_scaling {
+            log_degree: match config.reads_degrees() {
                 true => Some(matrix("log_degree", encodings.log_degree, num_nodes, 1)?),
                 false => None,
             },
@@ -283,6 +283,9 @@ fn edge_features(
     features: &Features,
     device: &Device,
 ) -> Result<FeatureInput, InputError> {
+    if !config.has_edge_encoder() {
+        return Ok(FeatureInput::Absent(features.rows()));
+    }
     match config.edge_encoder {
         EdgeEncoderKind::Linear => {
             numbers("numeric edge", features, config.edge_in, device).map(FeatureInput::Numbers)

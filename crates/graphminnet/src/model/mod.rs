@@ -7,15 +7,19 @@
 //! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
 //! ```
 
+mod attention;
 mod block;
 mod encoder;
+mod gssc;
 mod inner_product;
 mod input;
 mod layer;
 mod spectrum;
 
+pub use attention::Attention;
 pub use block::Block;
 pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
+pub use gssc::Gssc;
 pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
 pub use layer::{Layer, Local};
 pub use spectrum::Spectrum;
@@ -72,7 +76,7 @@ impl GraphMinNet {
             (config.standardize && takes_numbers).then(|| Standardize::new(columns, init))
         };
         let node_scale = scale(config.takes_node_numbers(), config.node_in);
-        let edge_scale = scale(config.takes_edge_numbers(), config.edge_in);
+        let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
         let config = config.clone();
         Ok(Self {
             node_encoder,
