@@ -4,10 +4,14 @@ pub mod bench;
 pub mod cache;
 pub mod data;
 pub mod doctor;
+pub mod embed;
+pub mod evaluate;
 pub mod inspect;
+pub mod predict;
 pub mod prepare;
 pub mod reading;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod train;
 pub mod tune;
+pub mod using;
