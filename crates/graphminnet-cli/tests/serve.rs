@@ -96,6 +96,11 @@ fn molecules_and_graphs_get_predictions_and_bad_ones_a_reason_in_their_place() {
     let (status, graph) = server.predict(&json!({ "graphs": [ethanol] }));
     assert_eq!(status, 200, "{graph}");
     assert_eq!(graph["predictions"][0]["values"], list[0]["values"], "{graph}");
+    let (status, why) = server.post("/explain", &json!({ "smiles": ["CCO"] }).to_string());
+    let why: Value = serde_json::from_str(&why).unwrap();
+    let why = &why["explanations"][0];
+    assert_eq!((status, why["nodes"].as_array().unwrap().len()), (200, 3), "{why}");
+    assert!(why["svg"].as_str().unwrap().starts_with("<svg") && why["gap"].as_f64().unwrap() < 0.05, "{why}");
     let (status, model) = server.get("/model");
     assert_eq!((status, model.contains("\"takes_smiles\":true")), (200, true), "{model}");
 }

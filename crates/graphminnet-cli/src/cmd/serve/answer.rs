@@ -6,10 +6,16 @@ use graphminnet::data::Graph;
 use graphminnet::data::data::formats::Format;
 use graphminnet::data::data::smiles::{Featurizer, molecule_graph};
 use graphminnet::data::data::{InputRow, Limits, ReadOptions, RowReader};
+use graphminnet::explain::{Explainer, Method, Target};
+use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::io::Cursor;
 use std::sync::Arc;
+
+/// Graphs, and nodes and edges of all of them, that one request may have explained.
+const EXPLAINED_GRAPHS: usize = 16;
+const EXPLAINED_NODES: u64 = 4_000;
 
 /// Body of `POST /predict` and `POST /explain`.
 #[derive(Debug, Deserialize)]
@@ -85,6 +91,57 @@ pub fn predict(bundle: &Bundle, bounds: &Bounds, body: &[u8]) -> Answer {
     Answer { status: 200, body, graphs: sound.len() }
 }
 
+/// Answers `POST /explain`.
+pub fn explain(bundle: &Bundle, explainer: &Explainer, bounds: &Bounds, body: &[u8]) -> Answer {
+    // Every explanation runs a graph through the model a hundred times or so.
+    let bounds = Bounds { graphs: bounds.graphs.min(EXPLAINED_GRAPHS), nodes: bounds.nodes.min(EXPLAINED_NODES), ..*bounds };
+    let items = match read(bundle, &bounds, body) {
+        Ok(items) => items,
+        Err(answer) => return answer,
+    };
+    let mut explained = 0;
+    let list: Vec<Value> = items
+        .into_iter()
+        .map(|item| {
+            let mut object = match item.graph.and_then(|graph| one_explanation(bundle, explainer, &item.id, &graph)) {
+                Ok(object) => {
+                    explained += 1;
+                    object
+                }
+                Err(error) => json!({ "error": error }),
+            };
+            object["id"] = Value::String(item.id);
+            object
+        })
+        .collect();
+    Answer { status: 200, body: json!({ "explanations": list }).to_string(), graphs: explained }
+}
+
+fn one_explanation(bundle: &Bundle, explainer: &Explainer, id: &str, graph: &Arc<Graph>) -> Result<Value, String> {
+    let prepared = explainer.prepare(std::slice::from_ref(graph)).pop().ok_or("no graph")?.map_err(|e| e.to_string())?;
+    let explanation =
+        explainer.explain(&prepared, Target::default(), Method::Integrated).map_err(|error| error.to_string())?;
+    let description = bundle.description();
+    let picture = GraphPicture {
+        meaning: "red raises the prediction, blue lowers it",
+        featurizer: description.featurizer,
+        node_values: &explanation.nodes,
+        edge_values: &explanation.edges,
+        ..GraphPicture::new(id, graph)
+    };
+    let svg = picture.svg().map_err(|error| error.to_string())?;
+    Ok(json!({
+        "prediction": explanation.prediction,
+        "baseline": explanation.baseline,
+        "node": explanation.node,
+        "output": explanation.output,
+        "nodes": explanation.nodes,
+        "edges": explanation.edges,
+        "gap": explanation.gap(),
+        "svg": svg.to_string(),
+    }))
+}
+
 /// What the model is, for `GET /model`.
 pub fn describe(bundle: &Bundle) -> String {
     let description = bundle.description();
@@ -117,13 +174,13 @@ fn row_value(bundle: &Bundle, predictions: &Predictions, row: usize) -> Value {
         names.into_iter().zip(predictions.values(row).into_iter().map(Value::from)).collect()
     };
     match predictions.kind() {
-        AnswerKind::Numbers => json!({ "values": named(description.schema.targets.clone()) }),
         AnswerKind::YesNo => json!({ "probabilities": named(description.schema.targets.clone()) }),
         AnswerKind::Classes => {
             let classes = (0..predictions.columns()).map(|class| description.class_name(class)).collect();
             let class = predictions.class(row).map(|class| description.class_name(class));
             json!({ "class": class, "probabilities": named(classes) })
         }
+        _ => json!({ "values": named(description.schema.targets.clone()) }),
     }
 }
 
@@ -146,7 +203,9 @@ fn read(bundle: &Bundle, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, Answ
             format!("{count} graphs in one request; at most {} are accepted", bounds.graphs),
         ));
     }
-    let limits = Limits { nodes: bounds.nodes, edges: bounds.nodes, ..Limits::default() };
+    let mut limits = Limits::default();
+    limits.nodes_per_graph = bounds.nodes;
+    limits.edges_per_graph = bounds.nodes;
     let mut items = molecules(bundle, smiles, &limits)?;
     items.extend(own_graphs(bundle, &graphs, limits)?);
     let total = |size: fn(&Graph) -> usize| -> u64 {

@@ -89,7 +89,8 @@ fn router(service: Arc<Service>) -> Router {
         .route("/health", get(|| async { typed("application/json", "{\"status\":\"ok\"}".to_owned()) }))
         .route("/metrics", get(metrics))
         .route("/model", get(model))
-        .route("/predict", post(predict))
+        .route("/predict", post(|service, body| work(service, Wish::Predict, body)))
+        .route("/explain", post(|service, body| work(service, Wish::Explain, body)))
         .fallback(|| async { reply(Answer::error(404, "no such page; see /openapi.json")) })
         .method_not_allowed_fallback(|| async {
             reply(Answer::error(405, "not by this method; see /openapi.json"))
@@ -123,13 +124,6 @@ async fn metrics(State(service): State<Arc<Service>>) -> Response {
 
 async fn model(State(service): State<Arc<Service>>) -> Response {
     typed("application/json", service.workers.description.clone())
-}
-
-async fn predict(
-    service: State<Arc<Service>>,
-    body: Result<Bytes, axum::extract::rejection::BytesRejection>,
-) -> Response {
-    work(service, Wish::Predict, body).await
 }
 
 async fn work(

@@ -4,6 +4,7 @@ use super::Bounds;
 use super::answer::{self, Answer};
 use crate::failure::Failure;
 use graphminnet::bundle::Bundle;
+use graphminnet::explain::Explainer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -18,6 +19,8 @@ const WAITING_PER_WORKER: usize = 64;
 pub enum Wish {
     /// Predictions.
     Predict,
+    /// Which nodes and edges they rest on.
+    Explain,
 }
 
 struct Job {
@@ -45,17 +48,18 @@ pub fn start(path: &Path, threads: usize, bounds: Bounds) -> Result<Workers, Fai
     for number in 0..threads {
         let bundle = Bundle::load(path)?;
         description = answer::describe(&bundle);
+        let explainer = Explainer::new(&bundle)?;
         let jobs = Arc::clone(&jobs);
         // Requests run side by side, so each stays on one thread.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(Failure::usage)?;
         std::thread::Builder::new()
             .name(format!("worker-{number}"))
-            .spawn(move || pool.install(|| work(&bundle, &bounds, &jobs)))?;
+            .spawn(move || pool.install(|| work(&bundle, &explainer, &bounds, &jobs)))?;
     }
     Ok(Workers { queue, description })
 }
 
-fn work(bundle: &Bundle, bounds: &Bounds, jobs: &Mutex<Receiver<Job>>) {
+fn work(bundle: &Bundle, explainer: &Explainer, bounds: &Bounds, jobs: &Mutex<Receiver<Job>>) {
     loop {
         // The lock is released before the work begins.
         let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -67,6 +71,7 @@ fn work(bundle: &Bundle, bounds: &Bounds, jobs: &Mutex<Receiver<Job>>) {
         // A request that shows a mistake of ours must not take the worker with it.
         let answer = catch_unwind(AssertUnwindSafe(|| match job.wish {
             Wish::Predict => answer::predict(bundle, bounds, &job.body),
+            Wish::Explain => answer::explain(bundle, explainer, bounds, &job.body),
         }));
         let _ = job
             .reply
