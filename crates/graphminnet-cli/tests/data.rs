@@ -64,6 +64,51 @@ fn the_report_on_twelve_kinds_of_damage_is_this() {
 }
 
 #[test]
+fn under_null_rows_keep_their_numbers() {
+    let workspace = Workspace::new();
+    // Row 1 is bad: under `skip` the later rows move up, under `null` they stay where they are.
+    workspace.write("m.csv", "smiles,y\nCC,1\nC1C,2\nCCC,3\nCCCC,4\nCCO,5\n");
+    let ids = |policy: &str| {
+        let run = workspace.run(&format!("data convert m.csv {policy}.jsonl --on-bad-row {policy}"));
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let text = String::from_utf8(workspace.read(&format!("{policy}.jsonl"))).unwrap();
+        let id = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].to_string();
+        text.lines().map(id).collect::<Vec<_>>().join(" ").replace('"', "")
+    };
+    assert_eq!(ids("skip"), "0 1 2 3");
+    assert_eq!(ids("null"), "0 2 3 4");
+    let split = |policy: &str| {
+        let command = "data split m.csv --scheme random --ratios 1,0,0 --on-bad-row";
+        workspace.run(&format!("{command} {policy}")).json()["train"].to_string()
+    };
+    assert_eq!((split("skip").as_str(), split("null").as_str()), ("\"0-3\"", "\"0,2-4\""));
+    // Training reads such a split file with the same policy.
+    workspace.write("split.json", r#"{"train": "0-2", "valid": "3", "test": "4"}"#);
+    let train = "train --data m.csv --split split.json --set train.epochs=1 --run-dir run --on-bad-row";
+    let run = workspace.run(&format!("{train} null"));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("4 graphs, 2 to train, 1 to validate, 1 to test"), "{}", run.stderr);
+    let predictions = String::from_utf8(workspace.read("run/seed-0/test_predictions.csv")).unwrap();
+    assert!(predictions.lines().nth(1).unwrap().starts_with("4,5,"), "{predictions}");
+    let refused = workspace.run(&format!("{train}s null"));
+    assert_eq!(refused.code, 2);
+}
+
+#[test]
+fn options_about_files_are_refused_where_there_is_no_file() {
+    let workspace = Workspace::new();
+    for command in [
+        "data stats --all --target y",
+        "prepare --recipe zinc --on-bad-row skip",
+        "train --recipe zinc --target y",
+    ] {
+        let run = workspace.run(command);
+        assert_eq!(run.code, 2, "{command}: {}", run.stderr);
+        assert!(run.stderr.contains("files of your own"), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn damage_is_reported_as_json_with_line_and_column() {
     let workspace = Workspace::new();
     workspace.copy_fixture("damaged.jsonl");

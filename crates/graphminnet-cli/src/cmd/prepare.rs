@@ -1,6 +1,6 @@
 //! `graphminnet prepare`: computes what training needs of every graph, once, into the cache.
 
-use super::reading::{BadRowPolicy, Reading};
+use super::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::counter::{Counter, Unit};
 use crate::ui::report::say_report;
@@ -12,6 +12,7 @@ use graphminnet::data::data::prepare::{Origin, PreparationReport, Transform, pre
 use graphminnet::data::data::registry::load;
 use graphminnet::data::data::{Read, ReadOptions, escape, open};
 use graphminnet::data::spectral::PrepareOptions;
+use graphminnet::train::infer_recipe;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -28,17 +29,14 @@ pub struct Arguments {
     /// A file or folder of your own.
     #[arg(long, group = "which", value_name = "PATH")]
     data: Option<PathBuf>,
-    /// Laplacian eigenpairs per graph, the trivial first one included; 17 for a file without it.
+    /// Laplacian eigenpairs per graph, the trivial first one included; what `train` would use without it.
     #[arg(long, value_name = "K", conflicts_with = "recipe")]
     eigenpairs: Option<usize>,
-    /// Steps of the random walk whose return probabilities are computed, 0 for none; without it 20 for a file whose
-    /// nodes have features.
+    /// Steps of the random walk whose return probabilities are computed, 0 for none; what `train` would use without it.
     #[arg(long, value_name = "STEPS", conflicts_with = "recipe")]
     random_walk: Option<usize>,
     #[command(flatten)]
     reading: Reading,
-    #[command(flatten)]
-    policy: BadRowPolicy,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
@@ -52,10 +50,6 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// Eigenpairs and random-walk steps of a model for a file of one's own.
-const EIGENPAIRS: usize = 17;
-const RANDOM_WALK_STEPS: usize = 20;
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -95,17 +89,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
     if let Some(path) = &arguments.data {
-        let read = open(path, &arguments.reading.options(arguments.policy.on_bad_row))?;
-        let has_features = !read.dataset.schema.node_columns.is_empty();
-        let steps = if has_features { RANDOM_WALK_STEPS } else { 0 };
+        let read = open(path, &arguments.reading.options())?;
+        // What `train` would need of this file.
+        let recipe = infer_recipe("", &read.dataset.schema, read.dataset.samples.len(), &[])?.recipe;
+        let needed = recipe.model.prepare_options();
         let options = PrepareOptions {
-            eigenpairs: arguments.eigenpairs.unwrap_or(EIGENPAIRS),
-            random_walk_steps: arguments.random_walk.unwrap_or(steps),
-            degree_profile: !has_features,
-            ..PrepareOptions::default()
+            eigenpairs: arguments.eigenpairs.unwrap_or(needed.eigenpairs),
+            random_walk_steps: arguments.random_walk.unwrap_or(needed.random_walk_steps),
+            ..needed
         };
         return Ok((read, options));
     }
+    arguments.reading.refuse("the data set of a recipe")?;
     let recipe = Recipe::named(arguments.recipe.as_deref().unwrap_or_default())?;
     let read = load(&recipe.dataset, arguments.data_dir.as_deref(), &ReadOptions::default())?;
     Ok((read, recipe.model.prepare_options()))

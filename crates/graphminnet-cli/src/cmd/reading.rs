@@ -1,12 +1,24 @@
 //! Arguments by which several commands say how a file is to be read.
 
+use crate::failure::Failure;
 use clap::Args;
 use graphminnet::data::data::formats::Format;
 use graphminnet::data::data::{EdgeDirection, Level, OnBadRow, ReadOptions};
 
-/// How a file is to be read; everything that is not given is inferred.
-#[derive(Args, Default)]
+/// How a file is to be read, and what becomes of rows that cannot be used.
+#[derive(Args, Default, PartialEq)]
 pub struct Reading {
+    #[command(flatten)]
+    columns: Columns,
+    /// What to do with rows that cannot be used, each of which is reported: error (stop), skip (leave them out; later
+    /// rows move up) or null (leave them out; the rows keep their numbers in ids and split files).
+    #[arg(long, value_name = "POLICY", default_value = "error", value_parser = policy)]
+    on_bad_row: OnBadRow,
+}
+
+/// What the columns of a file are; everything that is not given is inferred.
+#[derive(Args, Default, PartialEq)]
+pub struct Columns {
     /// Target column; may be repeated or a list with commas.
     #[arg(long = "target", value_name = "COLUMN", value_delimiter = ',')]
     targets: Vec<String>,
@@ -53,6 +65,27 @@ fn edges(text: &str) -> Result<EdgeDirection, String> {
 }
 
 impl Reading {
+    /// Fails if anything was said about a file where there is none to be read.
+    ///
+    /// # Errors
+    ///
+    /// A failure of usage.
+    pub fn refuse(&self, instead: &str) -> Result<(), Failure> {
+        if *self == Self::default() {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "options about columns, formats and bad rows have no effect on {instead}; they are for files of your own"
+        )))
+    }
+
+    /// The library's form of it.
+    pub fn options(&self) -> ReadOptions {
+        self.columns.options(self.on_bad_row)
+    }
+}
+
+impl Columns {
     /// The library's form of it.
     pub fn options(&self, on_bad_row: OnBadRow) -> ReadOptions {
         ReadOptions {
@@ -71,18 +104,11 @@ impl Reading {
     }
 }
 
-/// What happens to rows that cannot be used.
-#[derive(Args)]
-pub struct BadRowPolicy {
-    /// What to do with rows that cannot be used: error, or skip (each is reported).
-    #[arg(long, value_name = "POLICY", default_value = "error", value_parser = policy)]
-    pub on_bad_row: OnBadRow,
-}
-
 fn policy(text: &str) -> Result<OnBadRow, String> {
     match text {
         "error" => Ok(OnBadRow::Error),
         "skip" => Ok(OnBadRow::Skip),
-        _ => Err("expected error or skip".to_owned()),
+        "null" => Ok(OnBadRow::Null),
+        _ => Err("expected error, skip or null".to_owned()),
     }
 }

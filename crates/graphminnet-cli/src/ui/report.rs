@@ -2,16 +2,19 @@
 
 use graphminnet::data::data::Report;
 
-/// Says on standard error what was noticed, how a copy deviates, and which rows were left out.
-pub fn say_report(report: &Report) {
-    for note in report.notes.iter().chain(&report.deviations) {
-        eprintln!("note: {note}");
-    }
-    for row in &report.bad_rows {
-        eprintln!("left out: {row}");
-    }
+/// What was noticed, how a copy deviates, and which rows were left out, a line each.
+pub fn report_lines(report: &Report) -> Vec<String> {
+    let notes = report.notes.iter().map(|note| format!("note: {note}"));
+    let deviations = report.deviations.iter().map(|deviation| format!("deviation: {deviation}"));
+    let rows = report.bad_rows.iter().map(|row| format!("left out: {row}"));
     let more = report.bad_row_count - report.bad_rows.len() as u64;
-    if more > 0 {
-        eprintln!("left out: {more} more rows");
+    let more = (more > 0).then(|| format!("left out: {more} more rows"));
+    notes.chain(deviations).chain(rows).chain(more).collect()
+}
+
+/// Says them on standard error.
+pub fn say_report(report: &Report) {
+    for line in report_lines(report) {
+        eprintln!("{line}");
     }
 }

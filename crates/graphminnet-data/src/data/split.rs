@@ -151,6 +151,25 @@ impl Splits {
         }
     }
 
+    /// The same parts when the positions count records of the input instead of samples; `rows` is
+    /// [`Report::rows`](crate::data::Report::rows). Positions without a record are left out.
+    pub fn in_rows(&self, rows: &[Option<usize>]) -> Self {
+        let row_of: HashMap<usize, usize> =
+            rows.iter().enumerate().filter_map(|(row, sample)| Some(((*sample)?, row))).collect();
+        self.renumbered(|sample| row_of.get(&sample).copied())
+    }
+
+    /// The same parts when the positions count records of the input: the samples of those records. Records that could
+    /// not be used are left out.
+    pub fn of_rows(&self, rows: &[Option<usize>]) -> Self {
+        self.renumbered(|row| rows.get(row).copied().flatten())
+    }
+
+    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Self {
+        let part = |part: &[usize]| part.iter().filter_map(|&at| number(at)).collect();
+        Self { train: part(&self.train), valid: part(&self.valid), test: part(&self.test) }
+    }
+
     /// The split that the data set came with.
     ///
     /// # Errors

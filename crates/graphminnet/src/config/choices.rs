@@ -180,6 +180,8 @@ choice! {
         Atoms = "atoms",
         /// Linear, batch norm, ReLU, L2 rows.
         Premp = "premp",
+        /// Numbers beside categories: a linear map plus one embedding per categorical column.
+        Mixed = "mixed",
     }
 }
 choice! {
@@ -202,6 +204,8 @@ choice! {
         Embed = "embed",
         /// The sum of one embedding per categorical column.
         Atoms = "atoms",
+        /// Numbers beside categories: a linear map plus one embedding per categorical column.
+        Mixed = "mixed",
         /// One learned vector for every edge.
         Dummy = "dummy",
         /// No edge features at all.

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 /// | `node_encoder`, `node_in`, `node_vocab` | linear, 1, [] | node features | |
 /// | `node_pe`, `pe_dim`, `rwse_steps`, `lappe_sign_flip` | none, 16, 0, true | positional part of the node features | |
 /// | `edge_encoder`, `edge_in`, `edge_vocab` | dummy, 1, [] | edge features | |
+/// | `standardize` | false | put numeric features on the scale of the training data | |
 /// | `head`, `head_layers`, `head_l2norm` | mlp, 1, true | head | |
 /// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,6 +110,8 @@ pub struct ModelConfig {
     pub edge_encoder: EdgeEncoderKind,
     /// Number of numeric edge columns.
     pub edge_in: usize,
+    /// Put numeric features on a common scale: mean 0 and deviation 1 over the training data.
+    pub standardize: bool,
     /// Sizes of the categorical edge columns.
     pub edge_vocab: Vec<usize>,
     /// Head.
@@ -165,6 +168,7 @@ impl Default for ModelConfig {
             lappe_sign_flip: true,
             edge_encoder: EdgeEncoderKind::Dummy,
             edge_in: 1,
+            standardize: false,
             edge_vocab: Vec::new(),
             head: HeadKind::Mlp,
             head_layers: 1,
@@ -309,6 +313,32 @@ impl ModelConfig {
         Ok(())
     }
 
+    /// Whether the node encoder reads numbers.
+    pub(crate) fn takes_node_numbers(&self) -> bool {
+        matches!(self.node_encoder, NodeEncoderKind::Linear | NodeEncoderKind::Premp | NodeEncoderKind::Mixed)
+    }
+
+    /// Whether the node encoder reads categories.
+    pub(crate) fn takes_node_categories(&self) -> bool {
+        matches!(self.node_encoder, NodeEncoderKind::Embed | NodeEncoderKind::Atoms | NodeEncoderKind::Mixed)
+    }
+
+    /// Whether the edge encoder reads numbers.
+    pub(crate) fn takes_edge_numbers(&self) -> bool {
+        matches!(self.edge_encoder, EdgeEncoderKind::Linear | EdgeEncoderKind::Mixed)
+    }
+
+    /// Whether the edge encoder reads categories.
+    pub(crate) fn takes_edge_categories(&self) -> bool {
+        matches!(self.edge_encoder, EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms | EdgeEncoderKind::Mixed)
+    }
+
+    /// Whether there are numeric columns of the data to put on a common scale; the degree profile has its own.
+    fn standardizes_nodes_or_edges(&self) -> bool {
+        self.takes_edge_numbers()
+            || (self.takes_node_numbers() && self.node_encoder != NodeEncoderKind::Premp)
+    }
+
     fn check_encoders(&self) -> Result<(), ConfigError> {
         let positional = self.positional_width();
         match self.node_pe {
@@ -330,9 +360,9 @@ impl ModelConfig {
         let tables =
             |key: &'static str, kind: &str, tables: &[usize]| {
                 let shown = format!("{tables:?}");
-                require(!tables.is_empty() && (kind == "atoms" || tables.len() == 1), key, &shown, || {
+                require(!tables.is_empty() && (kind != "embed" || tables.len() == 1), key, &shown, || {
                     match kind {
-                        "atoms" => "needs the size of every categorical column".to_owned(),
+                        "atoms" | "mixed" => "needs the size of every categorical column".to_owned(),
                         _ => format!("the {kind} encoder needs the size of exactly one categorical column"),
                     }
                 })?;
@@ -340,32 +370,29 @@ impl ModelConfig {
                     format!("every size must lie between 1 and {LARGEST}")
                 })
             };
-        match self.node_encoder {
-            NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
-                require(self.node_in >= 1, "node_in", self.node_in, || {
-                    "needs at least one numeric node column".into()
-                })?;
-            }
-            kind => tables("node_vocab", kind.word(), &self.node_vocab)?,
+        if self.takes_node_numbers() {
+            require(self.node_in >= 1, "node_in", self.node_in, || {
+                "needs at least one numeric node column".into()
+            })?;
         }
-        match self.edge_encoder {
-            EdgeEncoderKind::Linear => {
-                require(self.edge_in >= 1, "edge_in", self.edge_in, || {
-                    "needs at least one numeric edge column".into()
-                })?;
-            }
-            EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => {
-                tables("edge_vocab", self.edge_encoder.word(), &self.edge_vocab)?;
-            }
-            EdgeEncoderKind::Dummy => {}
-            EdgeEncoderKind::None => {
-                require(self.local == LocalKind::None, "edge_encoder", "none", || {
-                    format!(
-                        "the local branch `{}` needs edge features; \"dummy\" learns one vector for all edges",
-                        self.local
-                    )
-                })?;
-            }
+        if self.takes_node_categories() {
+            tables("node_vocab", self.node_encoder.word(), &self.node_vocab)?;
+        }
+        if self.takes_edge_numbers() {
+            require(self.edge_in >= 1, "edge_in", self.edge_in, || {
+                "needs at least one numeric edge column".into()
+            })?;
+        }
+        if self.takes_edge_categories() {
+            tables("edge_vocab", self.edge_encoder.word(), &self.edge_vocab)?;
+        }
+        if self.edge_encoder == EdgeEncoderKind::None {
+            require(self.local == LocalKind::None, "edge_encoder", "none", || {
+                format!(
+                    "the local branch `{}` needs edge features; \"dummy\" learns one vector for all edges",
+                    self.local
+                )
+            })?;
         }
         Ok(())
     }
@@ -373,9 +400,6 @@ impl ModelConfig {
     /// Keys that change nothing given the other choices, with the reason.
     fn keys_without_effect(&self) -> Vec<(&'static str, &'static str)> {
         let type4 = matches!(self.inner_product, InnerProduct::Type4a | InnerProduct::Type4b);
-        let numeric_nodes = matches!(self.node_encoder, NodeEncoderKind::Linear | NodeEncoderKind::Premp);
-        let numeric_edges = self.edge_encoder == EdgeEncoderKind::Linear;
-        let tabled_edges = matches!(self.edge_encoder, EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms);
         [
             (self.global == GlobalKind::None, BLOCK_KEYS, "global is none"),
             (!type4, &["type4_first", "type4_second"][..], "inner_product is not type4a or type4b"),
@@ -387,10 +411,15 @@ impl ModelConfig {
             (self.node_pe == NodePeKind::None, &["pe_dim"], "node_pe is none"),
             (self.node_pe != NodePeKind::Rwse, &["rwse_steps"], "node_pe is not rwse"),
             (self.node_pe != NodePeKind::Lappe, &["lappe_sign_flip"], "node_pe is not lappe"),
-            (!numeric_nodes, &["node_in"], "the node encoder embeds categories"),
-            (numeric_nodes, &["node_vocab"], "the node encoder takes numbers"),
-            (!numeric_edges, &["edge_in"], "the edge encoder takes no numbers"),
-            (!tabled_edges, &["edge_vocab"], "the edge encoder embeds no categories"),
+            (!self.takes_node_numbers(), &["node_in"], "the node encoder embeds categories"),
+            (!self.takes_node_categories(), &["node_vocab"], "the node encoder takes numbers"),
+            (!self.takes_edge_numbers(), &["edge_in"], "the edge encoder takes no numbers"),
+            (!self.takes_edge_categories(), &["edge_vocab"], "the edge encoder embeds no categories"),
+            (
+                !self.standardizes_nodes_or_edges(),
+                &["standardize"],
+                "no encoder takes numeric columns of the data",
+            ),
             (self.head == HeadKind::San, &["head_layers", "head_l2norm"], "the san head has a fixed form"),
             (
                 self.head == HeadKind::Mlp && self.head_layers == 1,

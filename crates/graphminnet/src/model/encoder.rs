@@ -2,7 +2,7 @@
 
 use super::{FeatureInput, ModelInput};
 use crate::config::{EdgeEncoderKind, ModelConfig, NodeEncoderKind, NodePeKind};
-use crate::nn::{BatchNorm, Embedding, Init, LapPe, Linear, Pass, RandomWalkPe, SumEmbedding};
+use crate::nn::{BatchNorm, Embedding, Init, LapPe, Linear, Pass, RandomWalkPe, Standardize, SumEmbedding};
 use crate::ops::l2_rows;
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
@@ -12,6 +12,22 @@ use burn::tensor::{Tensor, activation};
 pub struct PreMessagePassing {
     lin: Linear,
     bn: BatchNorm,
+}
+
+/// A linear map of numbers plus a sum of tables.
+#[derive(Module, Debug)]
+pub struct MixedEncoder {
+    numbers: Linear,
+    categories: SumEmbedding,
+}
+
+impl MixedEncoder {
+    fn new(numbers: usize, sizes: &[usize], width: usize, init: &mut Init) -> Self {
+        Self {
+            numbers: Linear::new(numbers, width, true, init),
+            categories: SumEmbedding::new(sizes, width, init),
+        }
+    }
 }
 
 /// One kind of feature encoder, for nodes or edges.
@@ -25,6 +41,8 @@ pub enum FeatureEncoder {
     Atoms(SumEmbedding),
     /// The pre-message-passing encoder.
     Premp(PreMessagePassing),
+    /// Numbers and categories.
+    Mixed(MixedEncoder),
 }
 
 impl FeatureEncoder {
@@ -38,6 +56,9 @@ impl FeatureEncoder {
                 lin: Linear::new(config.node_in, width, false, init),
                 bn: BatchNorm::new(width, init),
             }),
+            NodeEncoderKind::Mixed => {
+                Self::Mixed(MixedEncoder::new(config.node_in, &config.node_vocab, width, init))
+            }
         }
     }
 
@@ -47,15 +68,30 @@ impl FeatureEncoder {
             EdgeEncoderKind::Linear => Some(Self::Linear(Linear::new(config.edge_in, width, true, init))),
             EdgeEncoderKind::Embed => Some(Self::Embed(Embedding::new(config.edge_vocab[0], width, init))),
             EdgeEncoderKind::Atoms => Some(Self::Atoms(SumEmbedding::new(&config.edge_vocab, width, init))),
+            EdgeEncoderKind::Mixed => {
+                Some(Self::Mixed(MixedEncoder::new(config.edge_in, &config.edge_vocab, width, init)))
+            }
             EdgeEncoderKind::Dummy => Some(Self::Embed(Embedding::new(1, width, init))),
             EdgeEncoderKind::None => None,
         }
     }
 
-    /// `[rows, width]`.
-    pub(super) fn forward(&self, features: &FeatureInput, pass: Pass) -> Tensor<2> {
+    /// `[rows, width]`; numbers are put on a common scale first where there is one.
+    pub(super) fn forward(
+        &self,
+        features: &FeatureInput,
+        scale: Option<&Standardize>,
+        pass: Pass,
+    ) -> Tensor<2> {
+        let scaled = |numbers: &Tensor<2>| match scale {
+            Some(scale) => scale.forward(numbers.clone()),
+            None => numbers.clone(),
+        };
         match (self, features) {
-            (Self::Linear(linear), FeatureInput::Numbers(numbers)) => linear.forward(numbers.clone()),
+            (Self::Linear(linear), FeatureInput::Numbers(numbers)) => linear.forward(scaled(numbers)),
+            (Self::Mixed(encoder), FeatureInput::Mixed(numbers, categories)) => {
+                encoder.numbers.forward(scaled(numbers)) + encoder.categories.forward(categories)
+            }
             (Self::Embed(table), FeatureInput::Categories(categories)) => table.forward(categories),
             (Self::Atoms(tables), FeatureInput::Categories(categories)) => tables.forward(categories),
             (Self::Premp(encoder), FeatureInput::Numbers(numbers)) => {

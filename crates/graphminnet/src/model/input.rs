@@ -70,6 +70,8 @@ pub enum FeatureInput {
     Numbers(Tensor<2>),
     /// Categories, checked against the vocabulary.
     Categories(CategoryTable),
+    /// Both.
+    Mixed(Tensor<2>, CategoryTable),
     /// Only the number of rows.
     Absent(usize),
 }
@@ -211,9 +213,15 @@ fn node_features(
 ) -> Result<FeatureInput, InputError> {
     match config.node_encoder {
         NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
-            numbers("numeric node", features, config.node_in, device)
+            numbers("numeric node", features, config.node_in, device).map(FeatureInput::Numbers)
         }
-        NodeEncoderKind::Embed | NodeEncoderKind::Atoms => categories("node", features, &config.node_vocab),
+        NodeEncoderKind::Embed | NodeEncoderKind::Atoms => {
+            categories("node", features, &config.node_vocab).map(FeatureInput::Categories)
+        }
+        NodeEncoderKind::Mixed => Ok(FeatureInput::Mixed(
+            numbers("numeric node", features, config.node_in, device)?,
+            categories("node", features, &config.node_vocab)?,
+        )),
     }
 }
 
@@ -223,8 +231,16 @@ fn edge_features(
     device: &Device,
 ) -> Result<FeatureInput, InputError> {
     match config.edge_encoder {
-        EdgeEncoderKind::Linear => numbers("numeric edge", features, config.edge_in, device),
-        EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => categories("edge", features, &config.edge_vocab),
+        EdgeEncoderKind::Linear => {
+            numbers("numeric edge", features, config.edge_in, device).map(FeatureInput::Numbers)
+        }
+        EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => {
+            categories("edge", features, &config.edge_vocab).map(FeatureInput::Categories)
+        }
+        EdgeEncoderKind::Mixed => Ok(FeatureInput::Mixed(
+            numbers("numeric edge", features, config.edge_in, device)?,
+            categories("edge", features, &config.edge_vocab)?,
+        )),
         EdgeEncoderKind::Dummy => {
             // One category for every edge.
             let table = CategoryTable::new(&vec![0; features.rows()], &[1]);
@@ -241,24 +257,24 @@ fn numbers(
     features: &Features,
     expected: usize,
     device: &Device,
-) -> Result<FeatureInput, InputError> {
+) -> Result<Tensor<2>, InputError> {
     let found = features.number_columns();
     if found != expected {
         return Err(InputError::ColumnCount { what, expected, found });
     }
     let data = TensorData::new(features.number_values().to_vec(), [features.rows(), expected]);
-    Ok(FeatureInput::Numbers(Tensor::from_data(data, device)))
+    Ok(Tensor::from_data(data, device))
 }
 
-fn categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<FeatureInput, InputError> {
+fn categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<CategoryTable, InputError> {
     let found = features.category_columns();
     if found != sizes.len() {
         let what = if what == "node" { "categorical node" } else { "categorical edge" };
         return Err(InputError::ColumnCount { what, expected: sizes.len(), found });
     }
-    CategoryTable::new(features.category_values(), sizes).map(FeatureInput::Categories).map_err(
-        |(row, column, value)| InputError::UnknownCategory { what, row, column, value, size: sizes[column] },
-    )
+    CategoryTable::new(features.category_values(), sizes).map_err(|(row, column, value)| {
+        InputError::UnknownCategory { what, row, column, value, size: sizes[column] }
+    })
 }
 
 fn expect_length(

@@ -15,16 +15,17 @@ mod layer;
 mod spectrum;
 
 pub use block::Block;
-pub use encoder::{FeatureEncoder, NodePe, PreMessagePassing};
+pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
 pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE};
 pub use layer::{Layer, Local};
 pub use spectrum::Spectrum;
 
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
-use crate::nn::{Head, Init, Pass, SetEncoder};
+use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
 use crate::ops::{PoolKind, pool};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use graphminnet_data::{Features, Graph};
 
 /// The model.
 #[derive(Module, Debug)]
@@ -35,6 +36,8 @@ pub struct GraphMinNet {
     set_encoder: Option<SetEncoder>,
     layers: Vec<Layer>,
     head: Head,
+    node_scale: Option<Standardize>,
+    edge_scale: Option<Standardize>,
     #[module(skip)]
     config: ModelConfig,
 }
@@ -65,7 +68,35 @@ impl GraphMinNet {
         let set_encoder = config.has_set_encoder().then(|| SetEncoder::new(config.pe_width, init));
         let layers = (0..config.layers).map(|_| Layer::new(config, init)).collect();
         let head = Head::new(config, init);
-        Ok(Self { node_encoder, node_pe, edge_encoder, set_encoder, layers, head, config: config.clone() })
+        let scale = |takes_numbers: bool, columns: usize| {
+            (config.standardize && takes_numbers).then(|| Standardize::new(columns, init))
+        };
+        let node_scale = scale(config.takes_node_numbers(), config.node_in);
+        let edge_scale = scale(config.takes_edge_numbers(), config.edge_in);
+        let config = config.clone();
+        Ok(Self {
+            node_encoder,
+            node_pe,
+            edge_encoder,
+            set_encoder,
+            layers,
+            head,
+            node_scale,
+            edge_scale,
+            config,
+        })
+    }
+
+    /// Takes the scale of numeric features from these graphs, where the configuration asks for it.
+    pub fn fit_scale<'a>(&self, graphs: impl Iterator<Item = &'a Graph> + Clone) {
+        let rows =
+            |features: &'a Features| features.number_values().chunks_exact(features.number_columns().max(1));
+        if let Some(scale) = &self.node_scale {
+            scale.fit(graphs.clone().flat_map(|graph| rows(graph.node_features())));
+        }
+        if let Some(scale) = &self.edge_scale {
+            scale.fit(graphs.flat_map(|graph| rows(graph.edge_features())));
+        }
     }
 
     /// The configuration.
@@ -109,7 +140,9 @@ impl GraphMinNet {
         mut observe: impl FnMut(&Tensor<2>),
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let mut nodes = self.encode_nodes(input, pass);
-        let mut edges = self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, pass));
+        let edge_scale = self.edge_scale.as_ref();
+        let mut edges =
+            self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, edge_scale, pass));
         let spectrum = self.spectrum(input);
         let shared = layer::Shared { config: &self.config, input, spectrum: &spectrum };
         observe(&nodes);
@@ -123,7 +156,7 @@ impl GraphMinNet {
     }
 
     fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        let features = self.node_encoder.forward(&input.nodes, pass);
+        let features = self.node_encoder.forward(&input.nodes, self.node_scale.as_ref(), pass);
         match &self.node_pe {
             None => features,
             Some(encoder) => Tensor::cat(vec![features, encoder.forward(input, &self.config, pass)], 1),

@@ -14,6 +14,7 @@ mod projection;
 mod random_walk_pe;
 mod running;
 mod set_encoder;
+mod standardize;
 
 pub use batch_norm::BatchNorm;
 pub use embedding::{Embedding, SumEmbedding};
@@ -29,3 +30,4 @@ pub use projection::{Nonlinearity, Projection};
 pub use random_walk_pe::RandomWalkPe;
 pub use running::Running;
 pub use set_encoder::SetEncoder;
+pub use standardize::Standardize;

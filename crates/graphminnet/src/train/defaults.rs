@@ -62,15 +62,19 @@ pub fn infer_recipe(
             set("node_in", number(columns));
             true
         }
-        (columns, ignored) => {
+        (columns, 0) => {
             notes.push(format!("nodes have {columns} categorical columns of sizes {vocabulary:?}"));
-            if ignored > 0 {
-                notes.push(format!(
-                    "the {ignored} numeric node columns are NOT used beside the categorical ones"
-                ));
-            }
             set("node_encoder", text(if columns == 1 { "embed" } else { "atoms" }));
             set("node_vocab", sizes(&vocabulary));
+            true
+        }
+        (columns, numbers) => {
+            notes.push(format!(
+                "nodes have {columns} categorical columns of sizes {vocabulary:?} and {numbers} numeric ones"
+            ));
+            set("node_encoder", text("mixed"));
+            set("node_vocab", sizes(&vocabulary));
+            set("node_in", number(numbers));
             true
         }
     };
@@ -90,16 +94,23 @@ pub fn infer_recipe(
             set("edge_encoder", text("linear"));
             set("edge_in", number(columns));
         }
-        (columns, ignored) => {
+        (columns, 0) => {
             notes.push(format!("edges have {columns} categorical columns of sizes {vocabulary:?}"));
-            if ignored > 0 {
-                notes.push(format!(
-                    "the {ignored} numeric edge columns are NOT used beside the categorical ones"
-                ));
-            }
             set("edge_encoder", text(if columns == 1 { "embed" } else { "atoms" }));
             set("edge_vocab", sizes(&vocabulary));
         }
+        (columns, numbers) => {
+            notes.push(format!(
+                "edges have {columns} categorical columns of sizes {vocabulary:?} and {numbers} numeric ones"
+            ));
+            set("edge_encoder", text("mixed"));
+            set("edge_vocab", sizes(&vocabulary));
+            set("edge_in", number(numbers));
+        }
+    }
+    if schema.node_numbers() + schema.edge_numbers() > 0 {
+        notes.push("numeric features are put on the scale of the training data".into());
+        set("standardize", Value::Boolean(true));
     }
     match schema.level {
         Level::Graph => {
@@ -168,8 +179,16 @@ mod tests {
     #[test]
     fn every_combination_of_features_tasks_and_levels_gives_a_valid_recipe() {
         let category = || column(ColumnKind::Category { size: 3, names: vec![] });
-        let features =
-            || [vec![], vec![category()], vec![category(), category()], vec![column(ColumnKind::Number)]];
+        let features = || {
+            let number = || column(ColumnKind::Number);
+            [
+                vec![],
+                vec![category()],
+                vec![category(), category()],
+                vec![number()],
+                vec![number(), category()],
+            ]
+        };
         for task in [Task::Regression, Task::Binary, Task::MultiClass { classes: 4 }] {
             for level in [Level::Graph, Level::Node] {
                 for nodes in features() {

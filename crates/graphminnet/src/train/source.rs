@@ -2,8 +2,8 @@
 
 use super::TrainError;
 use graphminnet_data::data::generate::{Cluster, Pattern, RingTransfer};
-use graphminnet_data::data::split::{Ratios, Splits};
-use graphminnet_data::data::{Dataset, Level, OnBadRow, ReadOptions, Report, Task, open, registry};
+use graphminnet_data::data::split::{Ratios, Splits, read_with_scaffolds};
+use graphminnet_data::data::{Dataset, Level, Read, ReadOptions, Report, Task, open, registry};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -35,7 +35,15 @@ pub enum SplitChoice {
         /// Seed of the split.
         seed: u64,
     },
-    /// A split file.
+    /// 80/10/10 at random, in equal shares of the classes or of ranges of the target.
+    Stratified {
+        /// Seed of the split.
+        seed: u64,
+    },
+    /// 80/10/10, molecules with the same Bemis–Murcko scaffold together, the largest groups to train.
+    Scaffold,
+    /// A split file; under [`OnBadRow::Null`](graphminnet_data::data::OnBadRow::Null) it counts the rows of the data
+    /// file, bad ones included, otherwise the graphs.
     File {
         /// Its path.
         path: PathBuf,
@@ -66,16 +74,8 @@ pub enum DataSource {
     File {
         /// Its path.
         path: PathBuf,
-        /// Target columns; the format's own rule if empty.
-        targets: Vec<String>,
-        /// Column with SMILES strings.
-        smiles_column: Option<String>,
-        /// Column with the names of the graphs.
-        id_column: Option<String>,
-        /// Column with the part of the split.
-        split_column: Option<String>,
-        /// Whether rows that cannot be used are left out instead of being an error.
-        skip_bad_rows: bool,
+        /// How it is read.
+        read: Box<ReadOptions>,
         /// How it is split.
         split: SplitChoice,
     },
@@ -110,17 +110,12 @@ impl DataSource {
                 let read = registry::load(name, folder.as_deref(), &ReadOptions::default())?;
                 official(read.dataset, read.report)
             }
-            Self::File { path, targets, smiles_column, id_column, split_column, skip_bad_rows, split } => {
-                let options = ReadOptions {
-                    targets: (!targets.is_empty()).then(|| targets.clone()),
-                    smiles_column: smiles_column.clone(),
-                    id_column: id_column.clone(),
-                    split_column: split_column.clone(),
-                    on_bad_row: if *skip_bad_rows { OnBadRow::Skip } else { OnBadRow::Error },
-                    ..ReadOptions::default()
+            Self::File { path, read: options, split } => {
+                let (read, scaffolds) = match split {
+                    SplitChoice::Scaffold => read_with_scaffolds(path, options)?,
+                    _ => (open(path, options)?, Vec::new()),
                 };
-                let read = open(path, &options)?;
-                let (splits, split_note) = split.apply(&read.dataset)?;
+                let (splits, split_note) = split.apply(&read, &scaffolds)?;
                 Ok(Loaded { dataset: read.dataset, splits, report: read.report, split_note })
             }
         }
@@ -149,11 +144,20 @@ fn generate(generator: Generator, seed: u64, graphs: Option<usize>) -> Result<Da
 }
 
 impl SplitChoice {
-    fn apply(&self, dataset: &Dataset) -> Result<(Splits, String), TrainError> {
+    fn apply(&self, read: &Read, scaffolds: &[String]) -> Result<(Splits, String), TrainError> {
+        let dataset = &read.dataset;
         let samples = dataset.samples.len();
         Ok(match self {
             Self::Official => (Splits::official(dataset)?, "official".to_owned()),
             Self::Random { seed } => random(samples, *seed)?,
+            Self::Stratified { seed } => (
+                Splits::stratified_by_target(dataset, Ratios::default(), *seed)?,
+                format!("80/10/10 at random in equal shares of the target (seed {seed})"),
+            ),
+            Self::Scaffold => (
+                Splits::by_groups(scaffolds, Ratios::default())?,
+                "80/10/10 by scaffold, the largest groups to train".to_owned(),
+            ),
             Self::Auto { seed } => match (&dataset.official_split, class_labels(dataset)) {
                 (Some(_), _) => (Splits::official(dataset)?, "as given in the data".to_owned()),
                 (None, Some(labels)) => (
@@ -165,7 +169,14 @@ impl SplitChoice {
             Self::File { path } => {
                 let text = crate::io::read(path)?;
                 let text = String::from_utf8_lossy(&text);
-                (Splits::from_json(&text, samples)?, format!("from {}", path.display()))
+                // Without bad rows the rows are the samples.
+                let rows = &read.report.rows;
+                let splits = if rows.iter().any(Option::is_none) {
+                    Splits::from_json(&text, rows.len())?.of_rows(rows)
+                } else {
+                    Splits::from_json(&text, samples)?
+                };
+                (splits, format!("from {}", path.display()))
             }
         })
     }

@@ -121,6 +121,11 @@ impl<'a> Training<'a> {
             })?,
         };
         let mut resumed_at = None;
+        if saved.is_none() {
+            let graph =
+                |&at: &usize| data.dataset.samples.get(at).map(|sample| sample.prepared.graph.as_ref());
+            model.fit_scale(data.splits.train.iter().filter_map(graph));
+        }
         if let Some((checkpoint, problems)) = saved {
             for problem in problems {
                 observer.event(&TrainEvent::StateDamaged(problem));

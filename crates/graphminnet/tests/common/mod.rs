@@ -114,15 +114,22 @@ pub fn dressed(graph: &Graph, config: &ModelConfig, random: &mut Stream) -> Grap
             .collect::<Vec<_>>();
         Features::categories(rows, sizes.len(), values).unwrap()
     };
+    let mixed = |rows: usize, columns: usize, sizes: &[usize], random: &mut Stream| {
+        let numbers = normals(rows * columns, random);
+        let table = categories(rows, sizes, random);
+        Features::mixed(rows, sizes.len(), table.category_values().to_vec(), columns, numbers).unwrap()
+    };
     let (nodes, edges) = (graph.num_nodes(), graph.num_edges());
     let node_features = match config.node_encoder {
         NodeEncoderKind::Linear => numbers(nodes, config.node_in, random),
         NodeEncoderKind::Premp => Features::none(nodes),
         NodeEncoderKind::Embed | NodeEncoderKind::Atoms => categories(nodes, &config.node_vocab, random),
+        NodeEncoderKind::Mixed => mixed(nodes, config.node_in, &config.node_vocab, random),
     };
     let edge_features = match config.edge_encoder {
         EdgeEncoderKind::Linear => numbers(edges, config.edge_in, random),
         EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => categories(edges, &config.edge_vocab, random),
+        EdgeEncoderKind::Mixed => mixed(edges, config.edge_in, &config.edge_vocab, random),
         EdgeEncoderKind::Dummy | EdgeEncoderKind::None => Features::none(edges),
     };
     Graph::new(nodes, graph.edges().to_vec(), node_features, edge_features).unwrap()

@@ -1,6 +1,6 @@
 //! `graphminnet data check`: is this file usable, and what is in it?
 
-use crate::cmd::reading::Reading;
+use crate::cmd::reading::Columns;
 use crate::failure::Failure;
 use crate::ui::card::{card_json, write_card};
 use clap::Args;
@@ -16,7 +16,7 @@ pub struct Arguments {
     /// A file or folder of graphs.
     file: PathBuf,
     #[command(flatten)]
-    reading: Reading,
+    columns: Columns,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -25,7 +25,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Every bad row is wanted, not the first ones only.
-    let mut options = arguments.reading.options(OnBadRow::Skip);
+    let mut options = arguments.columns.options(OnBadRow::Skip);
     let format = match options.format {
         Some(format) => format,
         None => formats::detect(&arguments.file)?,

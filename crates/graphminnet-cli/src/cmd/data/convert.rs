@@ -1,6 +1,6 @@
 //! `graphminnet data convert`: from one format to another.
 
-use crate::cmd::reading::{BadRowPolicy, Reading};
+use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::table::grouped;
@@ -19,8 +19,6 @@ pub struct Arguments {
     output: PathBuf,
     #[command(flatten)]
     reading: Reading,
-    #[command(flatten)]
-    policy: BadRowPolicy,
     /// Replace the output if it exists.
     #[arg(long)]
     force: bool,
@@ -32,7 +30,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.output.exists() && !arguments.force {
         return Err(Failure::usage(format!("{output} exists; --force replaces it")));
     }
-    let read = open(&arguments.input, &arguments.reading.options(arguments.policy.on_bad_row))?;
+    let read = open(&arguments.input, &arguments.reading.options())?;
     say_report(&read.report);
     let format = formats::write(&read.dataset, &arguments.output)?;
     eprintln!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());

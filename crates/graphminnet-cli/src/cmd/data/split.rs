@@ -1,12 +1,12 @@
 //! `graphminnet data split`: divides a file into train, valid and test.
 
-use crate::cmd::reading::{BadRowPolicy, Reading};
+use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::table::grouped;
 use clap::{Args, ValueEnum};
 use graphminnet::data::data::split::{Ratios, Splits, read_with_scaffolds};
-use graphminnet::data::data::{Read, escape, open};
+use graphminnet::data::data::{OnBadRow, Read, escape, open};
 use graphminnet::data::io::write_atomically;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -31,8 +31,6 @@ pub struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     reading: Reading,
-    #[command(flatten)]
-    policy: BadRowPolicy,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -68,7 +66,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     say_report(&read.report);
     let sizes = [&splits.train, &splits.valid, &splits.test].map(|part| grouped(part.len()));
     eprintln!("train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
-    let text = splits.to_json();
+    // Under `null` rows keep their numbers, also those after a bad one.
+    let is_aligned = arguments.reading.options().on_bad_row == OnBadRow::Null;
+    let text = if is_aligned { splits.in_rows(&read.report.rows).to_json() } else { splits.to_json() };
     let mut out = stdout().lock();
     match &arguments.output {
         None => out.write_all(text.as_bytes())?,
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn divide(arguments: &Arguments) -> Result<(Read, Splits), Failure> {
-    let options = arguments.reading.options(arguments.policy.on_bad_row);
+    let options = arguments.reading.options();
     let (ratios, seed) = (arguments.ratios.unwrap_or_default(), arguments.seed.unwrap_or(0));
     if arguments.scheme == Scheme::Scaffold {
         let (read, scaffolds) = read_with_scaffolds(&arguments.file, &options)?;

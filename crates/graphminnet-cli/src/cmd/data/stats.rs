@@ -1,6 +1,6 @@
 //! `graphminnet data stats`: the paper's table of data sets with ours beside it, or the counts of any file.
 
-use crate::cmd::reading::{BadRowPolicy, Reading};
+use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::table::{Align, Table, grouped};
@@ -26,8 +26,6 @@ pub struct Arguments {
     all: bool,
     #[command(flatten)]
     reading: Reading,
-    #[command(flatten)]
-    policy: BadRowPolicy,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -35,6 +33,10 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
+    let names_a_benchmark = arguments.what.as_deref().is_none_or(is_name);
+    if names_a_benchmark {
+        arguments.reading.refuse("the benchmark data sets")?;
+    }
     match &arguments.what {
         None => benchmarks(datasets(), arguments.json, folder, false),
         Some(name) if is_name(name) => {
@@ -164,7 +166,7 @@ fn as_json(row: &Row) -> Value {
 }
 
 fn file(path: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let read = open(path, &arguments.reading.options(arguments.policy.on_bad_row))?;
+    let read = open(path, &arguments.reading.options())?;
     let statistics = statistics(&read.dataset);
     let mut out = stdout().lock();
     if arguments.json {

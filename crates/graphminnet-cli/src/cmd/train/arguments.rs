@@ -1,5 +1,6 @@
 //! Arguments that several commands share: where the data comes from, and the machine.
 
+use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::DeviceKind;
@@ -21,24 +22,15 @@ pub struct DataArguments {
     /// Number of generated graphs.
     #[arg(long, requires = "generate")]
     pub graphs: Option<usize>,
-    /// Target column; may be repeated or a list with commas.
-    #[arg(long = "target", value_name = "COLUMN", value_delimiter = ',', requires = "data")]
-    pub targets: Vec<String>,
-    /// Column with SMILES strings.
-    #[arg(long, value_name = "COLUMN", requires = "data")]
-    pub smiles_column: Option<String>,
-    /// Column with the names of the graphs.
-    #[arg(long, value_name = "COLUMN", requires = "data")]
-    pub id_column: Option<String>,
-    /// Column with the parts: train, valid or test.
-    #[arg(long, value_name = "COLUMN", requires = "data")]
-    pub split_column: Option<String>,
-    /// How to split: auto, official, random, or a split file.
+    #[command(flatten)]
+    pub reading: Reading,
+    /// How to split a file of your own: auto (its own split, or at random), official, random, stratified, scaffold
+    /// (molecules with a common core stay together), or a split file.
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub split: String,
-    /// What to do with rows that cannot be used: error (stop, naming them) or skip (leave them out, naming them).
-    #[arg(long, value_name = "POLICY", default_value = "error", value_parser = ["error", "skip"])]
-    pub on_bad_row: String,
+    /// Seed of a random or stratified split; 0 without it.
+    #[arg(long, value_name = "SEED", requires = "data")]
+    pub split_seed: Option<u64>,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,

@@ -30,7 +30,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "resume")]
     run_dir: Option<PathBuf>,
     /// Go on with an interrupted or killed run, to the same bits as if nothing had happened.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["recipe", "data", "generate", "overrides", "seeds"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["recipe", "data", "generate", "split", "overrides", "seeds"])]
     resume: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArguments,
@@ -60,6 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             json: arguments.json,
         };
         if let Some(path) = &arguments.resume {
+            arguments.data.reading.refuse("a run that goes on: its data is known")?;
             return execute::resume(path, &context);
         }
         let overrides = request::read_overrides(&arguments.overrides)?;

@@ -3,6 +3,7 @@
 use super::arguments::DataArguments;
 use crate::failure::Failure;
 use crate::ui::progress::Verbosity;
+use crate::ui::report::report_lines;
 use graphminnet::config::{Override, Recipe, with_overrides};
 use graphminnet::train::{DataSource, Generator, Loaded, SplitChoice, infer_recipe};
 use std::path::PathBuf;
@@ -75,17 +76,8 @@ pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
         splits.test.len(),
         loaded.split_note
     ));
-    for note in &loaded.report.notes {
-        verbosity.say(format_args!("note: {note}"));
-    }
-    if loaded.report.bad_row_count > 0 {
-        verbosity.say(format_args!(
-            "note: {} rows could not be used and are left out",
-            loaded.report.bad_row_count
-        ));
-        for row in &loaded.report.bad_rows {
-            verbosity.say(format_args!("  {row}"));
-        }
+    for line in report_lines(&loaded.report) {
+        verbosity.say(line);
     }
 }
 
@@ -101,16 +93,10 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
     if let Some(path) = &arguments.data {
         // Written down as an absolute path, so that the run can be resumed from anywhere.
         let path = std::path::absolute(path)?;
-        return Ok(DataSource::File {
-            path,
-            targets: arguments.targets.clone(),
-            smiles_column: arguments.smiles_column.clone(),
-            id_column: arguments.id_column.clone(),
-            split_column: arguments.split_column.clone(),
-            skip_bad_rows: arguments.on_bad_row == "skip",
-            split: split_choice(&arguments.split)?,
-        });
+        let split = split_choice(&arguments.split, arguments.split_seed)?;
+        return Ok(DataSource::File { path, read: Box::new(arguments.reading.options()), split });
     }
+    arguments.reading.refuse("benchmark and generated data")?;
     if arguments.split != "auto" && arguments.split != "official" {
         return Err(Failure::usage("--split: benchmark and generated data have a split of their own"));
     }
@@ -137,13 +123,23 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
     Ok(DataSource::Registry { name: recipe.dataset, folder })
 }
 
-fn split_choice(text: &str) -> Result<SplitChoice, Failure> {
-    Ok(match text {
-        "auto" => SplitChoice::Auto { seed: 0 },
+fn split_choice(text: &str, seed: Option<u64>) -> Result<SplitChoice, Failure> {
+    let choice = match text {
+        "auto" => SplitChoice::Auto { seed: seed.unwrap_or(0) },
+        "random" => SplitChoice::Random { seed: seed.unwrap_or(0) },
+        "stratified" => SplitChoice::Stratified { seed: seed.unwrap_or(0) },
         "official" => SplitChoice::Official,
-        "random" => SplitChoice::Random { seed: 0 },
+        "scaffold" => SplitChoice::Scaffold,
         path => SplitChoice::File { path: std::path::absolute(path)? },
-    })
+    };
+    let uses_chance = matches!(
+        choice,
+        SplitChoice::Auto { .. } | SplitChoice::Random { .. } | SplitChoice::Stratified { .. }
+    );
+    if seed.is_some() && !uses_chance {
+        return Err(Failure::usage(format!("--split-seed has no effect on --split {}", text.escape_debug())));
+    }
+    Ok(choice)
 }
 
 /// Reads `--set` arguments.
