@@ -4,7 +4,7 @@
 //! that the style sheet of the picture overrides. Charts are drawn with placeholder colours (`#FE00nn`), which
 //! [`themed`] replaces.
 
-use plotters::style::RGBColor;
+use plotters_backend::BackendColor;
 use std::fmt::Write;
 use std::sync::LazyLock;
 
@@ -65,14 +65,19 @@ impl Paint {
     }
 
     /// The placeholder under which a chart draws with this colour.
-    pub(crate) fn placeholder(self) -> RGBColor {
-        RGBColor(0xFE, 0, self.number() as u8)
+    pub(crate) fn placeholder(self, opacity: f64) -> BackendColor {
+        BackendColor { alpha: opacity, rgb: (0xFE, 0, self.number() as u8) }
     }
 
     /// Attributes that fill a shape.
     pub(crate) fn fill(self) -> String {
         let (class, light, _) = PAINTS[self.number()];
         format!("class=\"f{class}\" fill=\"{light}\"")
+    }
+
+    /// The colour on a light page.
+    pub(crate) fn light(self) -> &'static str {
+        PAINTS[self.number()].1
     }
 
     /// Attributes that outline a shape.
@@ -150,8 +155,13 @@ mod tests {
 
     #[test]
     fn placeholders_become_a_class_and_a_light_colour() {
-        let drawn = themed("<rect x=\"1\" fill=\"#FE0001\" stroke=\"#FE0003\"/>\n<text fill=\"#FE0002\">\na\n</text>");
-        assert!(drawn.contains("<rect class=\"fi sg\" x=\"1\" fill=\"#1f2328\" stroke=\"#d8dee4\"/>"), "{drawn}");
+        let drawn = themed(
+            "<rect x=\"1\" fill=\"#FE0001\" stroke=\"#FE0003\"/>\n<text fill=\"#FE0002\">\na\n</text>",
+        );
+        assert!(
+            drawn.contains("<rect class=\"fi sg\" x=\"1\" fill=\"#1f2328\" stroke=\"#d8dee4\"/>"),
+            "{drawn}"
+        );
         assert!(drawn.contains("<text class=\"fm\" fill=\"#59636e\">"), "{drawn}");
         assert!(!drawn.contains("FE00"), "{drawn}");
     }

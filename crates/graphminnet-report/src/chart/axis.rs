@@ -3,8 +3,6 @@
 use super::Scale;
 use crate::svg::shortened;
 use crate::theme::short_number;
-use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
-use std::ops::Range;
 
 /// One axis of a chart.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +63,24 @@ impl Axis {
             ticks: ticks.map(|(at, name)| (at as f64, shortened(name, 12))).collect(),
         }
     }
+
+    /// Where a value is drawn between two places.
+    pub(super) fn place(&self, value: f64, (from, to): (i32, i32)) -> i32 {
+        let (low, high) = (position(self.low, self.scale), position(self.high, self.scale));
+        let share = (position(value, self.scale) - low) / (high - low);
+        // What lies outside is drawn at the border: a value far away must not overflow.
+        from + (share.clamp(-0.01, 1.01) * f64::from(to - from)).round() as i32
+    }
+
+    /// Ticks with their labels.
+    pub(super) fn ticks(&self) -> &[(f64, String)] {
+        &self.ticks
+    }
+
+    /// The values at both ends.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
 }
 
 fn is_shown(value: f64, scale: Scale) -> bool {
@@ -108,32 +124,6 @@ fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     if ticks.len() < 2 { linear_ticks(10f64.powf(low), 10f64.powf(high), wanted) } else { ticks }
 }
 
-impl Ranged for Axis {
-    type FormatOption = NoDefaultFormatting;
-    type ValueType = f64;
-
-    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
-        let (low, high) = (position(self.low, self.scale), position(self.high, self.scale));
-        let share = (position(*value, self.scale) - low) / (high - low);
-        // What lies outside is drawn at the border: a value far away must not overflow.
-        from + (share.clamp(-0.01, 1.01) * f64::from(to - from)).round() as i32
-    }
-
-    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
-        self.ticks.iter().map(|(value, _)| *value).collect()
-    }
-
-    fn range(&self) -> Range<f64> {
-        self.low..self.high
-    }
-}
-
-impl ValueFormatter<f64> for Axis {
-    fn format_ext(&self, value: &f64) -> String {
-        self.ticks.iter().find(|(tick, _)| tick == value).map_or_else(String::new, |(_, text)| text.clone())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,7 +146,7 @@ mod tests {
     #[test]
     fn extreme_values_stay_on_the_canvas() {
         let axis = Axis::over([1e-300, 1e300].into_iter(), Scale::Linear, 5).unwrap();
-        assert!((-10..=110).contains(&axis.map(&f64::MAX, (0, 100))));
+        assert!((-10..=110).contains(&axis.place(f64::MAX, (0, 100))));
         let names: Vec<String> = (0..100).map(|at| format!("class {at}")).collect();
         assert!(texts(&Axis::categories(&names, 60)).len() * 9 <= 70);
     }

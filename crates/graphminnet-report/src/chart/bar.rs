@@ -1,11 +1,10 @@
 //! Bars by category, one per group, side by side.
 
 use super::axis::Axis;
-use super::canvas::{FINE, Frame, plot};
+use super::canvas::{Frame, Look, plot};
 use super::{ChartError, Scale};
 use crate::svg::Svg;
 use crate::theme::Paint;
-use plotters::prelude::*;
 
 /// The bars of one colour.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -67,19 +66,19 @@ impl BarChart {
             legend: if legend.iter().all(|(name, ..)| name.is_empty()) { &[] } else { &legend },
         };
         let width = 0.8 / self.groups.len().max(1) as f64;
-        plot(&frame, (x, y), |chart| {
+        plot(&frame, (x, y), |plot| {
             for (at, group) in self.groups.iter().enumerate() {
-                let style = Paint::Series(at).placeholder().filled();
                 let left = |category: usize| category as f64 - 0.4 + width * at as f64;
-                let bars = group.values.iter().enumerate().filter(|(_, value)| value.is_finite());
-                chart.draw_series(bars.map(|(category, &value)| {
-                    let corners = [(left(category), 0.0), (left(category) + width * 0.92, value)];
-                    Rectangle::new(corners, style)
-                }))?;
+                for (category, &value) in
+                    group.values.iter().enumerate().filter(|(_, value)| value.is_finite())
+                {
+                    let near = plot.place((left(category), 0.0));
+                    let far = plot.place((left(category) + width * 0.92, value));
+                    plot.canvas.rectangle([near, far], Look::new(Paint::Series(at), 1.0), true)?;
+                }
             }
-            let zero = Paint::Muted.placeholder().stroke_width(FINE as u32);
-            chart.draw_series(LineSeries::new([(-0.5, 0.0), (expected as f64 - 0.5, 0.0)], zero))?;
-            Ok(())
+            let zero = plot.places([(-0.5, 0.0), (expected as f64 - 0.5, 0.0)]);
+            plot.canvas.line(&zero, Look::new(Paint::Muted, 1.0))
         })
     }
 }

@@ -4,11 +4,14 @@ use super::ChartError;
 use super::axis::Axis;
 use crate::svg::{Svg, shortened};
 use crate::theme::{Paint, themed};
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters_backend::text_anchor::{HPos, Pos, VPos};
+use plotters_backend::{
+    BackendColor, BackendStyle, BackendTextStyle, DrawingBackend, DrawingErrorKind, FontFamily, FontTransform,
+};
+use plotters_svg::SVGBackend;
+use std::convert::Infallible;
 
-/// The library counts in whole pixels; a finer grid keeps curves smooth.
+/// The backend counts in whole pixels; a finer grid keeps curves smooth.
 pub(super) const FINE: i32 = 4;
 /// Width of a chart in reader's pixels: narrow enough that its text can be read on a telephone.
 pub(super) const WIDTH: i32 = 480;
@@ -17,11 +20,161 @@ const TEXT: i32 = 13;
 /// Widest average letter of common sans-serif faces, relative to the size of the text.
 const LETTER: f64 = 0.58;
 
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-pub(super) type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
-type Refused<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
-/// What the plotting library answers.
-pub(super) type Drawn<'a> = Result<(), Refused<'a>>;
+/// A point of the fine grid.
+pub(super) type Point = (i32, i32);
+/// What the backend answers.
+pub(super) type Drawn = Result<(), DrawingErrorKind<std::io::Error>>;
+
+/// How a shape is painted; widths in reader's pixels.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look {
+    pub(super) paint: Paint,
+    pub(super) opacity: f64,
+    pub(super) width: f64,
+}
+
+impl Look {
+    pub(super) fn new(paint: Paint, width: f64) -> Self {
+        Self { paint, opacity: 1.0, width }
+    }
+
+    pub(super) fn faint(paint: Paint, opacity: f64) -> Self {
+        Self { paint, opacity, width: 1.0 }
+    }
+}
+
+impl BackendStyle for Look {
+    fn color(&self) -> BackendColor {
+        self.paint.placeholder(self.opacity)
+    }
+
+    fn stroke_width(&self) -> u32 {
+        (self.width * f64::from(FINE)) as u32
+    }
+}
+
+/// How a text is set; the size in reader's pixels.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    pub(super) size: i32,
+    pub(super) paint: Paint,
+    pub(super) across: HPos,
+    pub(super) down: VPos,
+    pub(super) upright: bool,
+}
+
+impl Words {
+    pub(super) fn new(size: i32, paint: Paint, across: HPos, down: VPos) -> Self {
+        Self { size, paint, across, down, upright: false }
+    }
+}
+
+impl BackendTextStyle for Words {
+    type FontError = Infallible;
+
+    fn color(&self) -> BackendColor {
+        self.paint.placeholder(1.0)
+    }
+
+    fn size(&self) -> f64 {
+        // The backend divides sizes by 1.24.
+        f64::from(self.size * FINE) * 1.24
+    }
+
+    fn transform(&self) -> FontTransform {
+        if self.upright { FontTransform::Rotate270 } else { FontTransform::None }
+    }
+
+    fn anchor(&self) -> Pos {
+        Pos::new(self.across, self.down)
+    }
+
+    fn family(&self) -> FontFamily<'_> {
+        FontFamily::SansSerif
+    }
+
+    fn layout_box(&self, text: &str) -> Result<(Point, Point), Infallible> {
+        let width = text.chars().count() as f64 * LETTER * f64::from(self.size * FINE);
+        Ok(((0, 0), (width as i32, self.size * FINE)))
+    }
+
+    fn draw<E, F: FnMut(i32, i32, BackendColor) -> Result<(), E>>(
+        &self,
+        _: &str,
+        _: Point,
+        _: F,
+    ) -> Result<Result<(), E>, Infallible> {
+        // Pixels are for bitmaps; SVG has text.
+        Ok(Ok(()))
+    }
+}
+
+/// Something to draw on.
+pub(super) struct Canvas<'a>(SVGBackend<'a>);
+
+impl Canvas<'_> {
+    pub(super) fn line(&mut self, points: &[Point], look: Look) -> Drawn {
+        self.0.draw_path(points.iter().copied(), &look)
+    }
+
+    /// A line in strokes.
+    pub(super) fn dashed(&mut self, points: &[Point], look: Look) -> Drawn {
+        for stroke in strokes(points, f64::from(6 * FINE), f64::from(4 * FINE)) {
+            self.line(&stroke, look)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn polygon(&mut self, points: &[Point], look: Look) -> Drawn {
+        self.0.fill_polygon(points.iter().copied(), &look)
+    }
+
+    pub(super) fn rectangle(&mut self, corners: [Point; 2], look: Look, filled: bool) -> Drawn {
+        let [(a, b), (c, d)] = corners;
+        self.0.draw_rect((a.min(c), b.min(d)), (a.max(c), b.max(d)), &look, filled)
+    }
+
+    pub(super) fn dot(&mut self, centre: Point, radius: f64, look: Look) -> Drawn {
+        self.0.draw_circle(centre, (radius * f64::from(FINE)) as u32, &look, true)
+    }
+
+    pub(super) fn text(&mut self, words: &str, place: Point, style: Words) -> Drawn {
+        self.0.draw_text(words, &style, place)
+    }
+}
+
+/// Pieces of a line, `on` long and `off` apart.
+fn strokes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
+    let mut pieces = Vec::new();
+    let mut piece: Vec<Point> = points.first().copied().into_iter().collect();
+    let (mut drawing, mut left) = (true, on);
+    for pair in points.windows(2) {
+        let &[from, to] = pair else { continue };
+        let (dx, dy) = (f64::from(to.0 - from.0), f64::from(to.1 - from.1));
+        let length = dx.hypot(dy);
+        let mut done = 0.0;
+        while length - done > left {
+            done += left;
+            let turn = (from.0 + (dx * done / length) as i32, from.1 + (dy * done / length) as i32);
+            if drawing {
+                piece.push(turn);
+                pieces.push(std::mem::take(&mut piece));
+            } else {
+                piece = vec![turn];
+            }
+            drawing = !drawing;
+            left = if drawing { on } else { off };
+        }
+        left -= length - done;
+        if drawing {
+            piece.push(to);
+        }
+    }
+    if piece.len() > 1 {
+        pieces.push(piece);
+    }
+    pieces
+}
 
 /// The words around a plot.
 #[derive(Debug, Clone, Copy)]
@@ -34,43 +187,70 @@ pub(super) struct Frame<'a> {
     pub(super) legend: &'a [(String, Paint, bool)],
 }
 
-/// Text of the given colour, `size` in reader's pixels.
-pub(super) fn text(size: i32, paint: Paint, across: HPos, down: VPos) -> TextStyle<'static> {
-    // The backend divides sizes by 1.24.
-    ("sans-serif", f64::from(size * FINE) * 1.24)
-        .into_font()
-        .color(&paint.placeholder())
-        .pos(Pos::new(across, down))
+/// A canvas with axes.
+pub(super) struct Plot<'a, 'b> {
+    pub(super) canvas: &'a mut Canvas<'b>,
+    x: &'a Axis,
+    y: &'a Axis,
+    across: (i32, i32),
+    down: (i32, i32),
+}
+
+impl Plot<'_, '_> {
+    /// Where a pair of values is drawn.
+    pub(super) fn place(&self, (x, y): (f64, f64)) -> Point {
+        (self.x.place(x, self.across), self.y.place(y, self.down))
+    }
+
+    /// Where pairs of values are drawn.
+    pub(super) fn places(&self, pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<Point> {
+        pairs.into_iter().map(|pair| self.place(pair)).collect()
+    }
+
+    fn axes(&mut self, frame: &Frame<'_>) -> Drawn {
+        let (grid, axis) = (Look::new(Paint::Grid, 1.0), Look::new(Paint::Muted, 1.0));
+        let (left, right) = self.across;
+        let (bottom, top) = self.down;
+        for (value, label) in self.x.ticks() {
+            let at = self.x.place(*value, self.across);
+            self.canvas.line(&[(at, bottom), (at, top)], grid)?;
+            self.canvas.line(&[(at, bottom), (at, bottom + 4 * FINE)], axis)?;
+            let style = Words::new(TEXT, Paint::Muted, HPos::Center, VPos::Top);
+            self.canvas.text(label, (at, bottom + 6 * FINE), style)?;
+        }
+        for (value, label) in self.y.ticks() {
+            let at = self.y.place(*value, self.down);
+            self.canvas.line(&[(left, at), (right, at)], grid)?;
+            self.canvas.line(&[(left - 4 * FINE, at), (left, at)], axis)?;
+            let style = Words::new(TEXT, Paint::Muted, HPos::Right, VPos::Center);
+            self.canvas.text(label, (left - 6 * FINE, at), style)?;
+        }
+        self.canvas.line(&[(left, top), (left, bottom), (right, bottom)], axis)?;
+        let fits = |length: i32| (f64::from(length / FINE) / (f64::from(TEXT) * LETTER)) as usize;
+        let name = Words::new(TEXT, Paint::Ink, HPos::Center, VPos::Bottom);
+        let below = ((left + right) / 2, (HEIGHT - 4) * FINE);
+        self.canvas.text(&shortened(frame.x_label, fits(right - left)), below, name)?;
+        let beside = (14 * FINE, (top + bottom) / 2);
+        let upright = Words { upright: true, ..name };
+        self.canvas.text(&shortened(frame.y_label, fits(bottom - top)), beside, upright)
+    }
 }
 
 /// Draws a framed plot.
 pub(super) fn plot(
     frame: &Frame<'_>,
     (x, y): (Axis, Axis),
-    draw: impl for<'a, 'b> FnOnce(&mut Plot<'a, 'b>) -> Drawn<'b>,
+    draw: impl FnOnce(&mut Plot<'_, '_>) -> Drawn,
 ) -> Result<Svg, ChartError> {
-    drawn(frame.title, frame.description, HEIGHT, |root| {
-        let top = heading(root, frame)?;
-        let y_letters = y.longest_label().max(2);
-        let mut chart = ChartBuilder::on(root)
-            .margin_top((top + 4) * FINE)
-            .margin_right(14 * FINE)
-            .x_label_area_size(40 * FINE)
-            .y_label_area_size((24 + (y_letters as f64 * LETTER * f64::from(TEXT)) as i32) * FINE)
-            .build_cartesian_2d(x, y)?;
-        let grid = Paint::Grid.placeholder();
-        chart
-            .configure_mesh()
-            .bold_line_style(grid.stroke_width(FINE as u32))
-            .light_line_style(TRANSPARENT)
-            .axis_style(Paint::Muted.placeholder().stroke_width(FINE as u32))
-            .set_all_tick_mark_size(4 * FINE)
-            .x_desc(frame.x_label)
-            .y_desc(frame.y_label)
-            .label_style(text(TEXT, Paint::Muted, HPos::Center, VPos::Center))
-            .axis_desc_style(text(TEXT, Paint::Ink, HPos::Center, VPos::Center))
-            .draw()?;
-        draw(&mut chart)
+    drawn(frame.title, frame.description, HEIGHT, |canvas| {
+        let top = heading(canvas, frame)? + 4;
+        let letters = y.longest_label().max(2);
+        let left = 26 + (letters as f64 * LETTER * f64::from(TEXT)) as i32;
+        let across = (left * FINE, (WIDTH - 16) * FINE);
+        let down = ((HEIGHT - 42) * FINE, top * FINE);
+        let mut plot = Plot { canvas, x: &x, y: &y, across, down };
+        plot.axes(frame)?;
+        draw(&mut plot)
     })
 }
 
@@ -79,13 +259,14 @@ pub(super) fn drawn(
     title: &str,
     description: &str,
     height: i32,
-    draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>,
+    draw: impl FnOnce(&mut Canvas<'_>) -> Drawn,
 ) -> Result<Svg, ChartError> {
     let size = (WIDTH * FINE, height * FINE);
     let mut raw = String::new();
     {
-        let root = SVGBackend::with_string(&mut raw, (size.0 as u32, size.1 as u32)).into_drawing_area();
-        let result = draw(&root).and_then(|()| root.present());
+        let backend = SVGBackend::with_string(&mut raw, (size.0 as u32, size.1 as u32));
+        let mut canvas = Canvas(backend);
+        let result = draw(&mut canvas).and_then(|()| canvas.0.present());
         result.map_err(|error| ChartError::Drawing { title: title.to_owned(), reason: error.to_string() })?;
     }
     // The library's own envelope is replaced by one with a title and without a fixed size.
@@ -95,28 +276,41 @@ pub(super) fn drawn(
 }
 
 /// Title and legend; returns the height that they take, in reader's pixels.
-pub(super) fn heading<'a>(root: &Area<'a>, frame: &Frame<'_>) -> Result<i32, Refused<'a>> {
+pub(super) fn heading(
+    canvas: &mut Canvas<'_>,
+    frame: &Frame<'_>,
+) -> Result<i32, DrawingErrorKind<std::io::Error>> {
     let title = shortened(frame.title, (f64::from(WIDTH - 24) / (15.0 * LETTER)) as usize);
-    let style = text(15, Paint::Ink, HPos::Left, VPos::Top);
-    root.draw(&Text::new(title, (12 * FINE, 8 * FINE), style))?;
+    canvas.text(&title, (12 * FINE, 8 * FINE), Words::new(15, Paint::Ink, HPos::Left, VPos::Top))?;
     let (mut left, mut top) = (12, 32);
-    let mut rows = usize::from(!frame.legend.is_empty());
+    let mut rows = i32::from(!frame.legend.is_empty());
     for (name, paint, dashed) in frame.legend {
         let name = shortened(name, 40);
         let width = 26 + (name.chars().count() as f64 * LETTER * f64::from(TEXT)) as i32 + 12;
         if left > 12 && left + width > WIDTH - 8 {
             (left, top, rows) = (12, top + 18, rows + 1);
         }
-        let colour = paint.placeholder();
         let (y, height) = ((top + 7) * FINE, 3 * FINE);
         let pieces: &[(i32, i32)] = if *dashed { &[(0, 5), (8, 13), (16, 20)] } else { &[(0, 20)] };
         for (from, to) in pieces {
             let corners = [((left + from) * FINE, y - height / 2), ((left + to) * FINE, y + height / 2)];
-            root.draw(&Rectangle::new(corners, colour.filled()))?;
+            canvas.rectangle(corners, Look::new(*paint, 1.0), true)?;
         }
-        let place = ((left + 26) * FINE, top * FINE);
-        root.draw(&Text::new(name, place, text(TEXT, Paint::Ink, HPos::Left, VPos::Top)))?;
+        let style = Words::new(TEXT, Paint::Ink, HPos::Left, VPos::Top);
+        canvas.text(&name, ((left + 26) * FINE, top * FINE), style)?;
         left += width;
     }
-    Ok(if rows == 0 { 30 } else { 36 + 18 * rows as i32 })
+    Ok(if rows == 0 { 30 } else { 36 + 18 * rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strokes_go_around_corners() {
+        let pieces = strokes(&[(0, 0), (10, 0), (10, 10)], 6.0, 4.0);
+        assert_eq!(pieces, [vec![(0, 0), (6, 0)], vec![(10, 0), (10, 6)]]);
+        assert!(strokes(&[], 1.0, 1.0).is_empty());
+    }
 }

@@ -1,11 +1,10 @@
 //! Lines over a common axis, with bands around them.
 
 use super::axis::Axis;
-use super::canvas::{FINE, Frame, plot};
+use super::canvas::{Frame, Look, plot};
 use super::{ChartError, Scale, thinned};
 use crate::svg::Svg;
 use crate::theme::Paint;
-use plotters::prelude::*;
 
 /// More points than this along one line cannot be told apart.
 const MAX_POINTS: usize = 1500;
@@ -95,26 +94,31 @@ impl LineChart {
             description: &self.description,
             x_label: &self.x_label,
             y_label: &self.y_label,
-            legend: if legend.len() == 1 && legend.iter().all(|(name, ..)| name.is_empty()) { &[] } else { &legend },
+            legend: if legend.len() == 1 && legend.iter().all(|(name, ..)| name.is_empty()) {
+                &[]
+            } else {
+                &legend
+            },
         };
-        plot(&frame, (x, y), |chart| {
+        plot(&frame, (x, y), |plot| {
             for (at, band) in bands.iter().enumerate().filter(|(_, band)| band.len() > 1) {
                 let upper = band.iter().map(|&(x, _, high)| (x, high));
                 let lower = band.iter().rev().map(|&(x, low, _)| (x, low));
-                let colour = paint(at).placeholder().mix(0.18);
-                chart.draw_series([Polygon::new(upper.chain(lower).collect::<Vec<_>>(), colour)])?;
+                let rim = plot.places(upper.chain(lower));
+                plot.canvas.polygon(&rim, Look::faint(paint(at), 0.18))?;
             }
             for (at, (points, series)) in points.iter().zip(&self.series).enumerate() {
-                let style = paint(at).placeholder().stroke_width(2 * FINE as u32);
+                let look = Look::new(paint(at), 2.0);
+                let places = plot.places(points.iter().copied());
                 if series.dashed {
-                    let dash = DashedLineSeries::new(points.iter().copied(), 6 * FINE, 4 * FINE, style);
-                    chart.draw_series(dash)?;
+                    plot.canvas.dashed(&places, look)?;
                 } else {
-                    chart.draw_series(LineSeries::new(points.iter().copied(), style))?;
+                    plot.canvas.line(&places, look)?;
                 }
                 if series.marked || points.len() == 1 {
-                    let dots = points.iter().map(|&point| Circle::new(point, 3 * FINE, style.filled()));
-                    chart.draw_series(dots)?;
+                    for place in places {
+                        plot.canvas.dot(place, 3.0, look)?;
+                    }
                 }
             }
             Ok(())

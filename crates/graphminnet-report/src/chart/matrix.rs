@@ -1,11 +1,10 @@
 //! A table of counts as a picture: the darker the cell, the larger its share of the row.
 
-use super::canvas::{FINE, Frame, WIDTH, drawn, heading, text};
 use super::ChartError;
+use super::canvas::{FINE, Frame, Look, WIDTH, Words, drawn, heading};
 use crate::svg::{Svg, shortened};
 use crate::theme::{Paint, short_number};
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, VPos};
+use plotters_backend::text_anchor::{HPos, VPos};
 
 /// Counts by true class (rows) and predicted class (columns).
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -49,44 +48,46 @@ impl MatrixChart {
         let height = TOP + side + 70;
         let numbered = count <= Self::MAX_NUMBERED;
         let step = (count * 15).div_ceil(side as usize).max(1);
-        let frame = Frame { title: &self.title, description: &self.description, x_label: "", y_label: "", legend: &[] };
-        drawn(&self.title, &self.description, height, |root| {
-            heading(root, &frame)?;
-            let label = |size, paint, across| text(size, paint, across, VPos::Center);
-            let row_label = format!("rows: {}   columns: {}", self.row_label, self.column_label);
-            let place = (12 * FINE, 40 * FINE);
-            root.draw(&Text::new(row_label, place, label(12, Paint::Muted, HPos::Left)))?;
+        let frame = Frame {
+            title: &self.title,
+            description: &self.description,
+            x_label: "",
+            y_label: "",
+            legend: &[],
+        };
+        drawn(&self.title, &self.description, height, |canvas| {
+            heading(canvas, &frame)?;
+            let label = |size, paint, across| Words::new(size, paint, across, VPos::Center);
+            let key = format!("rows: {}   columns: {}", self.row_label, self.column_label);
+            canvas.text(&key, (12 * FINE, 40 * FINE), label(12, Paint::Muted, HPos::Left))?;
             let edge = |at: usize| (at as i32 * side * FINE) / count as i32;
             let (left, top) = (LEFT * FINE, TOP * FINE);
             for (row, values) in self.values.chunks(count).enumerate() {
                 let total: f64 = values.iter().filter(|value| value.is_finite()).sum();
                 for (column, &value) in values.iter().enumerate() {
-                    let corners = [
-                        (left + edge(column), top + edge(row)),
-                        (left + edge(column + 1), top + edge(row + 1)),
-                    ];
-                    let share = if total > 0.0 && value.is_finite() { (value / total).clamp(0.0, 1.0) } else { 0.0 };
+                    let near = (left + edge(column), top + edge(row));
+                    let far = (left + edge(column + 1), top + edge(row + 1));
+                    let share =
+                        if total > 0.0 && value.is_finite() { (value / total).clamp(0.0, 1.0) } else { 0.0 };
                     if share > 0.0 {
-                        let colour = Paint::Series(0).placeholder().mix(0.05 + 0.5 * share);
-                        root.draw(&Rectangle::new(corners, colour.filled()))?;
+                        let look = Look::faint(Paint::Series(0), 0.05 + 0.5 * share);
+                        canvas.rectangle([near, far], look, true)?;
                     }
-                    root.draw(&Rectangle::new(corners, Paint::Grid.placeholder().stroke_width(FINE as u32)))?;
+                    canvas.rectangle([near, far], Look::new(Paint::Grid, 1.0), false)?;
                     if numbered {
-                        let middle = ((corners[0].0 + corners[1].0) / 2, (corners[0].1 + corners[1].1) / 2);
-                        let style = label(if count > 8 { 10 } else { 12 }, Paint::Ink, HPos::Center);
-                        root.draw(&Text::new(short_number(value), middle, style))?;
+                        let middle = ((near.0 + far.0) / 2, (near.1 + far.1) / 2);
+                        let style = label(if count > 8 { 9 } else { 12 }, Paint::Ink, HPos::Center);
+                        canvas.text(&short_number(value), middle, style)?;
                     }
                 }
                 if row % step == 0 {
                     let middle = (edge(row) + edge(row + 1)) / 2;
-                    let name = shortened(&self.names[row], 14);
-                    let place = (left - 6 * FINE, top + middle);
-                    root.draw(&Text::new(name, place, label(12, Paint::Ink, HPos::Right)))?;
+                    let name = self.names.get(row).map_or("", String::as_str);
+                    let style = label(12, Paint::Ink, HPos::Right);
+                    canvas.text(&shortened(name, 14), (left - 6 * FINE, top + middle), style)?;
                     // Names of columns stand upright, so that long ones do not run into each other.
                     let below = (left + middle, top + edge(count) + 6 * FINE);
-                    let name = shortened(&self.names[row], 8);
-                    let upright = text(12, Paint::Ink, HPos::Right, VPos::Center).transform(FontTransform::Rotate270);
-                    root.draw(&Text::new(name, below, upright))?;
+                    canvas.text(&shortened(name, 8), below, Words { upright: true, ..style })?;
                 }
             }
             Ok(())

@@ -1,4 +1,4 @@
-//! Charts from plain numbers, drawn by `plotters` as SVG.
+//! Charts from plain numbers, drawn by the SVG backend of `plotters`.
 //!
 //! A chart is a struct of data with one method, `svg`. Points that are not finite, or not positive on a logarithmic
 //! axis, are left out; a chart without any point left is [`ChartError::Empty`].
@@ -46,7 +46,9 @@ pub enum Scale {
 #[non_exhaustive]
 pub enum ChartError {
     /// No point can be shown.
-    #[error("the chart \"{title}\" has no point to show: all values are missing, not finite, or not positive on a logarithmic axis")]
+    #[error(
+        "the chart \"{title}\" has no point to show: all values are missing, not finite, or not positive on a logarithmic axis"
+    )]
     Empty {
         /// Title of the chart.
         title: String,

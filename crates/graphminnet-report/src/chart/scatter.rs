@@ -1,11 +1,10 @@
 //! Predicted against true values, with the diagonal on which they are equal.
 
 use super::axis::Axis;
-use super::canvas::{FINE, Frame, plot};
+use super::canvas::{Frame, Look, plot};
 use super::{ChartError, Scale, thinned};
 use crate::svg::Svg;
 use crate::theme::Paint;
-use plotters::prelude::*;
 
 /// Points against a diagonal.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,16 +65,16 @@ impl ScatterChart {
             y_label: &self.y_label,
             legend: &legend,
         };
-        let range = plotters::coord::ranged1d::Ranged::range(&x);
-        plot(&frame, (x, y), |chart| {
+        let (low, high) = x.ends();
+        plot(&frame, (x, y), |plot| {
             if self.diagonal {
-                let ends = [(range.start, range.start), (range.end, range.end)];
-                let style = Paint::Muted.placeholder().stroke_width(FINE as u32 * 3 / 2);
-                chart.draw_series(DashedLineSeries::new(ends, 6 * FINE, 4 * FINE, style))?;
+                let ends = plot.places([(low, low), (high, high)]);
+                plot.canvas.dashed(&ends, Look::new(Paint::Muted, 1.5))?;
             }
             let opacity = if points.len() > 300 { 0.35 } else { 0.7 };
-            let style = Paint::Series(0).placeholder().mix(opacity).filled();
-            chart.draw_series(points.iter().map(|&point| Circle::new(point, FINE * 5 / 2, style)))?;
+            for place in plot.places(points.iter().copied()) {
+                plot.canvas.dot(place, 2.5, Look::faint(Paint::Series(0), opacity))?;
+            }
             Ok(())
         })
     }
