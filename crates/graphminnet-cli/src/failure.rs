@@ -10,6 +10,7 @@
 //! | 130 | interrupted; the state is saved |
 
 use graphminnet::bench::BenchError;
+use graphminnet::bundle::{BundleError, PredictError};
 use graphminnet::config::ConfigError;
 use graphminnet::data::data::DataError;
 use graphminnet::data::data::cache::CacheError;
@@ -74,7 +75,7 @@ macro_rules! exits_with {
 
 exits_with! {
     2: ConfigError, DeviceError;
-    3: InputError, SpectralError;
+    3: InputError, PredictError, SpectralError;
     4: io::Error, serde_json::Error, BenchError, CacheError;
 }
 
@@ -83,6 +84,18 @@ impl From<DataError> for Failure {
         let code = match &error {
             DataError::UnknownDataset { .. } => 2,
             DataError::Io { .. } | DataError::Download { .. } => 4,
+            _ => 3,
+        };
+        Self { code, error: Box::new(error) }
+    }
+}
+
+impl From<BundleError> for Failure {
+    fn from(error: BundleError) -> Self {
+        let code = match &error {
+            BundleError::NotFound { .. } | BundleError::Ensemble { .. } | BundleError::Device(_) => 2,
+            BundleError::Io(error) if error.is_not_found() => 2,
+            BundleError::Io(_) => 4,
             _ => 3,
         };
         Self { code, error: Box::new(error) }

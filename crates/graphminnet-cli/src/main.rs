@@ -1,11 +1,15 @@
 //! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library.
 
+mod allocator;
 mod cmd;
 mod failure;
 mod ui;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: allocator::KeepLargeBlocks = allocator::KeepLargeBlocks::new();
 
 /// Learning on graphs with long-range dependencies at linear cost.
 #[derive(Parser)]

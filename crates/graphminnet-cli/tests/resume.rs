@@ -69,8 +69,8 @@ fn bits(run: &Path) -> Bits {
         value
     };
     Bits {
-        best: fs::read(seed.join("best.safetensors")).unwrap(),
-        last: fs::read(seed.join("last.safetensors")).unwrap(),
+        best: fs::read(seed.join("best.gmn")).unwrap(),
+        last: fs::read(seed.join("last.gmn")).unwrap(),
         predictions: fs::read_to_string(seed.join("test_predictions.csv")).unwrap(),
         metrics: metrics.lines().map(without_times).collect(),
     }
@@ -250,6 +250,41 @@ fn a_full_disk_is_reported_and_the_last_good_state_survives() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("could not be saved") && said.contains("safetensors"), "{said}");
+    assert!(newest_state(&run).join("MANIFEST.json").exists());
+    run_to_end(resume(&run), 2);
+    assert!(bits(&run) == expected, "the bits differ");
+}
+
+/// The same on a file system that is really full: a small one in memory, which only this test sees.
+#[test]
+fn a_file_system_without_space_is_reported_and_the_last_good_state_survives() {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = undisturbed(folder.path());
+    let run = folder.path().join("full");
+    interrupted(&run);
+    let mount = folder.path().join("mount");
+    fs::create_dir(&mount).unwrap();
+    // The run as it is, and room for less than one more state.
+    let script = r#"
+        size=$(( $(du -sk "$1" | cut -f1) + 24 ))
+        mount -t tmpfs -o size=${size}k tmpfs "$2" && cp -a "$1" "$2/run" || exit 77
+        "$3" train -v --no-cache --threads 2 --resume "$2/run"
+        code=$?
+        rm -rf "$1" && cp -a "$2/run" "$1" && exit $code
+    "#;
+    let mut namespace = Command::new("unshare");
+    namespace.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+    namespace.arg(&run).arg(&mount).arg(env!("CARGO_BIN_EXE_graphminnet"));
+    let output = match namespace.output() {
+        Ok(output) if output.status.code() != Some(77) && output.status.code() != Some(1) => output,
+        _ => {
+            println!("SKIPPED: no file system can be mounted here");
+            return;
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("could not be saved") && said.contains("No space left"), "{said}");
     assert!(newest_state(&run).join("MANIFEST.json").exists());
     run_to_end(resume(&run), 2);
     assert!(bits(&run) == expected, "the bits differ");

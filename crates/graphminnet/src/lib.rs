@@ -38,6 +38,7 @@
 //! # Rooms
 //!
 //! * [`data`]: graphs, their files, their spectral preparation (a crate of its own, without tensors);
+//! * [`bundle`]: a trained model in one file, predictions, embeddings;
 //! * [`bench`](mod@bench): workloads for timing;
 //! * [`config`]: options, recipes, strict reading of both;
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
@@ -49,6 +50,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod bundle;
 pub mod config;
 pub mod device;
 pub mod io;
@@ -62,6 +64,7 @@ pub mod task;
 pub mod train;
 pub mod weights;
 
+pub use bundle::{Bundle, BundleError, PredictError, Predictions};
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};
 pub use graphminnet_data as data;

@@ -231,6 +231,12 @@ fn a_key_without_effect_is_refused_with_the_reason() {
         ("self_term = true\nbeta = \"fixed:1\"\nbeta_range = \"raw\"", "beta_range", "fixed"),
         ("drop_gmn_at = \"a\"", "drop_gmn_at", "drop_gmn is 0"),
         ("local = \"none\"\ndrop_local = 0.1", "drop_local", "local is none"),
+        ("local = \"gcn\"\nedge_encoder = \"linear\"", "edge_encoder", "no edge features"),
+        ("global = \"attention\"\nself_term = true", "self_term", "not graphminnet"),
+        ("global = \"attention\"\npe_width = 8", "pe_width", "neither graphminnet nor gssc"),
+        ("global = \"gssc\"\ninput_norm = \"rms\"", "input_norm", "not graphminnet"),
+        ("global = \"none\"\ndrop_res = 0.1", "drop_res", "global is none"),
+        ("attention_heads = 2", "attention_heads", "gat"),
         ("rwse_steps = 3", "rwse_steps", "rwse"),
         ("pe_dim = 3", "pe_dim", "node_pe is none"),
         ("node_vocab = [3]", "node_vocab", "numbers"),
@@ -271,6 +277,9 @@ fn values_that_contradict_each_other_or_their_range_are_refused() {
         ("node_encoder = \"embed\"\nnode_vocab = [3, 4]", "node_vocab", "[3, 4]"),
         ("node_encoder = \"atoms\"\nnode_vocab = [3, 0]", "node_vocab", "[3, 0]"),
         ("edge_encoder = \"none\"", "edge_encoder", "none"),
+        ("global = \"attention\"\nattention_heads = 5", "attention_heads", "5"),
+        ("local = \"gat\"\nattention_heads = 0", "attention_heads", "0"),
+        ("global = \"gssc\"\nlap_dim = 0", "lap_dim", "0"),
     ] {
         let error = Recipe::parse("mine", &format!("[model]\n{text}\n")).unwrap_err();
         let ConfigError::Invalid { key: found, value: shown, .. } = &error else { panic!("{text}: {error}") };

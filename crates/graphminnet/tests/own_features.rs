@@ -43,7 +43,8 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
     let splits = Splits::random(60, Ratios::default(), 0).unwrap();
     let (data, _) = TrainingData::prepare(&dataset, splits, model, None, &()).unwrap();
     let interrupt = AtomicBool::new(false);
-    let run = Settings { model, train, seed: 0, device: Device::flex(), interrupt: &interrupt };
+    let device = Device::flex();
+    let run = Settings { name: "own", model, train, edges: None, seed: 0, device, interrupt: &interrupt };
     let directory = graphminnet::train::SeedDir::new(folder.path().join("seed")).unwrap();
     let Outcome::Finished(result) = train_seed(&run, &data, Some(&directory), &mut ()).unwrap() else {
         panic!("not finished")

@@ -21,7 +21,7 @@ const ROUNDING: f32 = 5e-5;
 /// A difference that no rounding explains.
 const CLEARLY: f32 = 1e-3;
 
-/// The small recipes, and every form of the block inside a small model.
+/// The small recipes, every form of the block inside a small model, and the other branches.
 fn configurations() -> Vec<(String, ModelConfig)> {
     let recipes = small_recipes().into_iter().map(|(name, config)| (name.to_owned(), config));
     let forms = forms().into_iter().enumerate().map(|(number, form)| {
@@ -34,7 +34,7 @@ fn configurations() -> Vec<(String, ModelConfig)> {
         };
         (format!("{form:?}"), config)
     });
-    recipes.chain(forms).collect()
+    recipes.chain(forms).chain(common::baselines()).collect()
 }
 
 /// Node features after the last layer, and the model's output.

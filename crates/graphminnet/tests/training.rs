@@ -55,6 +55,8 @@ fn train(
 ) -> Result<SeedResult, TrainError> {
     let interrupt = AtomicBool::new(false);
     let settings = Settings {
+        name: &recipe.name,
+        edges: None,
         model: &recipe.model,
         train: &recipe.train,
         seed: 5,

@@ -10,11 +10,16 @@ pub fn forward_flops(config: &ModelConfig, graphs: usize, nodes: usize, edges: u
     let (n, e, l) = (nodes as f64, edges as f64, config.hidden as f64);
     let local = match config.local {
         LocalKind::Gated => linear(n, l, 4.0 * l) + linear(e, l, l),
-        LocalKind::Gine => 2.0 * linear(n, l, l),
+        LocalKind::Gine | LocalKind::Gin => 2.0 * linear(n, l, l),
+        LocalKind::Gcn => linear(n, l, l),
+        LocalKind::Gat => linear(n, l, l) + if config.has_edge_encoder() { linear(e, l, l) } else { 0.0 },
         LocalKind::None => 0.0,
     };
     let global = match config.global {
         GlobalKind::Graphminnet => block(config, n),
+        // Scores and mixture compare all pairs of nodes of a graph; graphs are taken to be of equal size.
+        GlobalKind::Attention => linear(n, l, 4.0 * l) + 2.0 * linear(n, l, n / (graphs as f64).max(1.0)),
+        GlobalKind::Gssc => 3.0 * linear(n, l, l) + 2.0 * linear(n, l, config.lap_dim as f64),
         GlobalKind::None => 0.0,
     };
     let feed_forward = 2.0 * linear(n, l, 2.0 * l);

@@ -5,8 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Declares an enum whose variants are written as fixed words, with parsing, printing and serde through those words.
+/// A word may be followed by others that are read as the same choice but never written.
 macro_rules! choice {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident {
+        $($(#[$doc:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)?
+    }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum $name { $($(#[$doc])* $variant),+ }
@@ -25,10 +28,13 @@ macro_rules! choice {
             type Err = String;
 
             fn from_str(word: &str) -> Result<Self, String> {
-                Self::ALL.iter().copied().find(|choice| choice.word() == word).ok_or_else(|| {
-                    let words: Vec<&str> = Self::ALL.iter().map(|choice| choice.word()).collect();
-                    format!("`{}` is not one of {}", word.escape_debug(), words.join(", "))
-                })
+                match word {
+                    $($word $(| $alias)* => Ok(Self::$variant),)+
+                    _ => {
+                        let words: Vec<&str> = Self::ALL.iter().map(|choice| choice.word()).collect();
+                        Err(format!("`{}` is not one of {}", word.escape_debug(), words.join(", ")))
+                    }
+                }
             }
         }
 
@@ -63,11 +69,29 @@ choice! {
     /// The local branch of a layer: message passing along the edges.
     LocalKind {
         /// GatedGCN: gated mean over neighbours, edge features are updated.
-        Gated = "gated",
+        Gated = "gatedgcn" | "gated",
         /// GINE: sum of `ReLU(neighbour + edge)`, edge features stay.
         Gine = "gine",
+        /// GIN: sum over neighbours, no edge features.
+        Gin = "gin",
+        /// GCN: sum over neighbours weighted by degrees, no edge features.
+        Gcn = "gcn",
+        /// GAT: neighbours weighted by attention along the edges; edge features take part where there are any.
+        Gat = "gat",
         /// No local branch.
         None = "none",
+    }
+}
+
+impl LocalKind {
+    /// Whether the branch can read edge features.
+    pub const fn reads_edges(self) -> bool {
+        matches!(self, Self::Gated | Self::Gine | Self::Gat)
+    }
+
+    /// Whether the branch cannot do without edge features.
+    pub const fn needs_edges(self) -> bool {
+        matches!(self, Self::Gated | Self::Gine)
     }
 }
 choice! {
@@ -75,6 +99,10 @@ choice! {
     GlobalKind {
         /// The GraphMinNet block.
         Graphminnet = "graphminnet",
+        /// Multi-head attention between all nodes of a graph.
+        Attention = "attention",
+        /// Graph state space convolution: a kernel of positions alone, linear in the features.
+        Gssc = "gssc",
         /// No global branch: plain message passing.
         None = "none",
     }

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 /// |---|---|---|---|
 /// | `hidden` | 64 | width of node and edge features, `l` | ≥ 1 |
 /// | `layers` | 3 | number of layers | ≥ 1 |
-/// | `local` | gated | local branch | gated, gine, none |
-/// | `global` | graphminnet | global branch | graphminnet, none |
+/// | `local` | gatedgcn | local branch | gatedgcn, gine, gin, gcn, gat, none |
+/// | `global` | graphminnet | global branch | graphminnet, attention, gssc, none |
+/// | `attention_heads` | 4 | heads of `gat` and of `attention` | a divisor of `hidden` |
 /// | `pe_width` | 32 | positional channels, `D` | ≥ 1 |
 /// | `lap_dim` | 16 | eigenpairs used by the block, `M`; 0 switches positions off | |
 /// | `whole_eigenspaces` | false | mask an eigenspace that the cut at `M` splits | |
@@ -44,6 +45,8 @@ pub struct ModelConfig {
     pub local: LocalKind,
     /// Global branch.
     pub global: GlobalKind,
+    /// Number of heads of `local = gat` and of `global = attention`.
+    pub attention_heads: usize,
     /// Number of positional channels `D`.
     pub pe_width: usize,
     /// Number of eigenpairs `M` that the block uses.
@@ -88,7 +91,7 @@ pub struct ModelConfig {
     pub drop_local: f64,
     /// Dropout on the global branch before its residual sum.
     pub drop_res: f64,
-    /// The block's own dropout.
+    /// The global branch's own dropout.
     pub drop_gmn: f64,
     /// Where the block's own dropout sits.
     pub drop_gmn_at: DropoutSite,
@@ -135,6 +138,7 @@ impl Default for ModelConfig {
             layers: 3,
             local: LocalKind::Gated,
             global: GlobalKind::Graphminnet,
+            attention_heads: 4,
             pe_width: 32,
             lap_dim: 16,
             whole_eigenspaces: false,
@@ -230,10 +234,35 @@ impl ModelConfig {
 
     /// Whether the model has a set encoder.
     pub fn has_set_encoder(&self) -> bool {
-        self.allocate_set_encoder.unwrap_or_else(|| {
-            self.global == GlobalKind::Graphminnet
-                && (self.phi_a == Phi::Deepset || self.phi_c == Phi::Deepset)
-        })
+        self.allocate_set_encoder.unwrap_or_else(|| self.uses_set_encoder())
+    }
+
+    /// Whether the global branch reads the set encoder.
+    fn uses_set_encoder(&self) -> bool {
+        match self.global {
+            GlobalKind::Graphminnet => self.phi_a == Phi::Deepset || self.phi_c == Phi::Deepset,
+            GlobalKind::Gssc => self.phi_c == Phi::Deepset,
+            GlobalKind::Attention | GlobalKind::None => false,
+        }
+    }
+
+    /// Whether the layers read positions and coefficients of the spectrum.
+    pub fn reads_spectrum(&self) -> bool {
+        self.lap_dim > 0 && matches!(self.global, GlobalKind::Graphminnet | GlobalKind::Gssc)
+    }
+
+    /// Whether the layers read the nodes' degrees.
+    pub fn reads_degrees(&self) -> bool {
+        match self.global {
+            GlobalKind::Graphminnet => self.degree_scaling,
+            GlobalKind::Gssc => true,
+            GlobalKind::Attention | GlobalKind::None => false,
+        }
+    }
+
+    /// Whether the model has an edge encoder: only where the local branch reads its output.
+    pub fn has_edge_encoder(&self) -> bool {
+        self.local.reads_edges() && self.edge_encoder != EdgeEncoderKind::None
     }
 
     /// Width of the positional part of the node features.
@@ -259,6 +288,7 @@ impl ModelConfig {
             ("pe_width", self.pe_width, 1),
             ("out_dim", self.out_dim, 1),
             ("head_layers", self.head_layers, 1),
+            ("attention_heads", self.attention_heads, 1),
         ] {
             require(value >= least, key, value, || format!("must be at least {least}"))?;
             require(value <= LARGEST, key, value, || format!("must be at most {LARGEST}"))?;
@@ -276,11 +306,31 @@ impl ModelConfig {
     }
 
     fn check_block(&self) -> Result<(), ConfigError> {
-        if self.global == GlobalKind::None {
-            return require(self.local != LocalKind::None, "global", self.global, || {
-                "a layer needs a local or a global branch, and local is none too".into()
-            });
+        if self.local == LocalKind::Gat || self.global == GlobalKind::Attention {
+            let heads = self.attention_heads;
+            require(self.hidden.is_multiple_of(heads), "attention_heads", heads, || {
+                format!("must divide hidden = {}", self.hidden)
+            })?;
         }
+        require(
+            !(self.uses_set_encoder() && self.allocate_set_encoder == Some(false)),
+            "allocate_set_encoder",
+            false,
+            || "phi_a or phi_c is deepset, which needs the set encoder".into(),
+        )?;
+        match self.global {
+            GlobalKind::Graphminnet => self.check_graphminnet(),
+            GlobalKind::Attention => Ok(()),
+            GlobalKind::Gssc => require(self.lap_dim >= 1, "lap_dim", self.lap_dim, || {
+                "global = \"gssc\" is a convolution over eigenpairs and needs at least one".into()
+            }),
+            GlobalKind::None => require(self.local != LocalKind::None, "global", self.global, || {
+                "a layer needs a local or a global branch, and local is none too".into()
+            }),
+        }
+    }
+
+    fn check_graphminnet(&self) -> Result<(), ConfigError> {
         if self.lap_dim == 0 {
             let needed = (Phi::Power(0), Phi::Zero, Layout::Channel, Aggregate::Add);
             require((self.phi_a, self.phi_c, self.layout, self.aggregate) == needed, "lap_dim", 0, || {
@@ -300,13 +350,6 @@ impl ModelConfig {
                 self.hidden
             )
         })?;
-        let uses_encoder = self.phi_a == Phi::Deepset || self.phi_c == Phi::Deepset;
-        require(
-            !(uses_encoder && self.allocate_set_encoder == Some(false)),
-            "allocate_set_encoder",
-            false,
-            || "phi_a or phi_c is deepset, which needs the set encoder".into(),
-        )?;
         if let Beta::Fixed(value) = self.beta {
             require((0.0..=2.0).contains(&value), "beta", self.beta, || "a fixed β lies in [0, 2]".into())?;
         }
@@ -387,7 +430,7 @@ impl ModelConfig {
             tables("edge_vocab", self.edge_encoder.word(), &self.edge_vocab)?;
         }
         if self.edge_encoder == EdgeEncoderKind::None {
-            require(self.local == LocalKind::None, "edge_encoder", "none", || {
+            require(!self.local.needs_edges(), "edge_encoder", "none", || {
                 format!(
                     "the local branch `{}` needs edge features; \"dummy\" learns one vector for all edges",
                     self.local
@@ -400,8 +443,21 @@ impl ModelConfig {
     /// Keys that change nothing given the other choices, with the reason.
     fn keys_without_effect(&self) -> Vec<(&'static str, &'static str)> {
         let type4 = matches!(self.inner_product, InnerProduct::Type4a | InnerProduct::Type4b);
+        let attends = self.local == LocalKind::Gat || self.global == GlobalKind::Attention;
         [
-            (self.global == GlobalKind::None, BLOCK_KEYS, "global is none"),
+            (self.global != GlobalKind::Graphminnet, BLOCK_KEYS, "global is not graphminnet"),
+            (
+                !matches!(self.global, GlobalKind::Graphminnet | GlobalKind::Gssc),
+                SPECTRAL_KEYS,
+                "global is neither graphminnet nor gssc",
+            ),
+            (self.global == GlobalKind::None, &["drop_res", "drop_gmn"], "global is none"),
+            (!attends, &["attention_heads"], "local is not gat and global is not attention"),
+            (
+                !self.local.reads_edges(),
+                &["edge_encoder", "edge_in", "edge_vocab"],
+                "the local branch reads no edge features",
+            ),
             (!type4, &["type4_first", "type4_second"][..], "inner_product is not type4a or type4b"),
             (type4, &["aggregate"], "type 4 inner products do not aggregate"),
             (!self.self_term, &["beta", "beta_range"], "self_term is false"),
@@ -438,18 +494,17 @@ impl ModelConfig {
 
 const SECTION: &str = "model";
 
+/// Keys that the branches over the spectrum read.
+const SPECTRAL_KEYS: &[&str] = &["pe_width", "whole_eigenspaces", "phi_c", "allocate_set_encoder"];
+
 /// Keys that only the GraphMinNet block reads.
 const BLOCK_KEYS: &[&str] = &[
-    "pe_width",
-    "whole_eigenspaces",
     "layout",
     "aggregate",
     "inner_product",
     "type4_first",
     "type4_second",
     "phi_a",
-    "phi_c",
-    "allocate_set_encoder",
     "self_term",
     "beta",
     "beta_range",
@@ -458,8 +513,6 @@ const BLOCK_KEYS: &[&str] = &[
     "zh_bias",
     "degree_scaling",
     "input_norm",
-    "drop_res",
-    "drop_gmn",
     "drop_gmn_at",
 ];
 

@@ -102,8 +102,12 @@ pub fn with_overrides(name: &str, mut table: Table, overrides: &[Override]) -> R
 
 /// A model without the block has no φ either; said explicitly, so that nothing asks for its encoder.
 fn without_idle_phi(mut recipe: Recipe) -> Recipe {
-    if recipe.model.global == GlobalKind::None {
-        (recipe.model.phi_a, recipe.model.phi_c) = (Phi::Zero, Phi::Zero);
+    match recipe.model.global {
+        GlobalKind::Graphminnet => {}
+        GlobalKind::Gssc => recipe.model.phi_a = Phi::Zero,
+        GlobalKind::Attention | GlobalKind::None => {
+            (recipe.model.phi_a, recipe.model.phi_c) = (Phi::Zero, Phi::Zero);
+        }
     }
     recipe
 }

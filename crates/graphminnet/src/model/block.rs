@@ -78,7 +78,7 @@ impl Block {
         layer: usize,
         pass: Pass,
     ) -> Tensor<2> {
-        let x = bounded(self.scaled_by_degree(x, input), config.input_norm);
+        let x = bounded(scaled_by_degree(x, self.deg_coef.as_ref(), input), config.input_norm);
         let projected = self.W.forward(x.clone());
         let gate_and_candidate = self.gate_and_candidate(x, config, layer, pass);
         let embedding_dropout = match config.drop_gmn_at {
@@ -95,18 +95,6 @@ impl Block {
             _ => None,
         };
         gate_product(gate_and_candidate, similarity, self_term)
-    }
-
-    fn scaled_by_degree(&self, x: Tensor<2>, input: &ModelInput) -> Tensor<2> {
-        match (&self.deg_coef, &input.log_degree) {
-            (Some(coefficients), Some(log_degree)) => {
-                let [hidden, _] = coefficients.dims();
-                let column = |at| coefficients.val().narrow(1, at, 1).reshape([1, hidden]);
-                let scale = log_degree.clone().matmul(column(1)) + column(0);
-                x * scale
-            }
-            _ => x,
-        }
     }
 
     fn gate_and_candidate(&self, x: Tensor<2>, config: &ModelConfig, layer: usize, pass: Pass) -> Tensor<2> {
@@ -134,6 +122,23 @@ impl Block {
     }
 }
 
+/// `(c_0 + c_1·ln(1 + degree)) ⊙ x`, where there are coefficients.
+pub(super) fn scaled_by_degree(
+    x: Tensor<2>,
+    coefficients: Option<&Param<Tensor<2>>>,
+    input: &ModelInput,
+) -> Tensor<2> {
+    match (coefficients, &input.log_degree) {
+        (Some(coefficients), Some(log_degree)) => {
+            let [hidden, _] = coefficients.dims();
+            let column = |at| coefficients.val().narrow(1, at, 1).reshape([1, hidden]);
+            let scale = log_degree.clone().matmul(column(1)) + column(0);
+            x * scale
+        }
+        _ => x,
+    }
+}
+
 fn bounded(x: Tensor<2>, norm: InputNorm) -> Tensor<2> {
     match norm {
         InputNorm::None => x,
@@ -150,13 +155,10 @@ fn self_similarity(
     config: &ModelConfig,
     input: &ModelInput,
 ) -> Tensor<2> {
-    let [graphs, pairs, channels] = spectrum.phi_c.dims();
     match config.layout {
         // C_u[:,i] = p_u[i]·E_i, so q_u = Σ_i p_u[i]²·κ[i] with one number κ per graph and eigenpair.
         Layout::Channel => {
-            let rows = spectrum.phi_c.clone().reshape([graphs * pairs, channels]);
-            let weights =
-                (first.forward(rows.clone()) * second.forward(rows)).sum_dim(1).reshape([graphs, pairs]);
+            let weights = super::gssc::contracted(first, second, spectrum);
             weighted_squares(spectrum.positions.clone(), weights, &input.structure)
         }
         // C_u[i,j] = E_i[j]·p_u[i]: the maps mix eigenpairs, so C_u itself is needed.

@@ -63,6 +63,9 @@ impl FeatureEncoder {
     }
 
     pub(super) fn for_edges(config: &ModelConfig, init: &mut Init) -> Option<Self> {
+        if !config.has_edge_encoder() {
+            return None;
+        }
         let width = config.hidden;
         match config.edge_encoder {
             EdgeEncoderKind::Linear => Some(Self::Linear(Linear::new(config.edge_in, width, true, init))),

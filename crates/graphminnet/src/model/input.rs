@@ -198,12 +198,65 @@ impl ModelInput {
                 }
                 _ => None,
             },
-            log_degree: match config.degree_scaling {
+            log_degree: match config.reads_degrees() {
                 true => Some(matrix("log_degree", encodings.log_degree, num_nodes, 1)?),
                 false => None,
             },
         })
     }
+}
+
+/// Whether one (prepared) graph fits a model: the right columns, and categories that its tables have.
+///
+/// # Errors
+///
+/// [`InputError`] with the first node or edge, counted within the graph, that does not fit.
+pub fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), InputError> {
+    let (nodes, edges) = (graph.node_features(), graph.edge_features());
+    if config.takes_node_numbers() {
+        check_numbers("numeric node", nodes, config.node_in)?;
+    }
+    if config.takes_node_categories() {
+        check_categories("node", nodes, &config.node_vocab)?;
+    }
+    if config.takes_edge_numbers() {
+        check_numbers("numeric edge", edges, config.edge_in)?;
+    }
+    if config.takes_edge_categories() {
+        check_categories("edge", edges, &config.edge_vocab)?;
+    }
+    Ok(())
+}
+
+fn check_numbers(what: &'static str, features: &Features, expected: usize) -> Result<(), InputError> {
+    let found = features.number_columns();
+    if found == expected { Ok(()) } else { Err(InputError::ColumnCount { what, expected, found }) }
+}
+
+fn check_category_columns(
+    what: &'static str,
+    features: &Features,
+    sizes: &[usize],
+) -> Result<(), InputError> {
+    let found = features.category_columns();
+    if found == sizes.len() {
+        return Ok(());
+    }
+    let what = if what == "node" { "categorical node" } else { "categorical edge" };
+    Err(InputError::ColumnCount { what, expected: sizes.len(), found })
+}
+
+fn check_categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<(), InputError> {
+    check_category_columns(what, features, sizes)?;
+    let rows = features.category_values().chunks_exact(sizes.len().max(1));
+    for (row, values) in rows.enumerate() {
+        for (column, (&value, &size)) in values.iter().zip(sizes).enumerate() {
+            if value as usize >= size {
+                return Err(InputError::UnknownCategory { what, row, column, value, size });
+            }
+        }
+    }
+    Ok(())
 }
 
 fn node_features(
@@ -230,6 +283,9 @@ fn edge_features(
     features: &Features,
     device: &Device,
 ) -> Result<FeatureInput, InputError> {
+    if !config.has_edge_encoder() {
+        return Ok(FeatureInput::Absent(features.rows()));
+    }
     match config.edge_encoder {
         EdgeEncoderKind::Linear => {
             numbers("numeric edge", features, config.edge_in, device).map(FeatureInput::Numbers)
@@ -258,20 +314,13 @@ fn numbers(
     expected: usize,
     device: &Device,
 ) -> Result<Tensor<2>, InputError> {
-    let found = features.number_columns();
-    if found != expected {
-        return Err(InputError::ColumnCount { what, expected, found });
-    }
+    check_numbers(what, features, expected)?;
     let data = TensorData::new(features.number_values().to_vec(), [features.rows(), expected]);
     Ok(Tensor::from_data(data, device))
 }
 
 fn categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<CategoryTable, InputError> {
-    let found = features.category_columns();
-    if found != sizes.len() {
-        let what = if what == "node" { "categorical node" } else { "categorical edge" };
-        return Err(InputError::ColumnCount { what, expected: sizes.len(), found });
-    }
+    check_category_columns(what, features, sizes)?;
     CategoryTable::new(features.category_values(), sizes).map_err(|(row, column, value)| {
         InputError::UnknownCategory { what, row, column, value, size: sizes[column] }
     })

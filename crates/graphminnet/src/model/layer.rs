@@ -1,19 +1,20 @@
-//! One layer: the local branch and the block side by side, then a feed-forward block.
+//! One layer: the local and the global branch side by side, then a feed-forward block.
 //!
 //! ```text
-//! g   = Dropout_gmn(block(x))
+//! g   = Dropout_gmn(global(x))
 //! h_G = BN_global(x + Dropout_res(g))
-//! h_L = BN_local(local(x, ε))                 GatedGCN has its own residual; GINE gets x + Dropout_local(·)
+//! h_L = BN_local(local(x, ε))                 GatedGCN has its own residual; the others get x + Dropout_local(·)
 //! y   = h_L + h_G
 //! x'  = BN_ffn(y + Dropout_ffn(Linear(Dropout_ffn(ReLU(Linear(y))))))
 //! ```
 
-use super::{Block, ModelInput, Spectrum};
+use super::{Attention, Block, Gssc, ModelInput, Spectrum};
 use crate::config::{DropoutSite, GlobalKind, LocalKind, ModelConfig};
-use crate::nn::{BatchNorm, FeedForward, GatedGcn, Gine, Init, Linear, LocalPass, Pass, Site};
-use crate::ops::Dropout;
+use crate::nn::{BatchNorm, FeedForward, Gat, GatedGcn, Gcn, Gin, Gine, Init, Linear, LocalPass, Pass, Site};
+use crate::ops::{Dropout, Structure};
 use burn::module::Module;
 use burn::tensor::Tensor;
+use std::sync::Arc;
 
 /// The local branch.
 #[derive(Module, Debug)]
@@ -22,6 +23,42 @@ pub enum Local {
     Gated(GatedGcn),
     /// GINE.
     Gine(Gine),
+    /// GIN.
+    Gin(Gin),
+    /// GCN.
+    Gcn(Gcn),
+    /// GAT.
+    Gat(Gat),
+}
+
+impl Local {
+    fn new(config: &ModelConfig, init: &mut Init) -> Option<Self> {
+        let hidden = config.hidden;
+        match config.local {
+            LocalKind::Gated => Some(Self::Gated(GatedGcn::new(hidden, init))),
+            LocalKind::Gine => Some(Self::Gine(Gine::new(hidden, init))),
+            LocalKind::Gin => Some(Self::Gin(Gin::new(hidden, init))),
+            LocalKind::Gcn => Some(Self::Gcn(Gcn::new(hidden, init))),
+            LocalKind::Gat => {
+                let (heads, with_edges) = (config.attention_heads, config.has_edge_encoder());
+                Some(Self::Gat(Gat::new(hidden, heads, with_edges, init)))
+            }
+            LocalKind::None => None,
+        }
+    }
+
+    /// What a branch without a residual of its own adds to the nodes.
+    fn change(&self, nodes: Tensor<2>, edges: Option<Tensor<2>>, structure: &Arc<Structure>) -> Tensor<2> {
+        match (self, edges) {
+            (Self::Gine(gine), Some(edges)) => gine.forward(nodes, edges, structure),
+            (Self::Gat(gat), edges) => gat.forward(nodes, edges, structure),
+            (Self::Gin(gin), _) => gin.forward(nodes, structure),
+            (Self::Gcn(gcn), _) => gcn.forward(nodes, structure),
+            (Self::Gated(_) | Self::Gine(_), _) => {
+                unreachable!("GatedGCN has its own residual, and a checked model gives GINE its edges")
+            }
+        }
+    }
 }
 
 /// What all layers of a pass read.
@@ -32,11 +69,13 @@ pub(super) struct Shared<'a> {
     pub(super) spectrum: &'a Spectrum,
 }
 
-/// One layer's parameters.
+/// One layer's parameters; at most one of the global branches is there.
 #[derive(Module, Debug)]
 pub struct Layer {
     local: Option<Local>,
     gmn: Option<Block>,
+    attention: Option<Attention>,
+    gssc: Option<Gssc>,
     norm_local: Option<BatchNorm>,
     norm_global: Option<BatchNorm>,
     norm_ffn: BatchNorm,
@@ -47,26 +86,48 @@ pub struct Layer {
 impl Layer {
     /// Fresh parameters.
     pub fn new(config: &ModelConfig, init: &mut Init) -> Self {
-        let hidden = config.hidden;
-        let local = match config.local {
-            LocalKind::Gated => Some(Local::Gated(GatedGcn::new(hidden, init))),
-            LocalKind::Gine => Some(Local::Gine(Gine::new(hidden, init))),
-            LocalKind::None => None,
-        };
-        let gmn = match config.global {
-            GlobalKind::Graphminnet => Some(Block::new(config, init)),
-            GlobalKind::None => None,
-        };
+        let (hidden, global) = (config.hidden, config.global);
+        let local = Local::new(config, init);
+        let gmn = (global == GlobalKind::Graphminnet).then(|| Block::new(config, init));
+        let attention =
+            (global == GlobalKind::Attention).then(|| Attention::new(hidden, config.attention_heads, init));
+        let gssc = (global == GlobalKind::Gssc).then(|| Gssc::new(config, init));
         let norm_local = local.is_some().then(|| BatchNorm::new(hidden, init));
-        let norm_global = gmn.is_some().then(|| BatchNorm::new(hidden, init));
+        let norm_global = (global != GlobalKind::None).then(|| BatchNorm::new(hidden, init));
         let norm_ffn = BatchNorm::new(hidden, init);
         let (ffn1, ffn2) = FeedForward::layers(hidden, init);
-        Self { local, gmn, norm_local, norm_global, norm_ffn, ffn1, ffn2 }
+        Self { local, gmn, attention, gssc, norm_local, norm_global, norm_ffn, ffn1, ffn2 }
     }
 
     /// The block of this layer, where it has one.
     pub fn block(&self) -> Option<&Block> {
         self.gmn.as_ref()
+    }
+
+    /// The local branch of this layer, where it has one.
+    pub fn local(&self) -> Option<&Local> {
+        self.local.as_ref()
+    }
+
+    /// The attention of this layer, where it has one.
+    pub fn attention(&self) -> Option<&Attention> {
+        self.attention.as_ref()
+    }
+
+    /// The state space convolution of this layer, where it has one.
+    pub fn gssc(&self) -> Option<&Gssc> {
+        self.gssc.as_ref()
+    }
+
+    /// The global branch's output before its dropout: `[nodes, hidden]`.
+    fn global(&self, nodes: &Tensor<2>, shared: Shared<'_>, layer: usize, pass: Pass) -> Option<Tensor<2>> {
+        let Shared { config, input, spectrum } = shared;
+        match (&self.gmn, &self.attention, &self.gssc) {
+            (Some(block), _, _) => Some(block.forward(nodes.clone(), input, spectrum, config, layer, pass)),
+            (_, Some(attention), _) => Some(attention.forward(nodes.clone(), &input.structure)),
+            (_, _, Some(gssc)) => Some(gssc.forward(nodes.clone(), input, spectrum)),
+            (None, None, None) => None,
+        }
     }
 
     /// New node features, and the edge features for the next layer.
@@ -81,11 +142,10 @@ impl Layer {
         pass: Pass,
         update_edges: bool,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
-        let Shared { config, input, spectrum } = shared;
+        let Shared { config, input, .. } = shared;
         let site = |place| Site { layer, place };
-        let global = match (&self.gmn, &self.norm_global) {
-            (Some(block), Some(norm)) => {
-                let output = block.forward(nodes.clone(), input, spectrum, config, layer, pass);
+        let global = match (self.global(&nodes, shared, layer, pass), &self.norm_global) {
+            (Some(output), Some(norm)) => {
                 let branch = Some((output, output_dropout(config, layer, pass)));
                 Some(norm.residual(nodes.clone(), branch, None, pass))
             }
@@ -102,10 +162,10 @@ impl Layer {
                 );
                 (norm.residual(local, None, global, pass), edges)
             }
-            (Some(Local::Gine(gine)), Some(norm), Some(edges)) => {
-                let local = gine.forward(nodes.clone(), edges.clone(), &input.structure);
-                let rate = pass.dropout(config.drop_local, site("gine"));
-                (norm.residual(nodes, Some((local, rate)), global, pass), Some(edges))
+            (Some(local), Some(norm), edges) => {
+                let change = local.change(nodes.clone(), edges.clone(), &input.structure);
+                let rate = pass.dropout(config.drop_local, site(config.local.word()));
+                (norm.residual(nodes, Some((change, rate)), global, pass), edges)
             }
             (_, _, edges) => (global.unwrap_or(nodes), edges),
         };
@@ -117,12 +177,13 @@ impl Layer {
     }
 }
 
-/// The block's own dropout (where it sits on the output) and the residual dropout as one.
+/// The global branch's own dropout (where it sits on the output) and the residual dropout as one.
 ///
 /// Two independent masks on the same tensor keep a value with probability `(1 − p)(1 − q)` and scale it by the
 /// inverse: that is a single dropout with rate `1 − (1 − p)(1 − q)`.
 fn output_dropout(config: &ModelConfig, layer: usize, pass: Pass) -> Option<Dropout> {
-    let own = if config.drop_gmn_at == DropoutSite::Output { config.drop_gmn } else { 0.0 };
+    let inside = config.global == GlobalKind::Graphminnet && config.drop_gmn_at != DropoutSite::Output;
+    let own = if inside { 0.0 } else { config.drop_gmn };
     let rate = 1.0 - (1.0 - own) * (1.0 - config.drop_res);
     pass.dropout(rate, Site { layer, place: "block output" })
 }

@@ -7,16 +7,20 @@
 //! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
 //! ```
 
+mod attention;
 mod block;
 mod encoder;
+mod gssc;
 mod inner_product;
 mod input;
 mod layer;
 mod spectrum;
 
+pub use attention::Attention;
 pub use block::Block;
 pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
-pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE};
+pub use gssc::Gssc;
+pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
 pub use layer::{Layer, Local};
 pub use spectrum::Spectrum;
 
@@ -72,7 +76,7 @@ impl GraphMinNet {
             (config.standardize && takes_numbers).then(|| Standardize::new(columns, init))
         };
         let node_scale = scale(config.takes_node_numbers(), config.node_in);
-        let edge_scale = scale(config.takes_edge_numbers(), config.edge_in);
+        let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
         let config = config.clone();
         Ok(Self {
             node_encoder,
@@ -120,6 +124,11 @@ impl GraphMinNet {
         self.run_layers(input, pass, false, |_| {}).0
     }
 
+    /// Graph features before the head: node features after the last layer, pooled, `[graphs, hidden]`.
+    pub fn embed_graphs(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.pooled(self.embed(input, pass), input)
+    }
+
     /// The same as [`GraphMinNet::forward`], keeping what was computed on the way.
     pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
         let mut trace = Vec::with_capacity(self.layers.len() + 1);
@@ -164,12 +173,19 @@ impl GraphMinNet {
     }
 
     fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
-        let rows = match (self.config.level, self.config.pooling) {
-            (LevelKind::Node, _) => nodes,
-            (LevelKind::Graph, Pooling::Mean) => pool(nodes, PoolKind::Mean, &input.structure),
-            (LevelKind::Graph, Pooling::Add) => pool(nodes, PoolKind::Sum, &input.structure),
-            (LevelKind::Graph, Pooling::Max) => pool(nodes, PoolKind::Max, &input.structure),
+        let rows = match self.config.level {
+            LevelKind::Node => nodes,
+            LevelKind::Graph => self.pooled(nodes, input),
         };
         self.head.forward(rows)
+    }
+
+    fn pooled(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+        let kind = match self.config.pooling {
+            Pooling::Mean => PoolKind::Mean,
+            Pooling::Add => PoolKind::Sum,
+            Pooling::Max => PoolKind::Max,
+        };
+        pool(nodes, kind, &input.structure)
     }
 }

@@ -1,13 +1,13 @@
 //! What the eigenpairs contribute to a pass, computed once and shared by all layers.
 
 use super::ModelInput;
-use crate::config::{GlobalKind, ModelConfig, Phi};
+use crate::config::{ModelConfig, Phi};
 use crate::nn::SetEncoder;
 use burn::tensor::Tensor;
 
 /// The φ coefficients and the positions.
 ///
-/// Without eigenpairs (`lap_dim = 0`, or nobody to use them: `global = none`) there is a single column: `phi_a` is
+/// Without eigenpairs (`lap_dim = 0`, or a global branch that reads none) there is a single column: `phi_a` is
 /// one, `phi_c` and the positions are zero.
 #[derive(Debug, Clone)]
 pub struct Spectrum {
@@ -27,7 +27,7 @@ impl Spectrum {
         let (graphs, num_nodes) = (input.structure.num_graphs(), input.structure.num_nodes());
         let (pairs, channels) = (config.lap_dim, config.pe_width);
         let device = input.eigenvectors.device();
-        if pairs == 0 || config.global == GlobalKind::None {
+        if !config.reads_spectrum() {
             let ones = Tensor::ones([graphs, 1, channels], &device);
             let zeros: Tensor<3> = Tensor::zeros([graphs, 1, channels], &device);
             let positions = Tensor::zeros([num_nodes, 1], &device);

@@ -32,6 +32,7 @@ pub use embedding_sum::{CategoryTable, embedding_sum};
 pub use gate_product::{SelfTerm, gate_product};
 pub use gated_aggregate::gated_aggregate;
 pub use generic::{gather_graphs, sum_per_graph};
+pub(crate) use generic::{gather_rows, sum_rows};
 pub use gine_aggregate::gine_aggregate;
 pub use lap_pe::{LapPeWeights, lap_pe};
 pub use layer_norm_silu::layer_norm_silu;

@@ -4,11 +4,11 @@ use super::TrainError;
 use crate::config::ModelConfig;
 use crate::model::{Encodings, ModelInput};
 use burn::tensor::Device;
-use graphminnet_data::data::Dataset;
 use graphminnet_data::data::cache::Cache;
 use graphminnet_data::data::loader::PreparedBatch;
 use graphminnet_data::data::prepare::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
 use graphminnet_data::data::split::Splits;
+use graphminnet_data::data::{Dataset, Schema};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ use std::sync::Arc;
 pub struct TrainingData {
     /// The graphs.
     pub dataset: Arc<PreparedDataset>,
+    /// Columns and targets as they were read, before preparation: how new data is to be read.
+    pub source_schema: Schema,
     /// Who trains, who chooses, who reports.
     pub splits: Splits,
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
@@ -37,8 +39,9 @@ impl TrainingData {
         progress: &dyn Progress,
     ) -> Result<(Self, PreparationReport), TrainError> {
         let fingerprint = data_fingerprint(dataset, &splits);
+        let source_schema = dataset.schema.clone();
         let (dataset, report) = prepare_dataset(dataset, &model.prepare_options(), cache, progress)?;
-        Ok((Self { dataset: Arc::new(dataset), splits, fingerprint }, report))
+        Ok((Self { dataset: Arc::new(dataset), source_schema, splits, fingerprint }, report))
     }
 
     /// Number of target columns.

@@ -40,7 +40,7 @@ pub fn infer_recipe(
 
     set("hidden", number(64));
     set("layers", number(4));
-    set("local", text("gated"));
+    set("local", text("gatedgcn"));
     set("lap_dim", number(16));
     set("self_term", Value::Boolean(true));
     set("drop_ffn", Value::Float(0.1));

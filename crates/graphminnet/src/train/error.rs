@@ -1,6 +1,7 @@
 //! What can stop a training run.
 
 use super::checkpoint::CheckpointProblem;
+use crate::bundle::{BundleError, PredictError};
 use crate::config::ConfigError;
 use crate::io::IoError;
 use crate::model::InputError;
@@ -40,6 +41,12 @@ pub enum TrainError {
     /// A batch does not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// A model file could not be put together.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// The selected model could not be used.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
     /// Targets do not fit the loss.
     #[error(transparent)]
     Loss(#[from] LossError),

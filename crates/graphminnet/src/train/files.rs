@@ -1,31 +1,48 @@
-//! The files that outlive training: weights with what is needed to use them, and predictions.
+//! The files that outlive training: models, ready to be used on new data.
 
-use super::{SeedDir, TargetScaler, TrainError, TrainingData};
-use crate::config::{ModelConfig, TrainConfig};
+use super::{SeedDir, Settings, TargetScaler, TrainError, TrainingData};
+use crate::bundle::{Bundle, Description, EXTENSION, Selection, TrainedOn};
 use crate::io;
-use serde_json::json;
+use graphminnet_data::data::Featurizer;
 
-/// Writes weights under a name (`best`, `last`). Everything that saves a usable model goes through here.
-pub(super) fn write_weights(directory: &SeedDir, name: &str, weights: &[u8]) -> Result<(), TrainError> {
-    Ok(io::write_atomically(&directory.file(&format!("{name}.safetensors")), weights)?)
-}
-
-/// Writes what is needed besides the weights to use them on new data.
-pub(super) fn write_description(
-    directory: &SeedDir,
-    model: &ModelConfig,
-    train: &TrainConfig,
+/// What a model file says besides the weights. A pure function of the run: bits do not depend on when it is written.
+pub(super) fn describe(
+    settings: &Settings<'_>,
     data: &TrainingData,
     scaler: Option<&TargetScaler>,
+    selection: Selection,
+) -> Description {
+    let schema = data.source_schema.clone();
+    Description {
+        program_version: env!("CARGO_PKG_VERSION").to_owned(),
+        name: settings.name.to_owned(),
+        model: settings.model.clone(),
+        loss: settings.train.loss,
+        metric: settings.train.metric,
+        edges: settings.edges,
+        featurizer: Featurizer::of_schema(&schema),
+        schema,
+        preparation: (&settings.model.prepare_options()).into(),
+        target_scaler: scaler.cloned(),
+        data: TrainedOn {
+            name: data.dataset.name.clone(),
+            fingerprint: data.fingerprint.clone(),
+            train: data.splits.train.len(),
+            valid: data.splits.valid.len(),
+            test: data.splits.test.len(),
+        },
+        selection,
+        seed: settings.seed,
+    }
+}
+
+/// Writes a model under a name (`best`, `last`). Everything that saves a usable model goes through here.
+pub(super) fn write_model(
+    directory: &SeedDir,
+    name: &str,
+    description: &Description,
+    weights: &[u8],
 ) -> Result<(), TrainError> {
-    let description = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "model": model,
-        "metric": train.metric,
-        "loss": train.loss,
-        "target_scaler": scaler,
-        "schema": data.dataset.schema,
-        "data_fingerprint": data.fingerprint,
-    });
-    super::run_dir::write_json(&directory.file("model.json"), &description)
+    let bytes = Bundle::pack(description, weights)?;
+    Ok(io::write_atomically(&directory.file(&format!("{name}.{EXTENSION}")), &bytes)?)
 }

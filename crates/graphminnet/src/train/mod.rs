@@ -30,6 +30,7 @@ mod tensorboard;
 mod trainer;
 pub mod tune;
 
+pub use crate::bundle::TargetScaler;
 pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
 pub use data::{TrainingData, data_fingerprint, model_input};
@@ -39,7 +40,6 @@ pub use evaluate::{Evaluation, evaluate};
 pub use event::{EpochReport, Observer, TrainEvent};
 pub use memory::peak_memory;
 pub use run_dir::{RunDir, RunFile, SeedDir};
-pub use scaler::TargetScaler;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position, TrainState};
 pub use summary::{MeanStd, SeedResult, Summary};

@@ -10,7 +10,7 @@
 //!     metrics.jsonl     one object per epoch and part
 //!     events.out.tfevents.0.graphminnet
 //!     state/            saved states
-//!     best.safetensors, last.safetensors, model.json
+//!     best.gmn, last.gmn  models, see [`crate::bundle`]
 //!     test_predictions.csv
 //!     result.json       written last: the seed is done
 //!   summary.json        mean and deviation over the seeds

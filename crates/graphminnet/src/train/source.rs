@@ -3,7 +3,9 @@
 use super::TrainError;
 use graphminnet_data::data::generate::{Cluster, Pattern, RingTransfer};
 use graphminnet_data::data::split::{Ratios, Splits, read_with_scaffolds};
-use graphminnet_data::data::{Dataset, Level, Read, ReadOptions, Report, Task, open, registry};
+use graphminnet_data::data::{
+    Dataset, EdgeDirection, Level, Read, ReadOptions, Report, Task, open, registry,
+};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -95,6 +97,14 @@ pub struct Loaded {
 }
 
 impl DataSource {
+    /// Whether edges are read as given or both ways; `None` is the format's own rule.
+    pub fn edges(&self) -> Option<EdgeDirection> {
+        match self {
+            Self::File { read, .. } => read.edges,
+            Self::Generated { .. } | Self::Registry { .. } => None,
+        }
+    }
+
     /// Reads or makes the data.
     ///
     /// # Errors

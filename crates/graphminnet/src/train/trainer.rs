@@ -10,10 +10,10 @@ mod step;
 use super::checkpoint::Checkpoint;
 use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
-use super::files::{write_description, write_weights};
 use super::log::GrowingFile;
 use super::record::Recorder;
 use super::run_dir::config_hash;
+use super::scaler::fit_scaler;
 use super::state::{Best, EpochSums, TrainState};
 use super::summary::SeedResult;
 use super::{Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
@@ -24,6 +24,7 @@ use crate::task::{loss, metric};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
+use graphminnet_data::data::EdgeDirection;
 use graphminnet_data::data::loader::{Batches, LoaderError, Order, plan_batches};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,10 +33,15 @@ use std::time::Instant;
 /// What is trained and how.
 #[derive(Debug, Clone)]
 pub struct Settings<'a> {
+    /// Name of the recipe, or of the data.
+    pub name: &'a str,
     /// The model.
     pub model: &'a ModelConfig,
     /// The protocol.
     pub train: &'a TrainConfig,
+    /// Whether the data's edges were read as given or both ways; `None` is the format's own rule. Written into the
+    /// models, so that new data is read in the same way.
+    pub edges: Option<EdgeDirection>,
     /// The seed of everything random.
     pub seed: u64,
     /// The device, without differentiation.
@@ -139,20 +145,14 @@ impl<'a> Training<'a> {
             state = checkpoint.state;
             resumed_at = Some(state.position);
         }
-        let scaler = TargetScaler::fit(train.target_scaling, data);
+        let scaler = fit_scaler(train.target_scaling, data);
         let recorder = match directory {
             None => None,
-            Some(directory) => {
-                write_description(directory, config, train, data, scaler.as_ref())?;
-                Some(Recorder::open(
-                    GrowingFile::open(&directory.file("metrics.jsonl"), state.metrics_length)?,
-                    GrowingFile::open(
-                        &directory.file("events.out.tfevents.0.graphminnet"),
-                        state.events_length,
-                    )?,
-                    state.events_length == 0,
-                )?)
-            }
+            Some(directory) => Some(Recorder::open(
+                GrowingFile::open(&directory.file("metrics.jsonl"), state.metrics_length)?,
+                GrowingFile::open(&directory.file("events.out.tfevents.0.graphminnet"), state.events_length)?,
+                state.events_length == 0,
+            )?),
         };
         let first_epoch = Order::Shuffled { seed, epoch: state.position.epoch as u64 };
         let batches = plan_batches(&data.dataset, &data.splits.train, batch_limit(train), first_epoch).len();
@@ -295,9 +295,7 @@ impl<'a> Training<'a> {
                 worst_valid_id: valid_id.clone(),
             });
             let weights = weights::to_bytes(&self.model)?;
-            if let Some(directory) = self.directory {
-                write_weights(directory, "best", &weights)?;
-            }
+            self.write_best(&weights)?;
             self.best_weights = Some(weights);
         }
         self.add_time();

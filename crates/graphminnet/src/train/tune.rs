@@ -122,8 +122,15 @@ impl Search {
             active: number >= self.grace_trials,
             grace_epochs: self.grace_epochs,
         };
-        let settings =
-            Settings { model: &recipe.model, train: &recipe.train, seed: self.seed, device, interrupt };
+        let settings = Settings {
+            name: &recipe.name,
+            model: &recipe.model,
+            train: &recipe.train,
+            edges: None,
+            seed: self.seed,
+            device,
+            interrupt,
+        };
         let outcome = train_seed(&settings, data, Some(&directory), &mut judge)?;
         let (end, best) = match outcome {
             Outcome::Finished(result) => (TrialEnd::Finished, Some(result.best)),

@@ -5,8 +5,8 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet::config::{
-    Aggregate, EdgeEncoderKind, InnerProduct, InputNorm, Layout, NodeEncoderKind, PairKind, RECIPE_NAMES,
-    Recipe,
+    Aggregate, EdgeEncoderKind, GlobalKind, InnerProduct, InputNorm, Layout, LocalKind, NodeEncoderKind,
+    PairKind, RECIPE_NAMES, Recipe,
 };
 use graphminnet::data::rng::{self, Stream};
 use graphminnet::data::spectral::{PreparedGraph, prepare_graph};
@@ -245,6 +245,32 @@ pub fn base((layout, aggregate, inner_product, type4_first, type4_second): Form)
         input_norm: InputNorm::None,
         ..ModelConfig::default()
     }
+}
+
+/// Small models with every local branch beside attention, the state space convolution, and nothing.
+pub fn baselines() -> Vec<(String, ModelConfig)> {
+    let mut all = Vec::new();
+    for &local in LocalKind::ALL {
+        for global in [GlobalKind::Attention, GlobalKind::Gssc, GlobalKind::None] {
+            if (local, global) == (LocalKind::None, GlobalKind::None) {
+                continue;
+            }
+            let config = ModelConfig {
+                hidden: 8,
+                layers: 2,
+                lap_dim: 5,
+                pe_width: 4,
+                attention_heads: 2,
+                local,
+                global,
+                node_in: 3,
+                ..ModelConfig::default()
+            };
+            config.check().unwrap();
+            all.push((format!("local {local}, global {global}"), config));
+        }
+    }
+    all
 }
 
 /// The ten recipes, each shrunk to a size that takes milliseconds.

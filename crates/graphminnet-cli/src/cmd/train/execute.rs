@@ -145,6 +145,8 @@ fn train_seeds(
     let mut results = Vec::with_capacity(run.seeds.len());
     for &seed in &run.seeds {
         let settings = Settings {
+            name: &run.name,
+            edges: run.data.edges(),
             model: &run.model,
             train: &run.train,
             seed,

@@ -1,15 +1,20 @@
 //! The end of a seed: selected and last weights, predictions, result.
 
 use super::{Outcome, Training};
+use crate::bundle::{Bundle, Description, Predictions, Selection};
 use crate::io::{self, sha256};
-use crate::model::GraphMinNet;
 use crate::train::event::TrainEvent;
-use crate::train::files::write_weights;
+use crate::train::files::{describe, write_model};
 use crate::train::predictions::predictions_csv;
 use crate::train::summary::SeedResult;
 use crate::train::{Best, TrainError};
 use crate::weights;
+use graphminnet_data::spectral::PreparedGraph;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// Test graphs that are predicted between two looks at whether the run is to stop.
+const PREDICTED_AT_ONCE: usize = 1024;
 
 impl Training<'_> {
     /// Writes what remains of a run: weights, predictions, result.
@@ -22,10 +27,9 @@ impl Training<'_> {
         self.clock = Instant::now();
         self.save()?;
         let last = weights::to_bytes(&self.model)?;
-        let (best, selected_by) = match (self.state.best.take(), self.data.splits.valid.is_empty()) {
-            (Some(best), false) => (best, "best validation metric"),
-            (Some(best), true) => (best, "last epoch: there is no validation part"),
-            (None, _) => {
+        let (best, selected_by) = match self.state.best.take() {
+            Some(best) => (best, self.chosen_by()),
+            None => {
                 let epoch = epochs.saturating_sub(1);
                 let nothing =
                     Best { epoch, valid: None, test: None, worst_valid: None, worst_valid_id: None };
@@ -33,10 +37,9 @@ impl Training<'_> {
             }
         };
         let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
-        let selected = GraphMinNet::new(self.settings.model, self.settings.seed, &self.settings.device)?;
-        let selected = weights::from_bytes(selected, &best_weights)?;
-        let samples = &self.data.splits.test;
-        let Some(test) = self.evaluate(&selected, samples)? else {
+        let described = self.describe(selection(&best, selected_by));
+        let selected = Bundle::new(described.clone(), &best_weights, &self.settings.device)?;
+        let Some(test) = self.predict_test(&selected)? else {
             return Ok(Outcome::Interrupted(self.state.position));
         };
         let result = SeedResult {
@@ -53,13 +56,52 @@ impl Training<'_> {
             last_weights_sha256: sha256(&last),
         };
         if let Some(directory) = self.directory {
-            write_weights(directory, "best", &best_weights)?;
-            write_weights(directory, "last", &last)?;
-            let table = predictions_csv(self.data, samples, &test);
+            write_model(directory, "best", &described, &best_weights)?;
+            let epoch = epochs.saturating_sub(1);
+            // Its metrics may have been computed by a process that was killed since.
+            let last_epoch = Selection { epoch, chosen_by: "last epoch".to_owned(), valid: None, test: None };
+            write_model(directory, "last", &self.describe(last_epoch), &last)?;
+            let table = predictions_csv(self.data, &described, &test);
             io::write_atomically(&directory.file("test_predictions.csv"), table.as_bytes())?;
             directory.write_result(&result)?;
         }
         self.observer.event(&TrainEvent::SeedFinished(result.clone()));
         Ok(Outcome::Finished(result))
     }
+
+    /// Writes the model of the best epoch so far.
+    pub(super) fn write_best(&self, weights: &[u8]) -> Result<(), TrainError> {
+        let (Some(directory), Some(best)) = (self.directory, &self.state.best) else { return Ok(()) };
+        write_model(directory, "best", &self.describe(selection(best, self.chosen_by())), weights)
+    }
+
+    /// Why the best epoch is the best.
+    fn chosen_by(&self) -> &'static str {
+        match self.data.splits.valid.is_empty() {
+            false => "best validation metric",
+            true => "last epoch: there is no validation part",
+        }
+    }
+
+    fn describe(&self, selection: Selection) -> Description {
+        describe(self.settings, self.data, self.scaler.as_ref(), selection)
+    }
+
+    /// What a user of the model file would get for the test part; `None` if interrupted.
+    fn predict_test(&self, model: &Bundle) -> Result<Option<Predictions>, TrainError> {
+        let mut all = model.no_predictions();
+        for chunk in self.data.splits.test.chunks(PREDICTED_AT_ONCE) {
+            if self.settings.interrupt.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let samples = chunk.iter().filter_map(|&at| self.data.dataset.samples.get(at));
+            let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
+            all.extend(model.predict_prepared(&graphs)?);
+        }
+        Ok(Some(all))
+    }
+}
+
+fn selection(best: &Best, chosen_by: &str) -> Selection {
+    Selection { epoch: best.epoch, chosen_by: chosen_by.to_owned(), valid: best.valid, test: best.test }
 }

@@ -1,0 +1,263 @@
+//! Large blocks are kept for the next request instead of being given back to the system.
+//!
+//! A training step makes and drops hundreds of arrays of many megabytes. The usual allocators ask the system for each
+//! of them, which costs a page fault per 4 KiB and a pass that zeroes it: up to a sixth of the time of a step. Here a
+//! freed block waits for a request of the same size class. What is in use and what waits never exceed the largest
+//! amount that was ever in use by more than an eighth, so speed is not bought with memory.
+//!
+//! Small blocks are the system allocator's business.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Blocks from this size on are kept.
+const SMALLEST: usize = 1 << SMALLEST_BITS;
+const SMALLEST_BITS: u32 = 17;
+/// Size classes per doubling of the size: at most an eighth of a block is not used.
+const STEPS: usize = 8;
+/// Classes up to 2⁴⁴ bytes, more than any machine has.
+const CLASSES: usize = (44 - SMALLEST_BITS as usize) * STEPS;
+/// Every large block starts at a multiple of this; requests for more are left to the system.
+const ALIGNMENT: usize = 64;
+
+/// The allocator; see the module.
+pub struct KeepLargeBlocks {
+    reserve: Mutex<Reserve>,
+}
+
+/// Blocks that wait: per class a list whose links are stored in the blocks.
+struct Reserve {
+    heads: [*mut Link; CLASSES],
+    waiting_bytes: usize,
+    used_bytes: usize,
+    most_used_bytes: usize,
+}
+
+struct Link {
+    next: *mut Link,
+}
+
+// SAFETY: blocks that wait belong to the reserve alone; whoever holds the lock may hand them to any thread.
+unsafe impl Send for Reserve {}
+
+/// The class of a size, and the size of its blocks.
+fn class_of(size: usize) -> (usize, usize) {
+    let doublings = size.max(SMALLEST).ilog2();
+    let step = 1usize << (doublings - STEPS.ilog2());
+    let steps = (size.max(SMALLEST) - (1 << doublings)).div_ceil(step);
+    ((doublings - SMALLEST_BITS) as usize * STEPS + steps, (1usize << doublings) + steps * step)
+}
+
+/// Size of the blocks of a class.
+fn size_of_class(class: usize) -> usize {
+    let doublings = SMALLEST_BITS + (class / STEPS) as u32;
+    (1usize << doublings) + (class % STEPS) * (1usize << (doublings - STEPS.ilog2()))
+}
+
+fn is_kept(layout: Layout) -> bool {
+    layout.size() >= SMALLEST && layout.align() <= ALIGNMENT && class_of(layout.size()).0 < CLASSES
+}
+
+fn block_layout(size: usize) -> Layout {
+    // SAFETY: the alignment is a power of two, and no class is larger than 2⁴⁴ bytes.
+    unsafe { Layout::from_size_align_unchecked(size, ALIGNMENT) }
+}
+
+impl Reserve {
+    /// A block of the class that waits, if there is one.
+    fn take(&mut self, class: usize, size: usize) -> Option<*mut u8> {
+        let block = self.heads[class];
+        if block.is_null() {
+            return None;
+        }
+        // SAFETY: blocks in the list are large enough for a link, and nobody else uses them.
+        self.heads[class] = unsafe { (*block).next };
+        self.waiting_bytes -= size;
+        Some(block.cast())
+    }
+
+    /// Gives blocks back to the system, the largest first, until no more than the limit is held.
+    fn shrink(&mut self) {
+        let limit = self.most_used_bytes + self.most_used_bytes / 8;
+        let mut class = CLASSES;
+        while self.used_bytes + self.waiting_bytes > limit && class > 0 {
+            class -= 1;
+            let size = size_of_class(class);
+            while self.used_bytes + self.waiting_bytes > limit
+                && let Some(block) = self.take(class, size)
+            {
+                // SAFETY: the block was made with this layout.
+                unsafe { System.dealloc(block, block_layout(size)) };
+            }
+        }
+    }
+}
+
+impl KeepLargeBlocks {
+    /// With nothing in reserve.
+    pub const fn new() -> Self {
+        Self {
+            reserve: Mutex::new(Reserve {
+                heads: [null_mut(); CLASSES],
+                waiting_bytes: 0,
+                used_bytes: 0,
+                most_used_bytes: 0,
+            }),
+        }
+    }
+
+    fn reserve(&self) -> MutexGuard<'_, Reserve> {
+        self.reserve.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A block, and whether it comes zeroed from the system.
+    fn large(&self, size: usize, zeroed: bool) -> (*mut u8, bool) {
+        let (class, size) = class_of(size);
+        let mut reserve = self.reserve();
+        reserve.used_bytes += size;
+        reserve.most_used_bytes = reserve.most_used_bytes.max(reserve.used_bytes);
+        if let Some(block) = reserve.take(class, size) {
+            return (block, false);
+        }
+        reserve.shrink();
+        drop(reserve);
+        // SAFETY: the size is not zero.
+        let block = unsafe {
+            if zeroed { System.alloc_zeroed(block_layout(size)) } else { System.alloc(block_layout(size)) }
+        };
+        if block.is_null() {
+            self.reserve().used_bytes -= size;
+        }
+        (block, zeroed)
+    }
+}
+
+// SAFETY: a request is either the system allocator's from beginning to end, or its block is at least as large and as
+// aligned as asked for and in nobody else's hands; which of the two is decided by the layout alone.
+unsafe impl GlobalAlloc for KeepLargeBlocks {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_kept(layout) {
+            return self.large(layout.size(), false).0;
+        }
+        // SAFETY: promised by the caller.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_kept(layout) {
+            let (block, is_zeroed) = self.large(layout.size(), true);
+            if !block.is_null() && !is_zeroed {
+                // SAFETY: the block is at least that large.
+                unsafe { block.write_bytes(0, layout.size()) };
+            }
+            return block;
+        }
+        // SAFETY: promised by the caller.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if !is_kept(layout) {
+            // SAFETY: promised by the caller; the block is the system's.
+            return unsafe { System.dealloc(block, layout) };
+        }
+        let (class, size) = class_of(layout.size());
+        let mut reserve = self.reserve();
+        reserve.used_bytes -= size;
+        reserve.waiting_bytes += size;
+        let link = block.cast::<Link>();
+        // SAFETY: the block is large and aligned enough, and the caller gives it up.
+        unsafe { link.write(Link { next: reserve.heads[class] }) };
+        reserve.heads[class] = link;
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        // SAFETY: the caller promises a size that fits.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        match (is_kept(layout), is_kept(new_layout)) {
+            // SAFETY: promised by the caller; the block is the system's and stays so.
+            (false, false) => unsafe { System.realloc(block, layout, new_size) },
+            (true, true) if class_of(layout.size()) == class_of(new_size) => block,
+            _ => {
+                // SAFETY: promised by the caller; both blocks hold the smaller of the two sizes.
+                unsafe {
+                    let moved = self.alloc(new_layout);
+                    if !moved.is_null() {
+                        moved.copy_from_nonoverlapping(block, layout.size().min(new_size));
+                        self.dealloc(block, layout);
+                    }
+                    moved
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_their_sizes_and_waste_little() {
+        for size in (SMALLEST..SMALLEST * 40).step_by(4097).chain([SMALLEST, SMALLEST + 1, 1 << 40]) {
+            let (class, block) = class_of(size);
+            assert!(block >= size && block as f64 <= size as f64 * 1.125 + 1.0, "{size}: {block}");
+            assert_eq!(size_of_class(class), block);
+            assert_eq!(class_of(block), (class, block));
+        }
+    }
+
+    #[test]
+    fn a_freed_block_serves_the_next_request_and_the_reserve_is_bounded() {
+        let allocator = KeepLargeBlocks::new();
+        let layout = |size: usize| Layout::from_size_align(size, 4).unwrap();
+        // SAFETY: every block is used and freed with the layout it was made with.
+        unsafe {
+            let first = allocator.alloc(layout(1_000_000));
+            first.write_bytes(7, 1_000_000);
+            allocator.dealloc(first, layout(1_000_000));
+            let again = allocator.alloc_zeroed(layout(990_000));
+            assert_eq!(again, first);
+            assert!(std::slice::from_raw_parts(again, 990_000).iter().all(|byte| *byte == 0));
+            let grown = allocator.realloc(again, layout(990_000), 3_000_000);
+            assert!(!grown.is_null());
+            let shrunk = allocator.realloc(grown, layout(3_000_000), 100);
+            allocator.dealloc(shrunk, layout(100));
+            // Many sizes, one at a time: what waits must not add up.
+            for size in (1..40).map(|step| step * 300_000) {
+                let block = allocator.alloc(layout(size));
+                allocator.dealloc(block, layout(size));
+            }
+        }
+        let reserve = allocator.reserve();
+        assert_eq!(reserve.used_bytes, 0);
+        assert!(reserve.waiting_bytes <= reserve.most_used_bytes * 9 / 8, "{}", reserve.waiting_bytes);
+    }
+
+    #[test]
+    fn threads_share_the_reserve() {
+        static SHARED: KeepLargeBlocks = KeepLargeBlocks::new();
+        std::thread::scope(|scope| {
+            for thread in 0..4u8 {
+                scope.spawn(move || {
+                    for round in 0..200usize {
+                        let size = SMALLEST + (round * 7919 + thread as usize * 104_729) % (1 << 20);
+                        let layout = Layout::from_size_align(size, 8).unwrap();
+                        // SAFETY: used and freed with its layout.
+                        unsafe {
+                            let block = SHARED.alloc(layout);
+                            block.write_bytes(thread, size);
+                            std::thread::yield_now();
+                            assert!(
+                                std::slice::from_raw_parts(block, size).iter().all(|byte| *byte == thread)
+                            );
+                            SHARED.dealloc(block, layout);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(SHARED.reserve().used_bytes, 0);
+    }
+}

@@ -1,0 +1,174 @@
+//! What a model file says about its weights: everything that is needed to use them, and where they come from.
+
+use super::TargetScaler;
+use crate::config::{LevelKind, Loss, MetricKind, ModelConfig};
+use graphminnet_data::data::{EdgeDirection, Featurizer, Level, Schema, Task};
+use graphminnet_data::spectral::PrepareOptions;
+use serde::{Deserialize, Serialize};
+
+/// Everything in a model file but the weights.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// Version of the program that wrote the file.
+    pub program_version: String,
+    /// Name of the recipe, or of the data that a recipe was inferred for.
+    pub name: String,
+    /// The model.
+    pub model: ModelConfig,
+    /// What was minimised.
+    pub loss: Loss,
+    /// What was reported and selected by.
+    pub metric: MetricKind,
+    /// Columns, vocabularies, targets and classes of the data, as it was read: before any preparation.
+    pub schema: Schema,
+    /// Whether edges were read as given or both ways; `None` is the format's own rule.
+    pub edges: Option<EdgeDirection>,
+    /// What turns molecules into graphs with these columns, where they are those of molecules.
+    pub featurizer: Option<Featurizer>,
+    /// What is computed for every graph.
+    pub preparation: Preparation,
+    /// Back from the model's units to those of the data.
+    pub target_scaler: Option<TargetScaler>,
+    /// What it was trained on.
+    pub data: TrainedOn,
+    /// Which epoch's weights these are, and how good they were.
+    pub selection: Selection,
+    /// Seed of the training.
+    pub seed: u64,
+}
+
+/// What is computed for every graph before a model sees it: the form of [`PrepareOptions`] that is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preparation {
+    /// Stored eigenpairs of the Laplacian.
+    pub eigenpairs: usize,
+    /// Whether the block leaves an eigenspace alone that the cut splits.
+    pub whole_eigenspaces: bool,
+    /// Steps of the random walk.
+    pub random_walk_steps: usize,
+    /// Whether the local degree profile replaces the node features.
+    pub degree_profile: bool,
+}
+
+/// The data that a model was trained on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainedOn {
+    /// Its name.
+    pub name: String,
+    /// Hash of graphs, targets and parts.
+    pub fingerprint: String,
+    /// Graphs that were trained on.
+    pub train: usize,
+    /// Graphs that the epoch was chosen by.
+    pub valid: usize,
+    /// Graphs that were only reported on.
+    pub test: usize,
+}
+
+/// The epoch that weights were taken from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    /// The epoch, from 0.
+    pub epoch: usize,
+    /// Why this one, in words.
+    pub chosen_by: String,
+    /// Validation metric of these weights, where it was recorded.
+    pub valid: Option<f64>,
+    /// Test metric of these weights, where it was recorded.
+    pub test: Option<f64>,
+}
+
+/// What the outputs of a model mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnswerKind {
+    /// A number per target column, in the units of the data.
+    Numbers,
+    /// The logit of "yes" per target column.
+    YesNo,
+    /// A score per class; the softmax is the probability.
+    Classes,
+}
+
+impl Description {
+    /// What the outputs mean.
+    pub fn answers(&self) -> AnswerKind {
+        match self.schema.task {
+            Task::Regression => AnswerKind::Numbers,
+            _ if self.model.out_dim == self.schema.num_targets() => AnswerKind::YesNo,
+            _ => AnswerKind::Classes,
+        }
+    }
+
+    /// The name of a class: as in the data, or its number.
+    pub fn class_name(&self, class: usize) -> String {
+        self.schema.class_names.get(class).cloned().unwrap_or_else(|| class.to_string())
+    }
+
+    /// Finds contradictions that no reader of the parts would notice.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let (outputs, targets) = (self.model.out_dim, self.schema.num_targets());
+        let level = match self.model.level {
+            LevelKind::Graph => Level::Graph,
+            LevelKind::Node => Level::Node,
+        };
+        if level != self.schema.level {
+            return Err(format!("the model answers per {level}, the schema says per {}", self.schema.level));
+        }
+        match self.answers() {
+            AnswerKind::Classes if targets != 1 => {
+                return Err(format!(
+                    "one class per row is given, but the schema has {targets} target columns"
+                ));
+            }
+            AnswerKind::Numbers if outputs != targets => {
+                return Err(format!("{outputs} outputs do not fit the schema's {targets} target columns"));
+            }
+            _ => {}
+        }
+        if let Task::MultiClass { classes } = self.schema.task
+            && self.answers() == AnswerKind::Classes
+            && classes > outputs
+        {
+            return Err(format!("{outputs} outputs do not fit the schema's {classes} classes"));
+        }
+        if let Some(scaler) = &self.target_scaler {
+            let fits = scaler.mean.len() == outputs && scaler.deviation.len() == outputs;
+            let usable = scaler.mean.iter().all(|mean| mean.is_finite())
+                && scaler.deviation.iter().all(|deviation| deviation.is_finite() && *deviation > 0.0);
+            if !fits || !usable || self.answers() != AnswerKind::Numbers {
+                return Err("the target scaler does not fit the outputs".to_owned());
+            }
+        }
+        if self.preparation != Preparation::from(&self.model.prepare_options()) {
+            return Err("what is computed for a graph does not fit the model's configuration".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl From<&PrepareOptions> for Preparation {
+    fn from(options: &PrepareOptions) -> Self {
+        Self {
+            eigenpairs: options.eigenpairs,
+            whole_eigenspaces: options.whole_eigenspaces,
+            random_walk_steps: options.random_walk_steps,
+            degree_profile: options.degree_profile,
+        }
+    }
+}
+
+impl From<Preparation> for PrepareOptions {
+    fn from(preparation: Preparation) -> Self {
+        Self {
+            eigenpairs: preparation.eigenpairs,
+            whole_eigenspaces: preparation.whole_eigenspaces,
+            random_walk_steps: preparation.random_walk_steps,
+            degree_profile: preparation.degree_profile,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A trained model in one file: weights and everything that is needed to use them on new graphs.
+//!
+//! ```text
+//! path ─ Bundle::load ─→ Bundle ─ predict(graphs) ─→ Predictions
+//!                          └───── embed(graphs) ───→ Embeddings
+//! ```
+//!
+//! The file (`.gmn`) is versioned and checked: one that is damaged, truncated, foreign or too new is refused with a
+//! [`BundleError`] that says which. Files of older versions are brought up to date as they are read.
+//!
+//! ```no_run
+//! use graphminnet::data::data::{Featurizer, Limits, molecule_graph};
+//! use std::sync::Arc;
+//!
+//! let bundle = graphminnet::Bundle::load("best.gmn".as_ref())?;
+//! let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
+//! let predictions = bundle.predict(&[Arc::new(ethanol)])?;
+//! println!("{:?}", predictions.values(0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod container;
+mod description;
+mod error;
+mod infer;
+mod locate;
+mod migrate;
+mod predictions;
+mod scaler;
+
+pub use container::{FORMAT_VERSION, LIMIT};
+pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn};
+pub use error::{BundleError, PredictError};
+pub use infer::Embeddings;
+pub use locate::{EXTENSION, locate};
+pub use predictions::{Predictions, csv_field};
+pub use scaler::TargetScaler;
+
+use crate::device::DeviceKind;
+use crate::model::GraphMinNet;
+use crate::weights;
+use burn::tensor::Device;
+use std::path::{Path, PathBuf};
+
+/// A trained model, ready to be used.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// What errors call it.
+    path: PathBuf,
+    description: Description,
+    model: GraphMinNet,
+    device: Device,
+}
+
+impl Bundle {
+    /// Reads a model file, to be used on the processor.
+    ///
+    /// # Errors
+    ///
+    /// [`BundleError`] that says whether the file is missing, foreign, too new, truncated or damaged.
+    pub fn load(path: &Path) -> Result<Self, BundleError> {
+        Self::load_on(path, &DeviceKind::Cpu.open()?)
+    }
+
+    /// Reads a model file, to be used on a device (one without differentiation).
+    ///
+    /// # Errors
+    ///
+    /// As [`Bundle::load`].
+    pub fn load_on(path: &Path, device: &Device) -> Result<Self, BundleError> {
+        Self::from_content(path, container::read(path)?, device)
+    }
+
+    /// Takes a model from the bytes of a file; `name` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bundle::load`].
+    pub fn from_bytes(bytes: &[u8], name: &str, device: &Device) -> Result<Self, BundleError> {
+        let path = Path::new(name);
+        Self::from_content(path, container::unpack(&mut &bytes[..], path)?, device)
+    }
+
+    fn from_content(path: &Path, content: container::Content, device: &Device) -> Result<Self, BundleError> {
+        let wrong = |reason: String| BundleError::Description { path: path.to_owned(), reason };
+        let description =
+            serde_json::from_slice(&content.description).map_err(|error| wrong(error.to_string()))?;
+        let description = migrate::to_current(content.version, description).map_err(wrong)?;
+        let description: Description =
+            serde_json::from_value(description).map_err(|error| wrong(error.to_string()))?;
+        Self::assemble(path, description, &content.weights, device)
+    }
+
+    /// Puts a model together from its description and weights (the bytes of a safetensors file).
+    ///
+    /// # Errors
+    ///
+    /// [`BundleError`] if the two do not belong together.
+    pub fn new(description: Description, weights: &[u8], device: &Device) -> Result<Self, BundleError> {
+        let name = PathBuf::from(&description.name);
+        Self::assemble(&name, description, weights, device)
+    }
+
+    fn assemble(
+        path: &Path,
+        description: Description,
+        weights: &[u8],
+        device: &Device,
+    ) -> Result<Self, BundleError> {
+        description.check().map_err(|reason| BundleError::Description { path: path.to_owned(), reason })?;
+        let model = GraphMinNet::new(&description.model, description.seed, device)
+            .map_err(|source| BundleError::Config { path: path.to_owned(), source })?;
+        let model = weights::from_bytes(model, weights)
+            .map_err(|source| BundleError::Weights { path: path.to_owned(), source })?;
+        Ok(Self { path: path.to_owned(), description, model, device: device.clone() })
+    }
+
+    /// The bytes of a model file: a pure function of description and weights.
+    ///
+    /// # Errors
+    ///
+    /// [`BundleError::Description`] if the description cannot be written down.
+    pub fn pack(description: &Description, weights: &[u8]) -> Result<Vec<u8>, BundleError> {
+        let wrong =
+            |reason: String| BundleError::Description { path: PathBuf::from(&description.name), reason };
+        description.check().map_err(wrong)?;
+        let text = serde_json::to_vec(description).map_err(|error| wrong(error.to_string()))?;
+        Ok(container::pack(&text, weights))
+    }
+
+    /// What errors call the model: the file that it came from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything about the model but its weights.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The model itself.
+    pub fn model(&self) -> &GraphMinNet {
+        &self.model
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+}

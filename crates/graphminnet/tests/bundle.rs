@@ -1,0 +1,337 @@
+//! Model files: what they hold, what they refuse, and that they predict what training predicted.
+
+use burn::tensor::Device;
+use graphminnet::bundle::{Bundle, BundleError, Description, Selection, TrainedOn, locate};
+use graphminnet::config::{LevelKind, Recipe};
+use graphminnet::data::data::generate::{PartSizes, RingTransfer};
+use graphminnet::data::data::split::Splits;
+use graphminnet::data::data::{Column, ColumnKind, Dataset, Level, ReadOptions, Schema, Task, open};
+use graphminnet::data::rng::{Stream, stream};
+use graphminnet::data::{Features, Graph};
+use graphminnet::train::{Outcome, SeedDir, Settings, TargetScaler, TrainingData, train_seed};
+use graphminnet::{GraphMinNet, weights};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+const RECIPE: &str = r#"
+[model]
+hidden = 8
+layers = 2
+lap_dim = 4
+node_encoder = "atoms"
+node_vocab = [5, 3]
+edge_encoder = "embed"
+edge_vocab = [4]
+node_pe = "rwse"
+pe_dim = 3
+rwse_steps = 5
+out_dim = 2
+[train]
+epochs = 2
+warmup = 0
+batch_size = 8
+loss = "l1"
+metric = "mae"
+"#;
+
+/// A random tree with some extra edges, both ways, and categories as features.
+fn graph(random: &mut Stream) -> Graph {
+    let nodes = 1 + random.below(30);
+    let mut edges = Vec::new();
+    for node in 1..nodes {
+        let other = random.below(node);
+        edges.extend([[node as u32, other as u32], [other as u32, node as u32]]);
+    }
+    let categories = |random: &mut Stream, rows: usize, sizes: &[usize]| {
+        let values =
+            (0..rows).flat_map(|_| sizes.iter().map(|size| random.below(*size) as u32).collect::<Vec<_>>());
+        Features::categories(rows, sizes.len(), values.collect()).unwrap()
+    };
+    let node_features = categories(random, nodes, &[5, 3]);
+    let edge_features = categories(random, edges.len(), &[4]);
+    Graph::new(nodes, edges, node_features, edge_features).unwrap()
+}
+
+fn graphs(count: usize) -> Vec<Arc<Graph>> {
+    let mut random = stream(7, "bundle", &[]);
+    (0..count).map(|_| Arc::new(graph(&mut random))).collect()
+}
+
+fn category(name: &str, size: usize) -> Column {
+    Column { name: name.into(), kind: ColumnKind::Category { size, names: vec![] } }
+}
+
+fn description() -> Description {
+    let recipe = Recipe::parse("tiny", RECIPE).unwrap();
+    Description {
+        program_version: "0.1.0".into(),
+        name: "tiny".into(),
+        preparation: (&recipe.model.prepare_options()).into(),
+        model: recipe.model,
+        loss: recipe.train.loss,
+        metric: recipe.train.metric,
+        schema: Schema {
+            level: Level::Graph,
+            task: Task::Regression,
+            targets: vec!["a".into(), "b".into()],
+            class_names: vec![],
+            node_columns: vec![category("kind", 5), category("charge", 3)],
+            edge_columns: vec![category("bond", 4)],
+        },
+        edges: None,
+        featurizer: None,
+        target_scaler: Some(TargetScaler { mean: vec![0.1, -3.0], deviation: vec![2.0 / 3.0, 7.0] }),
+        data: TrainedOn { name: "made up".into(), fingerprint: "00".into(), train: 8, valid: 1, test: 1 },
+        selection: Selection { epoch: 1, chosen_by: "hand".into(), valid: Some(0.5), test: None },
+        seed: 3,
+    }
+}
+
+fn bundle() -> (Bundle, Vec<u8>) {
+    let description = description();
+    let device = Device::flex();
+    let bytes = weights::to_bytes(&GraphMinNet::new(&description.model, 3, &device).unwrap()).unwrap();
+    let file = Bundle::pack(&description, &bytes).unwrap();
+    (Bundle::from_bytes(&file, "tiny", &device).unwrap(), file)
+}
+
+#[test]
+fn what_is_written_comes_back_and_the_bytes_depend_on_nothing_else() {
+    let (bundle, file) = bundle();
+    assert_eq!(bundle.description(), &description());
+    let again = weights::to_bytes(bundle.model()).unwrap();
+    assert_eq!(Bundle::pack(bundle.description(), &again).unwrap(), file);
+}
+
+#[test]
+fn a_batch_of_one_says_what_a_batch_of_many_says() {
+    let (bundle, _) = bundle();
+    let graphs = graphs(300);
+    let together = bundle.predict(&graphs).unwrap();
+    assert_eq!((together.num_graphs(), together.num_rows(), together.columns()), (300, 300, 2));
+    let mut exact = true;
+    for (at, graph) in graphs.iter().enumerate() {
+        let alone = bundle.predict(std::slice::from_ref(graph)).unwrap();
+        for (one, many) in alone.row(0).iter().zip(together.row(at)) {
+            assert!(
+                (one - many).abs() <= 1e-5 * many.abs().max(1.0),
+                "graph {at}: {one} alone, {many} in a batch"
+            );
+            exact &= one.to_bits() == many.to_bits();
+        }
+    }
+    assert!(exact, "sums must not depend on who else is in the batch");
+}
+
+#[test]
+fn a_graph_that_does_not_fit_is_named_and_spoils_no_other() {
+    let (bundle, _) = bundle();
+    let mut graphs = graphs(5);
+    let unseen = Features::categories(1, 2, vec![4, 3]).unwrap();
+    graphs[3] = Arc::new(Graph::new(1, vec![], unseen, Features::categories(0, 1, vec![]).unwrap()).unwrap());
+    let error = bundle.predict(&graphs).unwrap_err().to_string();
+    assert!(error.contains("graph 3") && error.contains("category 3 is outside"), "{error}");
+    let prepared = bundle.prepare(&graphs);
+    assert_eq!(
+        prepared.iter().map(|result| result.is_ok()).collect::<Vec<_>>(),
+        [true, true, true, false, true]
+    );
+    let numbers =
+        Graph::new(1, vec![], Features::numbers(1, 2, vec![0.0; 2]).unwrap(), Features::none(0)).unwrap();
+    let error = bundle.predict(&[Arc::new(numbers)]).unwrap_err().to_string();
+    assert!(error.contains("2 categorical node columns"), "{error}");
+}
+
+#[test]
+fn embeddings_have_a_row_per_node_or_graph() {
+    let (bundle, _) = bundle();
+    let graphs = graphs(40);
+    let nodes = bundle.embed(&graphs, LevelKind::Node).unwrap();
+    let whole = bundle.embed(&graphs, LevelKind::Graph).unwrap();
+    assert_eq!((nodes.width, whole.width, whole.values.len()), (8, 8, 40 * 8));
+    for (at, graph) in graphs.iter().enumerate() {
+        let rows = nodes.rows[at].clone();
+        assert_eq!((rows.len(), whole.rows[at].clone()), (graph.num_nodes(), at..at + 1));
+        // The model pools by the mean.
+        for column in 0..8 {
+            let mean =
+                rows.clone().map(|row| nodes.values[row * 8 + column]).sum::<f32>() / rows.len() as f32;
+            assert!((mean - whole.values[at * 8 + column]).abs() < 1e-5);
+        }
+    }
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_by_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, file) = bundle();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Bundle::load(&path).unwrap_err()
+    };
+    let mut changed = file.clone();
+    changed[file.len() / 2] ^= 1;
+    let damaged = write("damaged.gmn", &changed);
+    assert!(matches!(damaged, BundleError::Damaged { .. }) && damaged.to_string().contains("damaged.gmn"));
+    assert!(matches!(write("short.gmn", &file[..file.len() - 1]), BundleError::Truncated { .. }));
+    assert!(matches!(write("foreign.gmn", b"{\"a\": 1}"), BundleError::Foreign { .. }));
+    assert!(matches!(write("empty.gmn", b""), BundleError::Foreign { .. }));
+    let missing = Bundle::load(&folder.path().join("none.gmn")).unwrap_err();
+    assert!(matches!(&missing, BundleError::Io(error) if error.is_not_found()), "{missing}");
+    // Intact, but about another model.
+    let mut other = description();
+    other.model.hidden = 16;
+    let small = weights::to_bytes(bundle().0.model()).unwrap();
+    assert!(matches!(
+        write("other.gmn", &Bundle::pack(&other, &small).unwrap()),
+        BundleError::Weights { .. }
+    ));
+    // A description that contradicts itself is not even written.
+    let contradictions: [fn(&mut Description); 4] = [
+        |description| description.schema.level = Level::Node,
+        |description| description.schema.targets.push("c".into()),
+        |description| description.target_scaler = Some(TargetScaler { mean: vec![], deviation: vec![] }),
+        |description| description.preparation.eigenpairs += 1,
+    ];
+    for contradict in contradictions {
+        let mut wrong = description();
+        contradict(&mut wrong);
+        assert!(matches!(Bundle::pack(&wrong, &small), Err(BundleError::Description { .. })));
+    }
+}
+
+fn rings(level: Level) -> Dataset {
+    let sizes = PartSizes { train: 30, valid: 10, test: 20 };
+    RingTransfer { sizes, smallest: 4, largest: 8, classes: 3, level, ..RingTransfer::default() }
+        .generate(1)
+        .unwrap()
+}
+
+const RINGS: &str = r#"
+[model]
+hidden = 8
+layers = 2
+lap_dim = 4
+node_in = 4
+node_pe = "lappe"
+pe_dim = 3
+out_dim = 3
+[train]
+epochs = 2
+warmup = 0
+batch_size = 7
+loss = "cross_entropy"
+metric = "accuracy"
+"#;
+
+/// The promise of the file: elsewhere, alone, it says what training wrote down.
+#[test]
+fn a_moved_model_predicts_the_test_predictions_of_its_training_bit_for_bit() {
+    for level in [Level::Graph, Level::Node] {
+        let mut recipe = Recipe::parse("rings", RINGS).unwrap();
+        recipe.model.level = if level == Level::Node { LevelKind::Node } else { LevelKind::Graph };
+        let dataset = rings(level);
+        let splits = Splits::official(&dataset).unwrap();
+        let test = splits.test.clone();
+        let data = TrainingData::prepare(&dataset, splits, &recipe.model, None, &()).unwrap().0;
+        let folder = tempfile::tempdir().unwrap();
+        let seed_dir = SeedDir::new(folder.path().join("seed-0")).unwrap();
+        let interrupt = AtomicBool::new(false);
+        let settings = Settings {
+            name: &recipe.name,
+            model: &recipe.model,
+            train: &recipe.train,
+            edges: None,
+            seed: 0,
+            device: Device::flex(),
+            interrupt: &interrupt,
+        };
+        let outcome = train_seed(&settings, &data, Some(&seed_dir), &mut ()).unwrap();
+        let Outcome::Finished(result) = outcome else { panic!("{outcome:?}") };
+
+        let elsewhere = tempfile::tempdir().unwrap();
+        let moved = elsewhere.path().join("moved.gmn");
+        std::fs::rename(&locate(folder.path()).unwrap()[0], &moved).unwrap();
+        let bundle = Bundle::load(&moved).unwrap();
+        let selection = &bundle.description().selection;
+        assert_eq!(
+            (selection.epoch, selection.chosen_by.as_str()),
+            (result.best.epoch, "best validation metric")
+        );
+        assert_eq!(bundle.description().data.test, 20);
+
+        let graphs: Vec<Arc<Graph>> = test.iter().map(|&at| Arc::clone(&dataset.samples[at].graph)).collect();
+        let predictions = bundle.predict(&graphs).unwrap();
+        let written = std::fs::read_to_string(seed_dir.file("test_predictions.csv")).unwrap();
+        let skipped = if level == Level::Node { 3 } else { 2 };
+        let mut rows = 0;
+        for (row, line) in written.lines().skip(1).enumerate() {
+            let cells = bundle.description().prediction_cells(&predictions, row);
+            assert_eq!(line.split(',').skip(skipped).collect::<Vec<_>>(), cells, "{level} level, row {row}");
+            rows += 1;
+        }
+        assert_eq!(rows, predictions.num_rows());
+        // What the file says of its own quality is what these predictions are worth.
+        let targets: Vec<f32> = test.iter().flat_map(|&at| dataset.samples[at].targets.clone()).collect();
+        let (mut right, mut labelled) = (0, 0);
+        for (row, target) in targets.iter().enumerate().filter(|(_, target)| !target.is_nan()) {
+            labelled += 1;
+            right += usize::from(predictions.class(row) == Some(*target as usize));
+        }
+        assert_eq!(selection.test, Some(f64::from(right as u32) / f64::from(labelled)));
+    }
+}
+
+fn frozen(version: u32) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/fixtures/bundles/v{version}"))
+}
+
+fn frozen_graphs(folder: &Path, schema: &Schema) -> Vec<Arc<Graph>> {
+    let read = open(&folder.join("graphs.jsonl"), &ReadOptions::with_schema(schema.clone())).unwrap();
+    read.dataset.samples.into_iter().map(|sample| sample.graph).collect()
+}
+
+/// Files of every version that was ever written still load and say the same.
+#[test]
+fn frozen_models_of_all_versions_still_predict_the_same() {
+    for version in 1..=graphminnet::bundle::FORMAT_VERSION {
+        let folder = frozen(version);
+        let bundle = Bundle::load(&folder.join("model.gmn")).unwrap();
+        let graphs = frozen_graphs(&folder, &bundle.description().schema);
+        let found = bundle.predict(&graphs).unwrap();
+        let text = std::fs::read_to_string(folder.join("predictions.json")).unwrap();
+        let expected: Vec<f32> = serde_json::from_str(&text).unwrap();
+        assert_eq!(found.outputs().len(), expected.len());
+        for (found, expected) in found.outputs().iter().zip(&expected) {
+            assert!(
+                (found - expected).abs() <= 1e-4 * expected.abs().max(1.0),
+                "v{version}: {found}, {expected} then"
+            );
+        }
+    }
+}
+
+/// Writes the frozen files of the current version. Run once per version, before it is released.
+#[test]
+#[ignore = "writes tests/fixtures/bundles"]
+fn freeze_the_current_version() {
+    let folder = frozen(graphminnet::bundle::FORMAT_VERSION);
+    assert!(!folder.exists(), "{} exists; what is frozen stays", folder.display());
+    std::fs::create_dir_all(&folder).unwrap();
+    let (bundle, file) = bundle();
+    let graphs = graphs(12);
+    let predictions = bundle.predict(&graphs).unwrap();
+    let samples = graphs.iter().enumerate().map(|(at, graph)| graphminnet::data::data::Sample {
+        id: at.to_string(),
+        graph: Arc::clone(graph),
+        targets: predictions.row(at).to_vec(),
+    });
+    let schema = bundle.description().schema.clone();
+    let dataset = Dataset { name: "frozen".into(), schema, samples: samples.collect(), official_split: None };
+    graphminnet::data::data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
+    std::fs::write(folder.join("model.gmn"), file).unwrap();
+    std::fs::write(folder.join("predictions.json"), serde_json::to_string(predictions.outputs()).unwrap())
+        .unwrap();
+}
