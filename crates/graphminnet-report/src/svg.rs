@@ -65,9 +65,47 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
     text.chars().take(limit.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// About how wide a text is in common sans-serif faces, in units of its size.
+pub(crate) fn text_width(text: &str) -> f64 {
+    let width = |letter: char| match letter {
+        'W' | 'M' | 'm' | 'w' | '@' | '…' => 0.95,
+        'A'..='Z' | '=' | '+' | '#' | '−' => 0.76,
+        'i' | 'l' | 'j' | '.' | ',' | ':' | ' ' | '(' | ')' | '[' | ']' => 0.42,
+        letter if letter.is_ascii() => 0.62,
+        _ => 1.0,
+    };
+    text.chars().map(width).sum()
+}
+
+/// As much of a text as fits into a width, with an ellipsis where something was cut.
+pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
+    if text_width(text) * size <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for letter in text.chars() {
+        kept.push(letter);
+        if (text_width(&kept) + 0.95) * size > width {
+            kept.pop();
+            break;
+        }
+    }
+    kept.push('…');
+    kept
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_is_cut_to_its_width_whatever_its_letters() {
+        for text in ["CC(=O)NC(CC)", "illicit illicit", "MMMMMMMMMM", "äöü äöü äöü"] {
+            let cut = fitted(text, 10.0, 50.0);
+            assert!(text_width(&cut) * 10.0 <= 50.0, "{cut}");
+            assert_eq!(fitted(text, 10.0, 500.0), text);
+        }
+    }
 
     #[test]
     fn markup_in_text_stays_text() {

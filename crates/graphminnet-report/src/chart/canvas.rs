@@ -2,7 +2,7 @@
 
 use super::ChartError;
 use super::axis::Axis;
-use crate::svg::{Svg, shortened};
+use crate::svg::{Svg, fitted, text_width};
 use crate::theme::{Paint, themed};
 use plotters_backend::text_anchor::{HPos, Pos, VPos};
 use plotters_backend::{
@@ -226,13 +226,13 @@ impl Plot<'_, '_> {
             self.canvas.text(label, (left - 6 * FINE, at), style)?;
         }
         self.canvas.line(&[(left, top), (left, bottom), (right, bottom)], axis)?;
-        let fits = |length: i32| (f64::from(length / FINE) / (f64::from(TEXT) * LETTER)) as usize;
+        let fits = |words: &str, length: i32| fitted(words, f64::from(TEXT), f64::from(length.abs() / FINE));
         let name = Words::new(TEXT, Paint::Ink, HPos::Center, VPos::Bottom);
         let below = ((left + right) / 2, (HEIGHT - 4) * FINE);
-        self.canvas.text(&shortened(frame.x_label, fits(right - left)), below, name)?;
-        let beside = (14 * FINE, (top + bottom) / 2);
+        self.canvas.text(&fits(frame.x_label, right - left), below, name)?;
+        let beside = (20 * FINE, (top + bottom) / 2);
         let upright = Words { upright: true, ..name };
-        self.canvas.text(&shortened(frame.y_label, fits(bottom - top)), beside, upright)
+        self.canvas.text(&fits(frame.y_label, bottom - top), beside, upright)
     }
 }
 
@@ -245,7 +245,7 @@ pub(super) fn plot(
     drawn(frame.title, frame.description, HEIGHT, |canvas| {
         let top = heading(canvas, frame)? + 4;
         let letters = y.longest_label().max(2);
-        let left = 26 + (letters as f64 * LETTER * f64::from(TEXT)) as i32;
+        let left = 32 + (letters as f64 * LETTER * f64::from(TEXT)) as i32;
         let across = (left * FINE, (WIDTH - 16) * FINE);
         let down = ((HEIGHT - 42) * FINE, top * FINE);
         let mut plot = Plot { canvas, x: &x, y: &y, across, down };
@@ -280,13 +280,13 @@ pub(super) fn heading(
     canvas: &mut Canvas<'_>,
     frame: &Frame<'_>,
 ) -> Result<i32, DrawingErrorKind<std::io::Error>> {
-    let title = shortened(frame.title, (f64::from(WIDTH - 24) / (15.0 * LETTER)) as usize);
+    let title = fitted(frame.title, 15.0, f64::from(WIDTH - 24));
     canvas.text(&title, (12 * FINE, 8 * FINE), Words::new(15, Paint::Ink, HPos::Left, VPos::Top))?;
     let (mut left, mut top) = (12, 32);
     let mut rows = i32::from(!frame.legend.is_empty());
     for (name, paint, dashed) in frame.legend {
-        let name = shortened(name, 40);
-        let width = 26 + (name.chars().count() as f64 * LETTER * f64::from(TEXT)) as i32 + 12;
+        let name = fitted(name, f64::from(TEXT), f64::from(WIDTH - 60));
+        let width = 26 + (text_width(&name) * f64::from(TEXT)) as i32 + 12;
         if left > 12 && left + width > WIDTH - 8 {
             (left, top, rows) = (12, top + 18, rows + 1);
         }

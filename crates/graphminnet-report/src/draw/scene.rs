@@ -4,7 +4,7 @@ use super::GraphPicture;
 use super::layout::{self, Place};
 use super::molecule::Skeleton;
 use super::selection::Selection;
-use crate::svg::{Svg, escape, shortened};
+use crate::svg::{Svg, escape, fitted};
 use crate::theme::{Paint, short_number};
 use graphminnet_data::data::smiles::SketchBond;
 use std::fmt::Write;
@@ -65,7 +65,7 @@ impl<'a> Scene<'a> {
 
     pub(super) fn svg(&self) -> Svg {
         let mut out = String::new();
-        let title = shortened(self.picture.title, ((WIDTH - 24.0) / (15.0 * LETTER)) as usize);
+        let title = fitted(self.picture.title, 15.0, WIDTH - 24.0);
         text(&mut out, (12.0, 22.0), 15.0, Paint::Ink, "start", &title);
         self.halos(&mut out);
         self.lines(&mut out);
@@ -256,7 +256,13 @@ impl<'a> Scene<'a> {
                 (dx + x - self.places[other].0, dy + y - self.places[other].1)
             });
             let length = f64::hypot(dx, dy);
-            let away = if length > 1e-6 { (dx / length, dy / length) } else { (0.0, -1.0) };
+            let labelled = self.skeleton.as_ref().is_some_and(|skeleton| !skeleton.labels[at].is_empty());
+            let away = match length > 1e-6 {
+                // A written atom reaches to the right: its number goes above or below.
+                true if labelled => (0.0, if dy > 0.0 { 1.0 } else { -1.0 }),
+                true => (dx / length, dy / length),
+                false => (0.0, -1.0),
+            };
             let distance = self.node_radius() + 8.0;
             let place = (x + away.0 * distance, y + away.1 * distance + 3.5);
             let number = self.selection.nodes[at].to_string();
@@ -277,17 +283,10 @@ impl<'a> Scene<'a> {
     /// Scale, strongest nodes and what was left out; returns the height that they take.
     fn foot(&self, out: &mut String) -> f64 {
         let mut y = self.height + 4.0;
-        let fits = |size: f64| ((WIDTH - 24.0) / (size * LETTER)) as usize;
+        let fits = |words: &str| fitted(words, 12.0, WIDTH - 24.0);
         if self.largest > 0.0 {
             if !self.picture.meaning.is_empty() {
-                text(
-                    out,
-                    (12.0, y + 10.0),
-                    12.0,
-                    Paint::Muted,
-                    "start",
-                    &shortened(self.picture.meaning, fits(12.0)),
-                );
+                text(out, (12.0, y + 10.0), 12.0, Paint::Muted, "start", &fits(self.picture.meaning));
                 y += 18.0;
             }
             const STEPS: i32 = 12;
@@ -316,13 +315,13 @@ impl<'a> Scene<'a> {
                 .map(|&at| format!("{} {}", self.name(at), signed(self.value(at))))
                 .collect();
             if !named.is_empty() {
-                let line = shortened(&format!("strongest: {}", named.join(", ")), fits(12.0));
+                let line = fits(&format!("strongest: {}", named.join(", ")));
                 text(out, (12.0, y + 10.0), 12.0, Paint::Ink, "start", &line);
                 y += 20.0;
             }
         }
         if let Some(note) = &self.selection.note {
-            text(out, (12.0, y + 10.0), 12.0, Paint::Muted, "start", &shortened(note, fits(12.0)));
+            text(out, (12.0, y + 10.0), 12.0, Paint::Muted, "start", &fits(note));
             y += 20.0;
         }
         y - self.height + 4.0
