@@ -44,6 +44,7 @@
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
 //! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
+//! * [`explain`]: what a prediction rests on, and from how far away;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
 //! * [`paper`]: the numbers that the paper prints.
 
@@ -53,6 +54,7 @@ pub mod bench;
 pub mod bundle;
 pub mod config;
 pub mod device;
+pub mod explain;
 pub mod io;
 pub mod model;
 pub mod nn;
