@@ -49,6 +49,7 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "train")]
 pub mod bench;
 pub mod bundle;
 pub mod config;
@@ -57,10 +58,12 @@ pub mod io;
 pub mod model;
 pub mod nn;
 pub mod ops;
+#[cfg(feature = "train")]
 pub mod optim;
 pub mod paper;
 pub mod summary;
 pub mod task;
+#[cfg(feature = "train")]
 pub mod train;
 pub mod weights;
 
