@@ -46,6 +46,7 @@
 //! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
 //! * [`explain`]: what a prediction rests on, and from how far away;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
+//! * [`report`]: runs as a page to read;
 //! * [`paper`]: the numbers that the paper prints.
 
 #![forbid(unsafe_code)]
@@ -63,6 +64,8 @@ pub mod ops;
 #[cfg(feature = "train")]
 pub mod optim;
 pub mod paper;
+#[cfg(feature = "train")]
+pub mod report;
 pub mod summary;
 pub mod task;
 #[cfg(feature = "train")]

@@ -56,7 +56,13 @@ fn integrated_gradients_add_up_to_the_difference_of_predictions() {
         let explanation = explainer.explain(&graph, Target::default(), Method::Integrated).unwrap();
         println!(
             "{} {} {:?}: {} → {} in {} steps, gap {:.2e}",
-            config.local, config.global, config.level, explanation.baseline, explanation.prediction, explanation.steps, explanation.gap()
+            config.local,
+            config.global,
+            config.level,
+            explanation.baseline,
+            explanation.prediction,
+            explanation.steps,
+            explanation.gap()
         );
         assert!(explanation.gap() < 0.02, "{} {}: {explanation:?}", config.local, config.global);
         assert!(explanation.nodes.iter().any(|share| share.abs() > 1e-4));
@@ -88,7 +94,11 @@ fn gradient_times_input_equals_finite_differences() {
         // Scaling one row of the input by 1 ± ε changes the output by ± ε · ⟨gradient, row⟩.
         const EPSILON: f32 = 1e-2;
         let scaled = |values: &[f32], row: usize, by: f32| -> Vec<f32> {
-            values.iter().enumerate().map(|(at, v)| if at / config.hidden == row { v * by } else { *v }).collect()
+            values
+                .iter()
+                .enumerate()
+                .map(|(at, v)| if at / config.hidden == row { v * by } else { *v })
+                .collect()
         };
         let slope = |plus: f64, minus: f64| (plus - minus) / f64::from(2.0 * EPSILON);
         let expected_nodes: Vec<f64> = (0..graph.graph.num_nodes())
@@ -108,8 +118,13 @@ fn gradient_times_input_equals_finite_differences() {
         let explainer = Explainer::of_model(model, tracked());
         let found = explainer.explain(&graph, Target::default(), Method::Gradient).unwrap();
         let largest = expected_nodes.iter().fold(0f64, |max, v| max.max(v.abs()));
-        for (found, expected) in found.nodes.iter().chain(&found.edges).zip(expected_nodes.iter().chain(&expected_edges)) {
-            assert!((found - expected).abs() < 0.01 * largest + 2e-4, "{found} is not {expected} ({level:?})");
+        for (found, expected) in
+            found.nodes.iter().chain(&found.edges).zip(expected_nodes.iter().chain(&expected_edges))
+        {
+            assert!(
+                (found - expected).abs() < 0.01 * largest + 2e-4,
+                "{found} is not {expected} ({level:?})"
+            );
         }
     }
 }
@@ -124,7 +139,8 @@ fn nothing_comes_from_beyond_the_layers_of_a_local_model_and_something_does_with
                 let random = &mut rng::stream(3, "range", &[]);
                 let graph = prepared(dressed(&path(NODES), &config, random), &config);
                 let explainer = Explainer::of_model(lively_model(&config, 3, &tracked()), tracked());
-                let report = explainer.range(&[&graph, &graph], RangeOptions { nodes: NODES, output: None }).unwrap();
+                let report =
+                    explainer.range(&[&graph, &graph], RangeOptions { nodes: NODES, output: None }).unwrap();
                 assert_eq!((report.graphs, report.nodes), (2, 2 * NODES));
                 assert!((report.shares.iter().sum::<f64>() - 1.0).abs() < 1e-9 && report.unreachable == 0.0);
                 assert!(report.shares[1] > 0.0, "the neighbours count");
@@ -158,9 +174,15 @@ fn targets_that_do_not_exist_are_refused() {
     let explainer = Explainer::of_model(model, tracked());
     let explain = |node, output| explainer.explain(&graph, Target { node, output }, Method::Gradient);
     assert!(matches!(explain(Some(0), None), Err(ExplainError::NoNodePrediction { node: 0 })));
-    assert!(matches!(explain(None, Some(2)), Err(ExplainError::OutOfRange { what: "output", asked: 2, count: 2 })));
+    assert!(matches!(
+        explain(None, Some(2)),
+        Err(ExplainError::OutOfRange { what: "output", asked: 2, count: 2 })
+    ));
     let empty = dressed(&path(0), &graph_level, &mut rng::stream(1, "empty", &[]));
     let empty = prepared(empty, &graph_level);
-    assert!(matches!(explainer.explain(&empty, Target::default(), Method::Gradient), Err(ExplainError::NoNodes)));
+    assert!(matches!(
+        explainer.explain(&empty, Target::default(), Method::Gradient),
+        Err(ExplainError::NoNodes)
+    ));
     assert_eq!(explainer.range(&[&empty], RangeOptions::default()).unwrap().graphs, 0);
 }

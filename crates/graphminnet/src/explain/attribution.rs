@@ -224,12 +224,13 @@ impl Explainer {
             let chosen = outputs.narrow(1, row, 1);
             pieces.outputs.extend(values(chosen.clone()).into_iter().map(f64::from));
             let gradients = chosen.sum().backward();
-            let mut add = |sums: &mut [f64], gradient: Vec<f32>, given: &[f32]| {
+            let add = |sums: &mut [f64], gradient: Vec<f32>, given: &[f32]| {
                 for copy in gradient.chunks(given.len().max(1)) {
                     for ((sum, slopes), features) in
                         sums.iter_mut().zip(copy.chunks(hidden)).zip(given.chunks(hidden))
                     {
-                        let products = slopes.iter().zip(features).map(|(a, b)| f64::from(*a) * f64::from(*b));
+                        let products =
+                            slopes.iter().zip(features).map(|(a, b)| f64::from(*a) * f64::from(*b));
                         *sum += products.sum::<f64>();
                     }
                 }
