@@ -17,7 +17,10 @@ use graphminnet::data::data::cache::CacheError;
 use graphminnet::data::data::split::SplitError;
 use graphminnet::data::spectral::SpectralError;
 use graphminnet::device::DeviceError;
+use graphminnet::explain::ExplainError;
+use graphminnet::io::IoError;
 use graphminnet::model::InputError;
+use graphminnet::report::ReportError;
 use graphminnet::train::TrainError;
 use std::error::Error;
 use std::io;
@@ -76,7 +79,7 @@ macro_rules! exits_with {
 exits_with! {
     2: ConfigError, DeviceError;
     3: InputError, PredictError, SpectralError;
-    4: io::Error, serde_json::Error, BenchError, CacheError;
+    4: io::Error, IoError, serde_json::Error, BenchError, CacheError;
 }
 
 impl From<DataError> for Failure {
@@ -99,6 +102,25 @@ impl From<BundleError> for Failure {
             _ => 3,
         };
         Self { code, error: Box::new(error) }
+    }
+}
+
+impl From<ExplainError> for Failure {
+    fn from(error: ExplainError) -> Self {
+        match error {
+            ExplainError::Model(error) => error.into(),
+            ExplainError::OutOfRange { .. } | ExplainError::NoNodePrediction { .. } => Self::usage(error),
+            error => Self { code: 3, error: Box::new(error) },
+        }
+    }
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Run(error) => error.into(),
+            error => Self { code: 4, error: Box::new(error) },
+        }
     }
 }
 

@@ -37,6 +37,10 @@ enum Command {
     Prepare(cmd::prepare::Arguments),
     /// List, verify or shrink the cache of prepared data.
     Cache(cmd::cache::Arguments),
+    /// Say which nodes and edges a prediction rests on, and from how far away its gradient comes.
+    Explain(cmd::explain::Arguments),
+    /// One or several runs as a page to read: results, curves, predictions, range, model card.
+    Report(cmd::report::Arguments),
     /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
     Inspect(cmd::inspect::Arguments),
     /// Time training steps and inference on batches shaped like the benchmarks.
@@ -58,6 +62,8 @@ fn main() -> ExitCode {
         Command::Data(arguments) => cmd::data::run(&arguments),
         Command::Prepare(arguments) => cmd::prepare::run(&arguments),
         Command::Cache(arguments) => cmd::cache::run(&arguments),
+        Command::Explain(arguments) => cmd::explain::run(&arguments),
+        Command::Report(arguments) => cmd::report::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         #[cfg(feature = "serve")]

@@ -44,23 +44,31 @@
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
 //! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
+//! * [`explain`]: what a prediction rests on, and from how far away;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
+//! * [`report`]: runs as a page to read;
 //! * [`paper`]: the numbers that the paper prints.
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "train")]
 pub mod bench;
 pub mod bundle;
 pub mod config;
 pub mod device;
+pub mod explain;
 pub mod io;
 pub mod model;
 pub mod nn;
 pub mod ops;
+#[cfg(feature = "train")]
 pub mod optim;
 pub mod paper;
+#[cfg(feature = "train")]
+pub mod report;
 pub mod summary;
 pub mod task;
+#[cfg(feature = "train")]
 pub mod train;
 pub mod weights;
 

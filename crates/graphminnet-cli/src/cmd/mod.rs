@@ -6,10 +6,12 @@ pub mod data;
 pub mod doctor;
 pub mod embed;
 pub mod evaluate;
+pub mod explain;
 pub mod inspect;
 pub mod predict;
 pub mod prepare;
 pub mod reading;
+pub mod report;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod train;

@@ -57,6 +57,15 @@ pub struct Trace {
     pub edges: Option<Tensor<2>>,
 }
 
+/// What the first layer of a model sees of a batch.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// Node features and positional encodings, `[nodes, hidden]`.
+    pub nodes: Tensor<2>,
+    /// Edge features, `[edges, hidden]`, sorted by target; `None` for models without an edge encoder.
+    pub edges: Option<Tensor<2>>,
+}
+
 impl GraphMinNet {
     /// A model with fresh parameters that depend on the seed alone.
     ///
@@ -146,12 +155,33 @@ impl GraphMinNet {
         input: &ModelInput,
         pass: Pass,
         keep_edges: bool,
+        observe: impl FnMut(&Tensor<2>),
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        self.run_encoded(self.encode(input, pass), input, pass, keep_edges, observe)
+    }
+
+    /// What the first layer sees of a batch: features and positional encodings after their encoders.
+    pub fn encode(&self, input: &ModelInput, pass: Pass) -> Encoded {
+        let nodes = self.encode_nodes(input, pass);
+        let edge_scale = self.edge_scale.as_ref();
+        let edges = self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, edge_scale, pass));
+        Encoded { nodes, edges }
+    }
+
+    /// Node features after the last layer, `[nodes, hidden]`, from what the first layer sees.
+    pub fn embed_encoded(&self, encoded: Encoded, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.run_encoded(encoded, input, pass, false, |_| {}).0
+    }
+
+    fn run_encoded(
+        &self,
+        encoded: Encoded,
+        input: &ModelInput,
+        pass: Pass,
+        keep_edges: bool,
         mut observe: impl FnMut(&Tensor<2>),
     ) -> (Tensor<2>, Option<Tensor<2>>) {
-        let mut nodes = self.encode_nodes(input, pass);
-        let edge_scale = self.edge_scale.as_ref();
-        let mut edges =
-            self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, edge_scale, pass));
+        let Encoded { mut nodes, mut edges } = encoded;
         let spectrum = self.spectrum(input);
         let shared = layer::Shared { config: &self.config, input, spectrum: &spectrum };
         observe(&nodes);
@@ -172,7 +202,8 @@ impl GraphMinNet {
         }
     }
 
-    fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+    /// Predictions from node features after the last layer: `[graphs or nodes, out_dim]`.
+    pub fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
         let rows = match self.config.level {
             LevelKind::Node => nodes,
             LevelKind::Graph => self.pooled(nodes, input),

@@ -11,6 +11,7 @@
 //! passes an [`Observer`].
 
 mod checkpoint;
+mod circumstances;
 mod data;
 mod defaults;
 mod error;
@@ -33,12 +34,14 @@ pub mod tune;
 pub use crate::bundle::TargetScaler;
 pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
+pub use circumstances::Circumstances;
 pub use data::{TrainingData, data_fingerprint, model_input};
 pub use defaults::{Inferred, infer_recipe};
 pub use error::TrainError;
 pub use evaluate::{Evaluation, evaluate};
 pub use event::{EpochReport, Observer, TrainEvent};
 pub use memory::peak_memory;
+pub(crate) use run_dir::read_json;
 pub use run_dir::{RunDir, RunFile, SeedDir};
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position, TrainState};

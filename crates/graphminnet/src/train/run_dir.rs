@@ -5,6 +5,7 @@
 //!   run.toml            what is run: data, model, protocol, seeds, version
 //!   data.json           fingerprint, counts and schema of the data
 //!   splits.json         who trains, who chooses, who reports
+//!   started.json        the command and the machine
 //!   lock                held while a process works on the run
 //!   seed-0/
 //!     metrics.jsonl     one object per epoch and part
@@ -14,12 +15,13 @@
 //!     test_predictions.csv
 //!     result.json       written last: the seed is done
 //!   summary.json        mean and deviation over the seeds
+//!   report.html         all of it, to be read
 //! ```
 //!
 //! A directory that exists is never written over; it can only be resumed.
 
 use super::summary::{SeedResult, Summary};
-use super::{Checkpoints, DataSource, TrainError, TrainingData};
+use super::{Checkpoints, Circumstances, DataSource, TrainError, TrainingData};
 use crate::config::{ModelConfig, TrainConfig};
 use crate::io::{self, IoError, sha256};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -46,6 +48,21 @@ pub struct RunFile {
 }
 
 impl RunFile {
+    /// Reads the description of a run, which may be in use.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if it is not a run or is damaged.
+    pub fn read(run: &Path) -> Result<Self, TrainError> {
+        let file = run.join(RUN);
+        let text = String::from_utf8_lossy(&io::read(&file)?).into_owned();
+        let run: Self = toml::from_str(&text)
+            .map_err(|error| TrainError::Damaged { path: file.clone(), reason: error.to_string() })?;
+        run.model.check()?;
+        run.train.check()?;
+        Ok(run)
+    }
+
     /// Hash of everything that decides the numbers, apart from data and seed.
     pub fn config_hash(&self) -> String {
         config_hash(&self.model, &self.train)
@@ -100,13 +117,17 @@ impl RunDir {
     ///
     /// [`TrainError`] if it is not a run, is damaged or in use.
     pub fn open(path: &Path) -> Result<(Self, RunFile), TrainError> {
-        let file = path.join(RUN);
-        let text = String::from_utf8_lossy(&io::read(&file)?).into_owned();
-        let run: RunFile = toml::from_str(&text)
-            .map_err(|error| TrainError::Damaged { path: file.clone(), reason: error.to_string() })?;
-        run.model.check()?;
-        run.train.check()?;
+        let run = RunFile::read(path)?;
         Ok((Self { path: path.to_owned(), _lock: lock(path)? }, run))
+    }
+
+    /// Writes down how the run came about.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Io`].
+    pub fn write_circumstances(&self, circumstances: &Circumstances) -> Result<(), TrainError> {
+        self.write_json(STARTED, circumstances)
     }
 
     /// Fails if the data is not the data that the run was started with.
@@ -159,6 +180,7 @@ impl RunDir {
 }
 
 const RUN: &str = "run.toml";
+const STARTED: &str = "started.json";
 
 fn lock(path: &Path) -> Result<File, TrainError> {
     let file = path.join("lock");
@@ -244,7 +266,7 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Trai
     Ok(io::write_atomically(path, &text)?)
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, TrainError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, TrainError> {
     let damaged =
         |error: serde_json::Error| TrainError::Damaged { path: path.to_owned(), reason: error.to_string() };
     serde_json::from_slice(&io::read(path)?).map_err(damaged)

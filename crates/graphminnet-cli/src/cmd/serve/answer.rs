@@ -94,7 +94,11 @@ pub fn predict(bundle: &Bundle, bounds: &Bounds, body: &[u8]) -> Answer {
 /// Answers `POST /explain`.
 pub fn explain(bundle: &Bundle, explainer: &Explainer, bounds: &Bounds, body: &[u8]) -> Answer {
     // Every explanation runs a graph through the model a hundred times or so.
-    let bounds = Bounds { graphs: bounds.graphs.min(EXPLAINED_GRAPHS), nodes: bounds.nodes.min(EXPLAINED_NODES), ..*bounds };
+    let bounds = Bounds {
+        graphs: bounds.graphs.min(EXPLAINED_GRAPHS),
+        nodes: bounds.nodes.min(EXPLAINED_NODES),
+        ..*bounds
+    };
     let items = match read(bundle, &bounds, body) {
         Ok(items) => items,
         Err(answer) => return answer,
@@ -103,13 +107,14 @@ pub fn explain(bundle: &Bundle, explainer: &Explainer, bounds: &Bounds, body: &[
     let list: Vec<Value> = items
         .into_iter()
         .map(|item| {
-            let mut object = match item.graph.and_then(|graph| one_explanation(bundle, explainer, &item.id, &graph)) {
-                Ok(object) => {
-                    explained += 1;
-                    object
-                }
-                Err(error) => json!({ "error": error }),
-            };
+            let mut object =
+                match item.graph.and_then(|graph| one_explanation(bundle, explainer, &item.id, &graph)) {
+                    Ok(object) => {
+                        explained += 1;
+                        object
+                    }
+                    Err(error) => json!({ "error": error }),
+                };
             object["id"] = Value::String(item.id);
             object
         })
@@ -117,10 +122,17 @@ pub fn explain(bundle: &Bundle, explainer: &Explainer, bounds: &Bounds, body: &[
     Answer { status: 200, body: json!({ "explanations": list }).to_string(), graphs: explained }
 }
 
-fn one_explanation(bundle: &Bundle, explainer: &Explainer, id: &str, graph: &Arc<Graph>) -> Result<Value, String> {
-    let prepared = explainer.prepare(std::slice::from_ref(graph)).pop().ok_or("no graph")?.map_err(|e| e.to_string())?;
-    let explanation =
-        explainer.explain(&prepared, Target::default(), Method::Integrated).map_err(|error| error.to_string())?;
+fn one_explanation(
+    bundle: &Bundle,
+    explainer: &Explainer,
+    id: &str,
+    graph: &Arc<Graph>,
+) -> Result<Value, String> {
+    let prepared =
+        explainer.prepare(std::slice::from_ref(graph)).pop().ok_or("no graph")?.map_err(|e| e.to_string())?;
+    let explanation = explainer
+        .explain(&prepared, Target::default(), Method::Integrated)
+        .map_err(|error| error.to_string())?;
     let description = bundle.description();
     let picture = GraphPicture {
         meaning: "red raises the prediction, blue lowers it",

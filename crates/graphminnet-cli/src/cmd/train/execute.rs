@@ -9,8 +9,10 @@ use crate::ui::signals::INTERRUPTED;
 use graphminnet::config::ModelConfig;
 use graphminnet::data::data::cache::Cache;
 use graphminnet::data::data::prepare::Transform;
+use graphminnet::io;
+use graphminnet::report::report_html;
 use graphminnet::train::{
-    Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed,
+    Circumstances, Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed,
 };
 use serde_json::json;
 use std::io::{Write, stdout};
@@ -69,6 +71,7 @@ pub fn start_in(
         train: recipe.train,
     };
     let directory = RunDir::create(path, &run, &data)?;
+    directory.write_circumstances(&Circumstances::here(command_line()))?;
     context.verbosity.say(format_args!("run directory: {}", path.display()));
     train_seeds(&directory, &run, &data, label, context)
 }
@@ -169,7 +172,26 @@ fn train_seeds(
     }
     let summary = Summary::new(run.train.metric, results);
     directory.write_summary(&summary)?;
+    write_report(directory, data, context);
     Ok(Some((directory.path().to_owned(), summary)))
+}
+
+/// The command as it was given, under the name by which the program is known.
+fn command_line() -> impl Iterator<Item = String> {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once("graphminnet".to_owned()).chain(arguments)
+}
+
+/// Writes `report.html`. A run is not worth less without it, so a failure is only told.
+fn write_report(directory: &RunDir, data: &TrainingData, context: &Context) {
+    let path = directory.path().join("report.html");
+    let written = report_html(&[directory.path()], Some(data))
+        .map_err(|error| error.to_string())
+        .and_then(|html| io::write_atomically(&path, html.as_bytes()).map_err(|error| error.to_string()));
+    match written {
+        Ok(()) => context.verbosity.say(format_args!("report: {}", path.display())),
+        Err(reason) => eprintln!("warning: no report: {reason}"),
+    }
 }
 
 /// Prints the result of a run.

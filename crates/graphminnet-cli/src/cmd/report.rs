@@ -1,0 +1,37 @@
+//! `graphminnet report`: one or several runs as a page to read, offline and without anything else.
+
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet::report::report_html;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Which runs, and where to.
+#[derive(Args)]
+pub struct Arguments {
+    /// Run directories; several are compared.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The page; `-` is standard output. Without it: report.html in the run, or in the current folder for several.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let runs: Vec<&std::path::Path> = arguments.runs.iter().map(PathBuf::as_path).collect();
+    let html = report_html(&runs, None)?;
+    let path = match (&arguments.output, runs.as_slice()) {
+        (Some(path), _) => path.clone(),
+        (None, [run]) => run.join("report.html"),
+        (None, _) => PathBuf::from("report.html"),
+    };
+    if path.as_os_str() == "-" {
+        stdout().lock().write_all(html.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    graphminnet::io::write_atomically(&path, html.as_bytes())?;
+    writeln!(stdout().lock(), "{}", path.display())?;
+    Ok(ExitCode::SUCCESS)
+}

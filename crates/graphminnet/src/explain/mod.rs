@@ -1,0 +1,182 @@
+//! Why a model said what it said: which nodes and edges a prediction rests on, and from how far away.
+//!
+//! Everything is measured on the **encoded** input, that is on what the first layer sees: the node features after the
+//! node encoder with the positional encodings beside them, and the edge features after the edge encoder. There
+//! categories have gradients too, and "nothing" has a meaning: the zero vector is the baseline.
+//!
+//! * [`Explainer::explain`] shares a prediction out among nodes and edges, by gradient × input or by integrated
+//!   gradients. The latter is complete: the shares add up to the difference between the prediction and the one for the
+//!   baseline, and [`Explanation::gap`] says how nearly.
+//! * [`Explainer::range`] says from how far away a prediction's gradient comes. The gradient of a prediction with
+//!   respect to the encoded features of node `v` is the sum over all nodes `u` of what passes through the last hidden
+//!   features of `u`: `(∂y/∂h_u)·(∂h_u/∂x_v)`. The length of that vector is put down to the hop distance between `u`
+//!   and `v`; the shares of all distances add up to 1. A model that only passes messages along edges has nothing
+//!   beyond as many hops as it has layers.
+//!
+//! What the eigenvectors and eigenvalues contribute inside the block is part of the model here, not of the input.
+//!
+//! ```no_run
+//! use graphminnet::Bundle;
+//! use graphminnet::explain::{Explainer, Method, Target};
+//! # let graph: std::sync::Arc<graphminnet::data::Graph> = unimplemented!();
+//!
+//! let bundle = Bundle::load("best.gmn".as_ref())?;
+//! let explainer = Explainer::new(&bundle)?;
+//! let graphs = explainer.prepare(&[graph]);
+//! let prepared = graphs[0].as_ref().map_err(Clone::clone)?;
+//! let explanation = explainer.explain(prepared, Target::default(), Method::Integrated)?;
+//! println!("{} = {} + {:?}", explanation.prediction, explanation.baseline, explanation.nodes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod attribution;
+mod range;
+
+pub use attribution::{Explanation, MAX_STEPS, Method, Target};
+pub use range::{RangeOptions, RangeReport};
+
+use crate::bundle::{AnswerKind, Bundle, BundleError, PredictError};
+use crate::config::{LevelKind, ModelConfig};
+use crate::model::{Encoded, GraphMinNet, InputError, ModelInput, check_graph};
+use crate::nn::Pass;
+use crate::weights;
+use burn::tensor::{Device, Tensor, TensorData};
+use graphminnet_data::Graph;
+use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
+use rayon::prelude::*;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Nodes of one pass: copies of a graph are run through the model together up to this many.
+const NODES_AT_ONCE: usize = 8192;
+
+/// Why there is no explanation.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// The model could not be made ready for differentiation.
+    #[error(transparent)]
+    Model(#[from] BundleError),
+    /// The graph does not fit the model.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The graph has no nodes, so no prediction rests on any.
+    #[error("a graph without nodes has nothing to explain")]
+    NoNodes,
+    /// A row (node) or output that does not exist.
+    #[error("{what} {asked} was asked for, there are {count} (0 to {})", .count.saturating_sub(1))]
+    OutOfRange {
+        /// `node` or `output`.
+        what: &'static str,
+        /// The number that was given.
+        asked: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// The model answers once per graph.
+    #[error("node {node} was asked for, but the model gives one prediction per graph")]
+    NoNodePrediction {
+        /// The node.
+        node: usize,
+    },
+    /// A prediction or a gradient is not a finite number.
+    #[error("the {what} is not finite")]
+    NonFinite {
+        /// What.
+        what: &'static str,
+    },
+}
+
+/// A model that can be differentiated.
+#[derive(Debug, Clone)]
+pub struct Explainer {
+    model: GraphMinNet,
+    device: Device,
+    /// Factor and term that bring each output to the units of the data; empty for outputs as they are.
+    units: Vec<(f64, f64)>,
+    /// Whether outputs are scores of classes, so that the largest is what the model says.
+    answers_classes: bool,
+}
+
+impl Explainer {
+    /// For a trained model.
+    ///
+    /// # Errors
+    ///
+    /// [`ExplainError::Model`] if its weights cannot be copied.
+    pub fn new(bundle: &Bundle) -> Result<Self, ExplainError> {
+        let failed = |source| BundleError::Weights { path: bundle.path().to_owned(), source };
+        let about = bundle.description();
+        let device = bundle.device().clone().autodiff();
+        let fresh = GraphMinNet::new(&about.model, about.seed, &device)
+            .map_err(|source| BundleError::Config { path: bundle.path().to_owned(), source })?;
+        let bytes = weights::to_bytes(bundle.model()).map_err(failed)?;
+        let model = weights::from_bytes(fresh, &bytes).map_err(failed)?;
+        let units = about.target_scaler.as_ref().map_or_else(Vec::new, |scaler| {
+            scaler.deviation.iter().copied().zip(scaler.mean.iter().copied()).collect()
+        });
+        let answers_classes = about.answers() == AnswerKind::Classes;
+        Ok(Self { model, device, units, answers_classes })
+    }
+
+    /// For a model on a device that differentiates ([`Device::autodiff`]); outputs are taken as they are, and the first
+    /// is explained where none is named.
+    pub fn of_model(model: GraphMinNet, device: Device) -> Self {
+        Self { model, device, units: Vec::new(), answers_classes: false }
+    }
+
+    /// The configuration of the model.
+    pub fn config(&self) -> &ModelConfig {
+        self.model.config()
+    }
+
+    /// Everything that the model wants to know of each graph, computed in parallel; an error spoils one graph only.
+    pub fn prepare(&self, graphs: &[Arc<Graph>]) -> Vec<Result<PreparedGraph, PredictError>> {
+        let options = self.config().prepare_options();
+        graphs
+            .par_iter()
+            .map(|graph| {
+                let prepared = prepare_graph(graph, &options)?;
+                check_graph(self.config(), &prepared.graph)?;
+                Ok(prepared)
+            })
+            .collect()
+    }
+
+    /// A batch of equal graphs with what the first layer sees of it.
+    fn copies(&self, graph: &PreparedGraph, count: usize) -> Result<(ModelInput, Encoded), ExplainError> {
+        let input = ModelInput::from_prepared(self.config(), &vec![graph; count], &self.device)?;
+        let encoded = self.model.encode(&input, Pass::Eval);
+        Ok((input, encoded))
+    }
+
+    /// The encoded features of one graph, as numbers: nodes, and edges in the order of the batch.
+    fn encoded_values(&self, graph: &PreparedGraph) -> Result<(Vec<f32>, Option<Vec<f32>>), ExplainError> {
+        let (_, encoded) = self.copies(graph, 1)?;
+        Ok((values(encoded.nodes), encoded.edges.map(values)))
+    }
+
+    /// Rows of outputs that a graph has.
+    fn rows(&self, graph: &PreparedGraph) -> usize {
+        if self.config().level == LevelKind::Node { graph.graph.num_nodes() } else { 1 }
+    }
+
+    /// A table with the width of the hidden features.
+    fn table(&self, values: Vec<f32>) -> Tensor<2> {
+        let hidden = self.config().hidden;
+        let rows = values.len() / hidden.max(1);
+        Tensor::from_data(TensorData::new(values, [rows, hidden]), &self.device)
+    }
+}
+
+/// How many copies of a graph go through the model together.
+fn copies_at_once(graph: &PreparedGraph) -> usize {
+    (NODES_AT_ONCE / graph.graph.num_nodes().max(1)).max(1)
+}
+
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor
+        .into_data()
+        .try_into_vec()
+        .unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
+}

@@ -1,0 +1,119 @@
+//! The model card: what the model is, where it comes from, what it is not for, and how to get it again.
+
+use super::results::duration;
+use super::run::Run;
+use crate::config::InputNorm;
+use graphminnet_report::page::Page;
+
+/// Writes the card of a run.
+pub(super) fn card(page: &mut Page, run: &Run) {
+    let (model, train, data) = (&run.file.model, &run.file.train, &run.data);
+    let results = || run.seeds.iter().filter_map(|seed| seed.result.as_ref());
+    let fact = |name: &str, value: String| (name.to_owned(), value);
+    let seeds: Vec<String> = run.file.seeds.iter().map(u64::to_string).collect();
+    let mut facts = vec![
+        fact(
+            "data",
+            format!("{} ({} graphs, {} nodes, {} edges)", data.name, data.graphs, data.nodes, data.edges),
+        ),
+        fact("data fingerprint", data.fingerprint.clone()),
+        fact(
+            "split",
+            format!("{} to train, {} to choose the epoch, {} to report", data.train, data.valid, data.test),
+        ),
+        fact(
+            "task",
+            format!(
+                "{} per {}, targets {}",
+                data.schema.task,
+                data.schema.level,
+                listed(&data.schema.targets)
+            ),
+        ),
+        fact(
+            "model",
+            format!(
+                "{} layers of width {}, local branch {}, global branch {}, {} eigenpairs",
+                model.layers, model.hidden, model.local, model.global, model.lap_dim
+            ),
+        ),
+        fact(
+            "training",
+            format!(
+                "{} epochs, batches of {}, learning rate {}, loss {}, metric {}",
+                train.epochs, train.batch_size, train.learning_rate, train.loss, train.metric
+            ),
+        ),
+        fact("seeds", seeds.join(", ")),
+        fact("time", duration(results().map(|result| result.seconds).sum())),
+        fact("started", run.file.started.clone()),
+        fact("program", format!("graphminnet {}", run.file.version)),
+    ];
+    match &run.started {
+        Some(started) => facts.push(fact(
+            "hardware",
+            format!(
+                "{}, {}, {} threads",
+                started.processor.as_deref().unwrap_or("unknown processor"),
+                started.system,
+                started.threads
+            ),
+        )),
+        None => facts.push(fact("hardware", "not recorded".to_owned())),
+    }
+    for result in results() {
+        let name = format!("weights of seed {}", result.seed);
+        facts.push((
+            name,
+            format!(
+                "epoch {} ({}), SHA-256 {}",
+                result.best.epoch + 1,
+                result.selected_by,
+                result.best_weights_sha256
+            ),
+        ));
+    }
+    page.facts(&facts);
+    page.heading("Differences from the recipe");
+    match run.deviations() {
+        None => page.paragraph("The settings are not those of a recipe; run.toml holds all of them."),
+        Some(list) if list.is_empty() => page.paragraph("None: all settings are those of the recipe."),
+        Some(list) => page.list(&list),
+    }
+    if model.input_norm != InputNorm::None {
+        page.paragraph(&format!(
+            "The input of the global block is bounded (input_norm = {}), which the paper's equations do not do; without it outliers outside training make the block blow up.",
+            model.input_norm
+        ));
+    }
+    page.heading("Limits");
+    let mut limits = vec![
+        "The numbers above hold for graphs like those of the data set. Nothing is known about others."
+            .to_owned(),
+        "A prediction comes without a guarantee for the single graph; the worst ones are shown above."
+            .to_owned(),
+        "Attributions say what the model reacts to, not what is true of the world.".to_owned(),
+    ];
+    if results().count() < 2 {
+        limits.push("One seed: nothing is known about the spread over seeds.".to_owned());
+    }
+    if results().any(|result| result.undefined_evaluations > 0) {
+        limits.push("Some evaluations gave no value of the metric.".to_owned());
+    }
+    if data.valid == 0 {
+        limits.push("There is no validation part: the last epoch was taken, not the best.".to_owned());
+    }
+    page.list(&limits);
+    page.heading("To get it again");
+    match &run.started {
+        Some(started) if !started.command.is_empty() => page.code(&started.command),
+        _ => page.paragraph("The command was not recorded; run.toml holds all settings."),
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        names if names.len() > 8 => format!("{}, … ({} in all)", names[..8].join(", "), names.len()),
+        names => names.join(", "),
+    }
+}

@@ -1,0 +1,102 @@
+//! Runs as a page to read: results beside the paper's, learning curves, predictions, the worst of them drawn, the range
+//! of the predictions, and a card that says what the model is and is not.
+//!
+//! The page is one file that fetches nothing; see [`graphminnet_report::page`]. Whatever cannot be shown (data that is
+//! gone, a seed that is not done) is said on the page instead.
+
+mod card;
+mod graphs;
+mod predictions;
+mod results;
+mod run;
+
+use crate::explain::RangeReport;
+use crate::train::{TrainError, TrainingData};
+use graphminnet_report::Svg;
+use graphminnet_report::chart::{BarChart, BarGroup, ChartError};
+use graphminnet_report::page::Page;
+use run::Run;
+use std::path::Path;
+use thiserror::Error;
+
+/// Why there is no report.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// A run cannot be read.
+    #[error(transparent)]
+    Run(#[from] TrainError),
+}
+
+/// The page of one or several runs.
+///
+/// `data` is the data of the (single) run where the caller has it at hand; otherwise it is read again from where the
+/// run found it.
+///
+/// # Errors
+///
+/// [`ReportError`] if a run is not there or damaged.
+pub fn report_html(runs: &[&Path], data: Option<&TrainingData>) -> Result<String, ReportError> {
+    let runs = runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let title = match runs.as_slice() {
+        [run] => format!("{}: {}", run.label(), run.file.train.metric),
+        runs => format!("{} runs", runs.len()),
+    };
+    let subtitle = format!("graphminnet {}", env!("CARGO_PKG_VERSION"));
+    let mut page = Page::new(title, subtitle);
+    results::results(&mut page, &runs);
+    results::curves(&mut page, &runs);
+    for run in &runs {
+        let graphs = graphs::Graphs::of(run, data.filter(|_| runs.len() == 1));
+        page.section(&heading("Predictions", run, &runs));
+        results::predictions(&mut page, run);
+        graphs.worst(&mut page, run);
+        graphs.range(&mut page, run);
+    }
+    for run in &runs {
+        page.section(&heading("Model card", run, &runs));
+        card::card(&mut page, run);
+    }
+    Ok(page.finish())
+}
+
+fn heading(what: &str, run: &Run, runs: &[Run]) -> String {
+    if runs.len() == 1 { what.to_owned() } else { format!("{what}: {}", run.label()) }
+}
+
+/// A chart of the range of some models: the share of the gradient at each hop distance, beside an even spread.
+///
+/// # Errors
+///
+/// [`ChartError`] if nothing was measured.
+pub fn range_chart(models: &[(String, RangeReport)]) -> Result<Svg, ChartError> {
+    let longest = models.iter().map(|(_, report)| report.pairs.len()).max().unwrap_or(0);
+    let unreachable = models.iter().any(|(_, report)| report.unreachable_pairs > 0.0);
+    let mut categories: Vec<String> = (0..longest).map(|hops| hops.to_string()).collect();
+    if unreachable {
+        categories.push("no path".to_owned());
+    }
+    let group = |name: String, values: &[f64], far: f64| {
+        let mut values: Vec<f64> = (0..longest).map(|at| values.get(at).copied().unwrap_or(0.0)).collect();
+        if unreachable {
+            values.push(far);
+        }
+        BarGroup { name, values }
+    };
+    let mut groups: Vec<BarGroup> =
+        models.iter().map(|(name, report)| group(name.clone(), &report.shares, report.unreachable)).collect();
+    if let Some((_, report)) = models.first() {
+        groups.push(group("even spread over all nodes".to_owned(), &report.pairs, report.unreachable_pairs));
+    }
+    let means: Vec<String> =
+        models.iter().map(|(name, report)| format!("{name}: mean {:.2} hops", report.mean_hops())).collect();
+    BarChart {
+        title: "where the gradient comes from".to_owned(),
+        description: format!("Share of the prediction's gradient by hop distance. {}.", means.join(". ")),
+        x_label: "hops".to_owned(),
+        y_label: "share of the gradient".to_owned(),
+        categories,
+        groups,
+    }
+    .svg()
+}

@@ -1,0 +1,123 @@
+//! The table of test predictions of a seed, read back.
+
+use graphminnet_data::data::{Level, Schema, Task};
+use std::collections::HashMap;
+
+/// One graph or node with what was true and what was said.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) node: Option<usize>,
+    /// Pairs of cells: truth and prediction, one per target.
+    pub(super) pairs: Vec<(String, String)>,
+    /// How wrong it is: absolute error, or the negative logarithm of the probability of the truth.
+    pub(super) error: Option<f64>,
+}
+
+/// All rows of a table.
+pub(super) fn read(text: &str, schema: &Schema) -> Option<Vec<Row>> {
+    let mut records = records(text).into_iter();
+    let header = records.next()?;
+    let node_level = schema.level == Level::Node;
+    let start = 1 + usize::from(node_level);
+    let column: HashMap<&str, usize> =
+        header.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let targets = schema.targets.len();
+    let mut rows = Vec::new();
+    for record in records {
+        let cell = |at: usize| record.get(at).cloned().unwrap_or_default();
+        let pairs: Vec<(String, String)> =
+            (0..targets).map(|at| (cell(start + 2 * at), cell(start + 2 * at + 1))).collect();
+        let error = match schema.task {
+            Task::MultiClass { .. } => pairs.first().and_then(|(truth, _)| {
+                let at = column.get(format!("prob_{truth}").as_str())?;
+                Some(-cell(*at).parse::<f64>().ok()?.max(1e-12).ln())
+            }),
+            task => mean(pairs.iter().filter_map(|(truth, said)| {
+                let (truth, said) = (truth.parse::<f64>().ok()?, said.parse::<f64>().ok()?);
+                Some(match task {
+                    Task::Regression => (truth - said).abs(),
+                    _ => -(if truth > 0.5 { said } else { 1.0 - said }).max(1e-12).ln(),
+                })
+            })),
+        };
+        let node = if node_level { cell(1).parse().ok() } else { None };
+        rows.push(Row { id: cell(0), node, pairs, error });
+    }
+    Some(rows)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0usize, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// The rows with the largest errors, at most one per graph, worst first.
+pub(super) fn worst(rows: &[Row], count: usize) -> Vec<&Row> {
+    let mut order: Vec<&Row> = rows.iter().filter(|row| row.error.is_some_and(f64::is_finite)).collect();
+    let error = |row: &Row| row.error.unwrap_or(0.0);
+    order.sort_by(|a, b| error(b).total_cmp(&error(a)));
+    let mut seen = std::collections::HashSet::new();
+    order.into_iter().filter(|row| seen.insert(row.id.as_str())).take(count).collect()
+}
+
+/// The records of a CSV table with quoted fields.
+fn records(text: &str) -> Vec<Vec<String>> {
+    let (mut all, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
+    let mut letters = text.chars().peekable();
+    let mut quoted = false;
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                field.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => record.push(std::mem::take(&mut field)),
+            '\n' if !quoted => {
+                record.push(std::mem::take(&mut field));
+                all.push(std::mem::take(&mut record));
+            }
+            '\r' if !quoted => {}
+            letter => field.push(letter),
+        }
+    }
+    if !field.is_empty() || !record.is_empty() {
+        record.push(field);
+        all.push(record);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema(task: Task, level: Level) -> Schema {
+        Schema {
+            level,
+            task,
+            targets: vec!["y".into()],
+            class_names: Vec::new(),
+            node_columns: Vec::new(),
+            edge_columns: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn quoted_fields_and_the_worst_rows_are_found() {
+        let text = "id,y,pred_y\n\"a,\"\"b\"\"\",1,1.5\nc,2,5\nd,,1\n";
+        let rows = read(text, &schema(Task::Regression, Level::Graph)).unwrap();
+        assert_eq!(rows[0].id, "a,\"b\"");
+        assert_eq!(rows.iter().map(|row| row.error).collect::<Vec<_>>(), [Some(0.5), Some(3.0), None]);
+        assert_eq!(worst(&rows, 5).iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["c", "a,\"b\""]);
+    }
+
+    #[test]
+    fn a_class_is_judged_by_the_probability_of_the_truth() {
+        let text = "id,node,y,pred_y,prob_0,prob_1\ng,0,1,0,0.75,0.25\ng,1,0,0,0.75,0.25\n";
+        let rows = read(text, &schema(Task::MultiClass { classes: 2 }, Level::Node)).unwrap();
+        assert_eq!((rows[0].node, rows[0].error), (Some(0), Some(-(0.25f64.ln()))));
+        assert_eq!(worst(&rows, 5).len(), 1, "one row per graph");
+    }
+}

@@ -1,0 +1,286 @@
+//! The numbers of runs: results beside the paper's, learning curves, predictions against the truth.
+
+use super::predictions::Row;
+use super::run::Run;
+use crate::config::MetricKind;
+use crate::paper;
+use crate::train::MeanStd;
+use graphminnet_data::data::{Schema, Task};
+use graphminnet_report::chart::{LineChart, MatrixChart, ScatterChart, Series};
+use graphminnet_report::page::Page;
+use graphminnet_report::{Svg, short_number};
+use std::collections::BTreeMap;
+
+/// Targets that get a chart of their own.
+const CHARTED: usize = 4;
+/// Classes that a matrix of confusion may have.
+const MATRIX: usize = 40;
+
+/// One row per run.
+pub(super) fn results(page: &mut Page, runs: &[Run]) {
+    page.section("Results");
+    let head = ["run", "data", "metric", "test", "seeds", "validation", "paper", "parameters", "time"];
+    let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
+    page.table(&head, &rows);
+    page.paragraph(
+        "Mean ± population standard deviation (dividing by the number of seeds) at the epochs that the validation part chose.",
+    );
+    for run in runs {
+        let running: Vec<String> =
+            run.seeds.iter().filter(|seed| seed.result.is_none()).map(|seed| seed.seed.to_string()).collect();
+        if !running.is_empty() {
+            page.notice(&format!("{}: not done yet: seed {}.", run.label(), running.join(", ")));
+        }
+        if run.seeds.len() > 1 {
+            page.heading(&format!("{}: seeds", run.label()));
+            let number =
+                |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |value| format!("{value:.5}"));
+            let rows: Vec<Vec<String>> = run
+                .seeds
+                .iter()
+                .filter_map(|seed| seed.result.as_ref())
+                .map(|result| {
+                    vec![
+                        result.seed.to_string(),
+                        number(result.best.test),
+                        number(result.best.valid),
+                        (result.best.epoch + 1).to_string(),
+                        result.epochs.to_string(),
+                        duration(result.seconds),
+                    ]
+                })
+                .collect();
+            page.table(&["seed", "test", "validation", "chosen epoch", "epochs", "time"], &rows);
+        }
+    }
+}
+
+fn row(run: &Run) -> Vec<String> {
+    let results = || run.seeds.iter().filter_map(|seed| seed.result.as_ref());
+    let over = |values: Vec<f64>, scale: f64, decimals: usize| match MeanStd::of(&values) {
+        None => "—".to_owned(),
+        Some(one) if one.count == 1 => format!("{:.decimals$}", one.mean * scale),
+        Some(all) => format!("{:.decimals$} ± {:.decimals$}", all.mean * scale, all.population_std * scale),
+    };
+    let name = run.file.name.as_str();
+    let printed = paper::result("graphminnet", name);
+    // In the paper's units, to its last digit.
+    let scale = if printed.is_some() && paper::in_per_cent(name) { 100.0 } else { 1.0 };
+    let decimals = printed.map_or(4, |printed| printed.decimals());
+    let parameters = results().next().map_or_else(|| "—".to_owned(), |result| result.parameters.to_string());
+    vec![
+        run.label(),
+        run.data.name.clone(),
+        run.file.train.metric.to_string(),
+        over(results().filter_map(|result| result.best.test).collect(), scale, decimals),
+        format!("{} of {}", results().count(), run.seeds.len()),
+        over(results().filter_map(|result| result.best.valid).collect(), scale, decimals),
+        printed.map_or_else(|| "—".to_owned(), |printed| printed.text.to_owned()),
+        parameters,
+        duration(results().map(|result| result.seconds).sum()),
+    ]
+}
+
+/// Seconds for people.
+pub(super) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 60.0 => format!("{s:.1} s"),
+        s if s < 3600.0 => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), (s % 60.0).floor()),
+        s => format!("{:.0} h {:02.0} min", (s / 3600.0).floor(), ((s % 3600.0) / 60.0).floor()),
+    }
+}
+
+/// Loss and metric by epoch, each run a line: the mean over its seeds, with a band of one standard deviation.
+pub(super) fn curves(page: &mut Page, runs: &[Run]) {
+    page.section("Learning curves");
+    let mut figures = Vec::new();
+    let several = runs.len() > 1;
+    let name =
+        |run: &Run, part: &str| if several { format!("{} {part}", run.label()) } else { part.to_owned() };
+    let loss = |part: &'static str, dashed: bool| {
+        runs.iter().map(move |run| (run, part, "loss".to_owned(), dashed)).collect::<Vec<_>>()
+    };
+    let mut lines = loss("train", false);
+    lines.extend(loss("valid", true));
+    figures.extend(chart("loss", &lines, &name));
+    let metrics: BTreeMap<String, Vec<&Run>> = runs.iter().fold(BTreeMap::new(), |mut map, run| {
+        map.entry(run.file.train.metric.to_string()).or_default().push(run);
+        map
+    });
+    for (metric, runs) in metrics {
+        let part = |part: &'static str, dashed: bool| {
+            runs.iter().map(|&run| (run, part, metric.clone(), dashed)).collect::<Vec<_>>()
+        };
+        let mut lines = part("valid", false);
+        lines.extend(part("test", true));
+        figures.extend(chart(&metric, &lines, &name));
+    }
+    if figures.is_empty() {
+        page.notice("No epoch has been recorded yet.");
+    } else {
+        page.figures(&figures);
+    }
+}
+
+type Curve<'a> = (&'a Run, &'static str, String, bool);
+
+fn chart(title: &str, lines: &[Curve<'_>], name: &dyn Fn(&Run, &str) -> String) -> Option<(Svg, String)> {
+    let series: Vec<Series> = lines
+        .iter()
+        .map(|(run, part, field, dashed)| {
+            let mut by_epoch: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+            for (epoch, value) in run.seeds.iter().flat_map(|seed| seed.curve(part, field)) {
+                by_epoch.entry(epoch as u64).or_default().push(value);
+            }
+            let over =
+                by_epoch.iter().filter_map(|(epoch, values)| Some((*epoch as f64, MeanStd::of(values)?)));
+            let over: Vec<(f64, MeanStd)> = over.collect();
+            Series {
+                points: over.iter().map(|(epoch, all)| (*epoch, all.mean)).collect(),
+                band: over
+                    .iter()
+                    .filter(|(_, all)| all.count > 1)
+                    .map(|(epoch, all)| {
+                        (*epoch, all.mean - all.population_std, all.mean + all.population_std)
+                    })
+                    .collect(),
+                dashed: *dashed,
+                ..Series::line(name(run, part), Vec::new())
+            }
+        })
+        .collect();
+    let chart = LineChart {
+        title: format!("{title} by epoch"),
+        description: format!("The {title} after every epoch."),
+        x_label: "epoch".to_owned(),
+        y_label: title.to_owned(),
+        series,
+        ..LineChart::default()
+    };
+    Some((chart.svg().ok()?, String::new()))
+}
+
+/// Confusion, or predicted against true, for the first seed that is done.
+pub(super) fn predictions(page: &mut Page, run: &Run) {
+    let Some((seed, rows)) =
+        run.finished().and_then(|seed| Some((seed, seed.predictions(&run.data.schema)?)))
+    else {
+        page.notice("There are no test predictions: no seed is done yet.");
+        return;
+    };
+    let known = rows.iter().filter(|row| row.error.is_some()).count();
+    page.paragraph(&format!("Seed {}, {known} labelled rows of the test part.", seed.seed));
+    let figures = match run.data.schema.task {
+        Task::Regression => scatters(&rows, &run.data.schema),
+        Task::MultiClass { .. } => confusion(&rows, |cell| Some(cell.to_owned())),
+        Task::Binary if run.data.schema.targets.len() == 1 => confusion(&rows, |cell| {
+            let yes = cell.parse::<f64>().ok()? > 0.5;
+            Some(if yes { "yes" } else { "no" }.to_owned())
+        }),
+        Task::Binary => {
+            per_target(page, &rows, &run.data.schema, run.file.train.metric);
+            Vec::new()
+        }
+    };
+    if !figures.is_empty() {
+        page.figures(&figures);
+    }
+}
+
+fn scatters(rows: &[Row], schema: &Schema) -> Vec<(Svg, String)> {
+    let mut figures = Vec::new();
+    for (at, target) in schema.targets.iter().enumerate().take(CHARTED) {
+        let number = |cell: &String| cell.parse::<f64>().ok();
+        let pairs = rows.iter().filter_map(|row| row.pairs.get(at));
+        let points: Vec<(f64, f64)> =
+            pairs.filter_map(|(truth, said)| Some((number(truth)?, number(said)?))).collect();
+        let error =
+            points.iter().map(|(truth, said)| (truth - said).abs()).sum::<f64>() / points.len().max(1) as f64;
+        let chart = ScatterChart {
+            title: format!("{target}: predicted against true"),
+            description: format!("{} points, mean absolute error {}.", points.len(), short_number(error)),
+            x_label: "true".to_owned(),
+            y_label: "predicted".to_owned(),
+            points,
+            diagonal: true,
+        };
+        if let Ok(svg) = chart.svg() {
+            figures.push((svg, format!("Mean absolute error {}.", short_number(error))));
+        }
+    }
+    if schema.targets.len() > CHARTED && !figures.is_empty() {
+        let rest = schema.targets.len() - CHARTED;
+        if let Some((_, caption)) = figures.last_mut() {
+            caption.push_str(&format!(" {rest} more targets are in test_predictions.csv."));
+        }
+    }
+    figures
+}
+
+fn confusion(rows: &[Row], class: impl Fn(&str) -> Option<String>) -> Vec<(Svg, String)> {
+    let pairs: Vec<(String, String)> = rows
+        .iter()
+        .filter(|row| row.error.is_some())
+        .filter_map(|row| row.pairs.first())
+        .filter_map(|(truth, said)| Some((class(truth)?, class(said)?)))
+        .collect();
+    let mut names: Vec<&String> = pairs.iter().flat_map(|(a, b)| [a, b]).collect();
+    names.sort_by(|a, b| match (a.parse::<u64>(), b.parse::<u64>()) {
+        (Ok(a), Ok(b)) => a.cmp(&b),
+        _ => a.cmp(b),
+    });
+    names.dedup();
+    let names: Vec<String> = names.into_iter().cloned().collect();
+    if names.is_empty() || names.len() > MATRIX {
+        return Vec::new();
+    }
+    let place: BTreeMap<&str, usize> =
+        names.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let mut values = vec![0.0; names.len() * names.len()];
+    for (truth, said) in &pairs {
+        if let (Some(row), Some(column)) = (place.get(truth.as_str()), place.get(said.as_str())) {
+            values[row * names.len() + column] += 1.0;
+        }
+    }
+    let right = (0..names.len()).map(|at| values[at * names.len() + at]).sum::<f64>();
+    let caption =
+        format!("{right:.0} of {} right ({:.1} %).", pairs.len(), 100.0 * right / pairs.len().max(1) as f64);
+    let chart = MatrixChart {
+        title: "confusion".to_owned(),
+        description: caption.clone(),
+        row_label: "true class".to_owned(),
+        column_label: "predicted class".to_owned(),
+        names,
+        values,
+    };
+    chart.svg().map(|svg| vec![(svg, caption)]).unwrap_or_default()
+}
+
+fn per_target(page: &mut Page, rows: &[Row], schema: &Schema, metric: MetricKind) {
+    let table: Vec<Vec<String>> = schema
+        .targets
+        .iter()
+        .enumerate()
+        .map(|(at, target)| {
+            let pairs = rows.iter().filter_map(|row| row.pairs.get(at));
+            let known: Vec<(bool, bool)> = pairs
+                .filter_map(|(truth, said)| {
+                    Some((truth.parse::<f64>().ok()? > 0.5, said.parse::<f64>().ok()? > 0.5))
+                })
+                .collect();
+            let count =
+                |condition: fn(&(bool, bool)) -> bool| known.iter().filter(|pair| condition(pair)).count();
+            vec![
+                target.clone(),
+                known.len().to_string(),
+                count(|(truth, _)| *truth).to_string(),
+                count(|(_, said)| *said).to_string(),
+                count(|(truth, said)| truth == said).to_string(),
+            ]
+        })
+        .collect();
+    page.table(&["target", "labels", "yes", "predicted yes", "right"], &table);
+    page.paragraph(&format!(
+        "“Predicted yes” is a probability above one half. The run is judged by {metric}."
+    ));
+}

@@ -1,0 +1,135 @@
+//! A run as it lies on the disk.
+
+use super::ReportError;
+use super::predictions::{self, Row};
+use crate::config::{RECIPE_NAMES, Recipe};
+use crate::train::{Circumstances, RunFile, SeedResult, TrainError, read_json};
+use graphminnet_data::data::Schema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// What `data.json` says.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct DataCard {
+    pub(super) name: String,
+    pub(super) fingerprint: String,
+    pub(super) graphs: usize,
+    pub(super) nodes: usize,
+    pub(super) edges: usize,
+    pub(super) train: usize,
+    pub(super) valid: usize,
+    pub(super) test: usize,
+    pub(super) schema: Schema,
+}
+
+/// One seed.
+#[derive(Debug, Clone)]
+pub(super) struct Seed {
+    pub(super) seed: u64,
+    pub(super) folder: PathBuf,
+    /// `None` while it is running, or was interrupted.
+    pub(super) result: Option<SeedResult>,
+    /// The lines of `metrics.jsonl`.
+    pub(super) records: Vec<Value>,
+}
+
+impl Seed {
+    /// `(epoch, value)` of a field of one part, epochs counted from 1.
+    pub(super) fn curve(&self, split: &str, field: &str) -> Vec<(f64, f64)> {
+        let of_split = self.records.iter().filter(|record| record["split"].as_str() == Some(split));
+        of_split
+            .filter_map(|record| Some((record["epoch"].as_f64()? + 1.0, record[field].as_f64()?)))
+            .collect()
+    }
+
+    /// The test predictions, if they are there.
+    pub(super) fn predictions(&self, schema: &Schema) -> Option<Vec<Row>> {
+        let text = std::fs::read_to_string(self.folder.join("test_predictions.csv")).ok()?;
+        predictions::read(&text, schema)
+    }
+}
+
+/// A run.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    pub(super) path: PathBuf,
+    pub(super) file: RunFile,
+    pub(super) data: DataCard,
+    pub(super) started: Option<Circumstances>,
+    pub(super) seeds: Vec<Seed>,
+}
+
+impl Run {
+    pub(super) fn read(path: &Path) -> Result<Self, ReportError> {
+        let file = RunFile::read(path)?;
+        let data: DataCard = read_json(&path.join("data.json"))?;
+        let started = match read_json(&path.join("started.json")) {
+            Ok(started) => Some(started),
+            // Runs of earlier versions do not have it.
+            Err(TrainError::Io(error)) if error.is_not_found() => None,
+            Err(error) => return Err(error.into()),
+        };
+        let seeds = file.seeds.iter().map(|&seed| read_seed(path, seed)).collect::<Result<_, _>>()?;
+        Ok(Self { path: path.to_owned(), file, data, started, seeds })
+    }
+
+    /// The first seed that is done.
+    pub(super) fn finished(&self) -> Option<&Seed> {
+        self.seeds.iter().find(|seed| seed.result.is_some())
+    }
+
+    /// The name for tables: that of the recipe, and of the folder where that says more.
+    pub(super) fn label(&self) -> String {
+        let folder =
+            self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if folder.starts_with(&self.file.name) || folder.is_empty() {
+            self.file.name.clone()
+        } else {
+            format!("{} ({folder})", self.file.name)
+        }
+    }
+
+    /// Where the settings differ from the recipe of the same name: `field: here (recipe: there)`.
+    pub(super) fn deviations(&self) -> Option<Vec<String>> {
+        if !RECIPE_NAMES.contains(&self.file.name.as_str()) {
+            return None;
+        }
+        let recipe = Recipe::named(&self.file.name).ok()?;
+        let mut found = Vec::new();
+        for (part, ours, theirs) in [
+            (
+                "model",
+                serde_json::to_value(&self.file.model).ok()?,
+                serde_json::to_value(&recipe.model).ok()?,
+            ),
+            (
+                "train",
+                serde_json::to_value(&self.file.train).ok()?,
+                serde_json::to_value(&recipe.train).ok()?,
+            ),
+        ] {
+            let (Value::Object(ours), Value::Object(theirs)) = (ours, theirs) else { continue };
+            for (field, value) in &ours {
+                if theirs.get(field) != Some(value) {
+                    let there = theirs.get(field).map_or_else(|| "nothing".to_owned(), Value::to_string);
+                    found.push(format!("{part}.{field} = {value} (recipe: {there})"));
+                }
+            }
+        }
+        Some(found)
+    }
+}
+
+fn read_seed(run: &Path, seed: u64) -> Result<Seed, ReportError> {
+    let folder = run.join(format!("seed-{seed}"));
+    let result = match read_json(&folder.join("result.json")) {
+        Ok(result) => Some(result),
+        Err(TrainError::Io(error)) if error.is_not_found() => None,
+        Err(error) => return Err(error.into()),
+    };
+    let text = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap_or_default();
+    // The last line of a run that is still running may be half written.
+    let records = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    Ok(Seed { seed, folder, result, records })
+}
