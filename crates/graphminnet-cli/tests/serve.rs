@@ -18,7 +18,7 @@ impl Server {
     /// Trains a tiny model on molecules and serves it.
     fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let rows: Vec<String> = (1..40).map(|length| format!("{},{length}", "C".repeat(length))).collect();
+        let rows: Vec<String> = (1..40).map(|length| format!("{},{length}.5", "C".repeat(length))).collect();
         std::fs::write(folder.path().join("m.csv"), format!("smiles,size\n{}\n", rows.join("\n"))).unwrap();
         let mut train = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
         train.current_dir(&folder).args(["train", "-q", "--no-cache", "--data", "m.csv", "--run-dir", "run"]);

@@ -102,8 +102,15 @@ fn router(service: Arc<Service>) -> Router {
 
 /// Bounds the time of a request, and counts its answer.
 async fn watched(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    let answer = tokio::time::timeout(service.bounds.time, next.run(request)).await;
-    let mut answer = answer.unwrap_or_else(|_| reply(Answer::error(408, "the request took too long")));
+    let claimed =
+        request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let mut answer = if claimed.is_some_and(|length: u64| length > service.bounds.body as u64) {
+        // Without waiting for any of it.
+        reply(too_large(&service.bounds))
+    } else {
+        let answer = tokio::time::timeout(service.bounds.time, next.run(request)).await;
+        answer.unwrap_or_else(|_| reply(Answer::error(408, "the request took too long")))
+    };
     // The page needs nothing from elsewhere, and nobody needs to frame it or guess types.
     for (name, value) in [
         ("x-content-type-options", "nosniff"),
@@ -134,8 +141,7 @@ async fn work(
     let body = match body {
         Ok(body) => body,
         Err(error) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            let message = format!("the body is larger than {} bytes", service.bounds.body);
-            return reply(Answer::error(413, message));
+            return reply(too_large(&service.bounds));
         }
         Err(error) => return reply(Answer::error(error.status().as_u16(), error.body_text())),
     };
@@ -148,6 +154,10 @@ async fn work(
     };
     service.metrics.worked(answer.graphs, start.elapsed());
     reply(answer)
+}
+
+fn too_large(bounds: &Bounds) -> Answer {
+    Answer::error(413, format!("the body is larger than {} bytes", bounds.body))
 }
 
 fn reply(answer: Answer) -> Response {
