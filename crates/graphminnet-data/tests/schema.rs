@@ -58,6 +58,20 @@ fn targets_are_regression_binary_or_classes() {
 }
 
 #[test]
+fn integers_that_hardly_repeat_are_measurements_not_classes() {
+    let task = |values: &mut dyn Iterator<Item = usize>, options: &ReadOptions| {
+        let line = |value| format!("{{\"num_nodes\":1,\"edges\":[],\"target\":{value}}}\n");
+        read("a.jsonl", &values.map(line).collect::<String>(), options).unwrap().dataset.schema.task
+    };
+    let default = ReadOptions::default();
+    assert_eq!(task(&mut (0..40), &default), Task::Regression);
+    assert_eq!(task(&mut (0..400).map(|at| at % 40), &default), Task::MultiClass { classes: 40 });
+    assert_eq!(task(&mut (0..15), &default), Task::MultiClass { classes: 15 });
+    let told = ReadOptions { task: Some(Task::Regression), ..ReadOptions::default() };
+    assert_eq!(task(&mut (0..15), &told), Task::Regression);
+}
+
+#[test]
 fn node_targets_come_as_rows_or_by_name() {
     for field in [r#""target":[[1],[0]]"#, r#""node_target":[1,0]"#] {
         let content = format!("{{\"num_nodes\":2,\"edges\":[],{field}}}");

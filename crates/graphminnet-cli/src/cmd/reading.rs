@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::data::data::formats::Format;
-use graphminnet::data::data::{EdgeDirection, Level, OnBadRow, ReadOptions};
+use graphminnet::data::data::{EdgeDirection, Level, OnBadRow, ReadOptions, Task};
 
 /// How a file is to be read, and what becomes of rows that cannot be used.
 #[derive(Args, Default, PartialEq)]
@@ -37,6 +37,9 @@ pub struct Columns {
     /// Whether there is one target per graph or per node.
     #[arg(long, value_parser = level)]
     level: Option<Level>,
+    /// What the targets mean: regression, yes-no, or classes:N for N classes; by default found from their values.
+    #[arg(long, value_parser = task)]
+    task: Option<Task>,
     /// Whether edges are directed as-given, or each stands for both-ways; by default the format's own rule.
     #[arg(long, value_parser = edges)]
     edges: Option<EdgeDirection>,
@@ -53,6 +56,16 @@ fn level(text: &str) -> Result<Level, String> {
         "graph" => Ok(Level::Graph),
         "node" => Ok(Level::Node),
         _ => Err("expected graph or node".to_owned()),
+    }
+}
+
+fn task(text: &str) -> Result<Task, String> {
+    let classes = text.strip_prefix("classes:").and_then(|number| number.parse().ok());
+    match (text, classes) {
+        ("regression", _) => Ok(Task::Regression),
+        ("yes-no", _) => Ok(Task::Binary),
+        (_, Some(classes)) if classes >= 2 => Ok(Task::MultiClass { classes }),
+        _ => Err("expected regression, yes-no or classes:N".to_owned()),
     }
 }
 
@@ -97,6 +110,7 @@ impl Columns {
             id_column: self.id_column.clone(),
             split_column: self.split_column.clone(),
             level: self.level,
+            task: self.task,
             numeric: self.numeric.clone(),
             text: self.text.clone(),
             ..ReadOptions::default()

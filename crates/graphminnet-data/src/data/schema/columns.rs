@@ -23,6 +23,8 @@ pub(crate) struct ColumnTrace {
     pub(crate) all_integers: bool,
     pub(crate) smallest: f64,
     pub(crate) largest: f64,
+    /// How many numbers there were.
+    pub(crate) numbers: u64,
     pub(crate) has_missing: bool,
 }
 
@@ -49,6 +51,7 @@ impl ColumnSet {
                 all_integers: true,
                 smallest: f64::INFINITY,
                 largest: f64::NEG_INFINITY,
+                numbers: 0,
                 has_missing: false,
             })
             .collect();
@@ -115,6 +118,7 @@ impl ColumnSet {
         trace.all_integers &= is_integer;
         trace.smallest = trace.smallest.min(value);
         trace.largest = trace.largest.max(value);
+        trace.numbers += 1;
         Ok(value)
     }
 

@@ -172,6 +172,16 @@ fn looks_like_categories(trace: &ColumnTrace, options: &ReadOptions) -> bool {
         || (trace.all_integers && trace.smallest >= 0.0 && trace.largest < options.category_limit as f64)
 }
 
+/// Counts and measurements are often written as integers too: with more than a few of them, every class should have
+/// come up several times.
+fn look_like_classes(trace: &ColumnTrace, options: &ReadOptions) -> bool {
+    const FEW_CLASSES: f64 = 20.0;
+    const TIMES: f64 = 10.0;
+    let classes = trace.largest + 1.0;
+    classes <= FEW_CLASSES
+        || (classes <= options.category_limit as f64 && trace.numbers as f64 >= TIMES * classes)
+}
+
 pub(super) fn sorted_names(trace: &ColumnTrace) -> Vec<String> {
     let mut names: Vec<String> = trace.codes.keys().cloned().collect();
     // Names that are all integers sort as such: -1, 1, 2, 10.
@@ -216,7 +226,7 @@ impl TargetEncoder {
             Task::Regression
         } else if largest <= 1.0 {
             Task::Binary
-        } else if traces.len() == 1 && largest < options.category_limit as f64 {
+        } else if traces.len() == 1 && look_like_classes(&traces[0], options) {
             Task::MultiClass { classes: largest as usize + 1 }
         } else {
             Task::Regression
