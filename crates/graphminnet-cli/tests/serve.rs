@@ -172,3 +172,32 @@ fn an_interrupt_lets_requests_finish_and_ends_the_server() {
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert!(server.process.wait().unwrap().success());
 }
+
+/// The page in a real browser: it asks, shows the prediction and the picture, and says nothing in the console.
+#[test]
+fn the_page_predicts_and_draws_in_a_browser() {
+    let found = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    });
+    let Some(browser) = found else {
+        println!("SKIPPED: no browser is installed");
+        return;
+    };
+    let server = Server::start(&[]);
+    let profile = tempfile::tempdir().unwrap();
+    let mut command = Command::new(browser);
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]);
+    command.args([
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--enable-logging=stderr",
+    ]);
+    command.args(["--virtual-time-budget=20000", "--dump-dom"]);
+    command.arg(format!("--user-data-dir={}", profile.path().display()));
+    let output = command.arg(format!("http://{}/?q=CCO", server.address)).output().unwrap();
+    let page = String::from_utf8_lossy(&output.stdout).into_owned();
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(page.contains("<h2>CCO</h2>") && page.contains("<th>size</th>"), "{page}\n{log}");
+    assert!(page.contains("<svg"), "{page}");
+    assert!(!log.contains("CONSOLE"), "{log}");
+}
