@@ -45,7 +45,7 @@
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
 //! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
-//! * [`paper`]: the numbers that the paper prints.
+//! * [`paper`]: the numbers that the paper prints; [`repro`]: its tables and figures, computed again.
 
 #![forbid(unsafe_code)]
 
@@ -59,6 +59,7 @@ pub mod nn;
 pub mod ops;
 pub mod optim;
 pub mod paper;
+pub mod repro;
 pub mod summary;
 pub mod task;
 pub mod train;

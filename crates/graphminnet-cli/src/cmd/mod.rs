@@ -7,5 +7,6 @@ pub mod doctor;
 pub mod inspect;
 pub mod prepare;
 pub mod reading;
+pub mod repro;
 pub mod train;
 pub mod tune;
