@@ -26,6 +26,7 @@ mod error;
 pub mod expressiveness;
 mod families;
 mod figure;
+mod folds;
 mod lab;
 pub mod long_range;
 pub mod params;
