@@ -106,7 +106,9 @@ fn time_per_epoch() {
 #[test]
 fn scalability() {
     let columns = ["inference", "GFLOP/s", "training step", "tensors", "peak memory", "eigenpairs"];
-    experiment("scalability", "scalability", &columns);
+    let workspace = experiment("scalability", "scalability", &columns);
+    let picture = String::from_utf8(workspace.read("out/scalability-flops.svg")).unwrap();
+    assert!(picture.starts_with("<svg") && picture.contains("<title>"), "{picture}");
 }
 
 #[test]
