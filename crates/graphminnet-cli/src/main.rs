@@ -43,6 +43,8 @@ enum Command {
     Report(cmd::report::Arguments),
     /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
     Inspect(cmd::inspect::Arguments),
+    /// Reproduce the paper: each table and figure, ours beside the printed numbers, with a verdict.
+    Repro(cmd::repro::Arguments),
     /// Time training steps and inference on batches shaped like the benchmarks.
     Bench(cmd::bench::Arguments),
     /// Answer predictions over HTTP, with a page to try them.
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => cmd::explain::run(&arguments),
         Command::Report(arguments) => cmd::report::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
+        Command::Repro(arguments) => cmd::repro::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => cmd::serve::run(&arguments),

@@ -47,7 +47,7 @@
 //! * [`explain`]: what a prediction rests on, and from how far away;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
 //! * [`report`]: runs as a page to read;
-//! * [`paper`]: the numbers that the paper prints.
+//! * [`paper`]: the numbers that the paper prints; [`repro`]: its tables and figures, computed again.
 
 #![forbid(unsafe_code)]
 
@@ -66,6 +66,8 @@ pub mod optim;
 pub mod paper;
 #[cfg(feature = "train")]
 pub mod report;
+#[cfg(feature = "train")]
+pub mod repro;
 pub mod summary;
 pub mod task;
 #[cfg(feature = "train")]

@@ -12,6 +12,7 @@ pub mod predict;
 pub mod prepare;
 pub mod reading;
 pub mod report;
+pub mod repro;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod train;

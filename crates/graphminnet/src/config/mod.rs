@@ -19,7 +19,7 @@ pub use choices::{
 pub use model::ModelConfig;
 pub(crate) use overrides::read_value;
 pub use overrides::{Override, with_overrides};
-pub use recipe::{RECIPE_NAMES, Recipe};
+pub use recipe::{RECIPE_NAMES, RING_TRANSFER, Recipe};
 pub use train::TrainConfig;
 
 use thiserror::Error;

@@ -124,13 +124,25 @@ impl GraphMinNet {
 
     /// Predictions: `[graphs, out_dim]`, or `[nodes, out_dim]` for node-level models.
     pub fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        let (nodes, _) = self.run_layers(input, pass, false, |_| {});
+        self.forward_perturbed(input, pass, |nodes| nodes)
+    }
+
+    /// The same as [`GraphMinNet::forward`], with the encoded node features changed before the first layer.
+    pub fn forward_perturbed(
+        &self,
+        input: &ModelInput,
+        pass: Pass,
+        change: impl FnOnce(Tensor<2>) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let Encoded { nodes, edges } = self.encode(input, pass);
+        let encoded = Encoded { nodes: change(nodes), edges };
+        let nodes = self.embed_encoded(encoded, input, pass);
         self.predict(nodes, input)
     }
 
     /// Node features after the last layer, `[nodes, hidden]`.
     pub fn embed(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.run_layers(input, pass, false, |_| {}).0
+        self.embed_encoded(self.encode(input, pass), input, pass)
     }
 
     /// Graph features before the head: node features after the last layer, pooled, `[graphs, hidden]`.
@@ -141,23 +153,14 @@ impl GraphMinNet {
     /// The same as [`GraphMinNet::forward`], keeping what was computed on the way.
     pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
         let mut trace = Vec::with_capacity(self.layers.len() + 1);
-        let (nodes, edges) = self.run_layers(input, pass, true, |nodes| trace.push(nodes.clone()));
+        let encoded = self.encode(input, pass);
+        let (nodes, edges) = self.run_layers(encoded, input, pass, true, |nodes| trace.push(nodes.clone()));
         Trace { output: self.predict(nodes, input), nodes: trace, edges }
     }
 
     /// What the eigenpairs of a batch contribute, shared by all layers.
     pub fn spectrum(&self, input: &ModelInput) -> Spectrum {
         Spectrum::new(&self.config, self.set_encoder.as_ref(), input)
-    }
-
-    fn run_layers(
-        &self,
-        input: &ModelInput,
-        pass: Pass,
-        keep_edges: bool,
-        observe: impl FnMut(&Tensor<2>),
-    ) -> (Tensor<2>, Option<Tensor<2>>) {
-        self.run_encoded(self.encode(input, pass), input, pass, keep_edges, observe)
     }
 
     /// What the first layer sees of a batch: features and positional encodings after their encoders.
@@ -170,10 +173,10 @@ impl GraphMinNet {
 
     /// Node features after the last layer, `[nodes, hidden]`, from what the first layer sees.
     pub fn embed_encoded(&self, encoded: Encoded, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.run_encoded(encoded, input, pass, false, |_| {}).0
+        self.run_layers(encoded, input, pass, false, |_| {}).0
     }
 
-    fn run_encoded(
+    fn run_layers(
         &self,
         encoded: Encoded,
         input: &ModelInput,
