@@ -92,7 +92,7 @@ fn gradient_times_input_equals_finite_differences() {
         let encoded = model.encode(&input, Pass::Eval);
         let (nodes, edges) = (values(encoded.nodes), values(encoded.edges.unwrap()));
         // Scaling one row of the input by 1 ± ε changes the output by ± ε · ⟨gradient, row⟩.
-        const EPSILON: f32 = 1e-2;
+        const EPSILON: f32 = 2e-3;
         let scaled = |values: &[f32], row: usize, by: f32| -> Vec<f32> {
             values
                 .iter()
@@ -122,7 +122,7 @@ fn gradient_times_input_equals_finite_differences() {
             found.nodes.iter().chain(&found.edges).zip(expected_nodes.iter().chain(&expected_edges))
         {
             assert!(
-                (found - expected).abs() < 0.01 * largest + 2e-4,
+                (found - expected).abs() < 0.01 * largest + 5e-4,
                 "{found} is not {expected} ({level:?})"
             );
         }
