@@ -9,10 +9,12 @@
 
 mod columns;
 mod guard;
+mod sketch;
 mod zinc;
 
 pub use columns::{atom_columns, bond_columns};
 pub(crate) use columns::{column_names, completed_sizes};
+pub use sketch::{Sketch, SketchAtom, SketchBond};
 
 use super::{Column, Limits, Schema};
 use crate::graph::{Features, Graph};

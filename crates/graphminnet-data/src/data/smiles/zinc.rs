@@ -4,10 +4,10 @@
 //! in brackets (so a stereo centre with a hydrogen is `C H1`); nodes are in the order of that SMILES, as in the
 //! benchmark.
 
-use super::{SmilesError, build, chemistry, parse};
+use super::{SketchAtom, SmilesError, build, chemistry, parse};
 use crate::data::{Column, ColumnKind};
 use crate::graph::Graph;
-use chematic::core::{BondOrder, Molecule};
+use chematic::core::{BondOrder, Element, Molecule};
 use chematic::smiles::rdkit;
 
 /// The benchmark's atom types in the order of its dictionary: element, hydrogens, sign of the charge.
@@ -57,6 +57,17 @@ pub(super) fn edge_columns() -> Vec<Column> {
         name: "zinc_bond_type".to_owned(),
         kind: ColumnKind::Category { size: BOND_ORDERS, names: Vec::new() },
     }]
+}
+
+/// The atom of a type; of unknown kind for a type that the benchmark does not have.
+pub(super) fn atom(kind: u32) -> SketchAtom {
+    let Some(&(symbol, hydrogens, charge)) = ATOM_TYPES.get(kind as usize) else {
+        return SketchAtom { element: 0, charge: 0, hydrogens: None };
+    };
+    let element = Element::from_symbol(symbol).map_or(0, Element::atomic_number);
+    // Hydrogens are written in brackets only, that is with a charge or where there is something unusual.
+    let written = hydrogens > 0 || charge != 0;
+    SketchAtom { element, charge, hydrogens: written.then_some(hydrogens) }
 }
 
 pub(super) fn graph(molecule: &Molecule) -> Result<Graph, SmilesError> {

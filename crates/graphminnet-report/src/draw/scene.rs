@@ -1,0 +1,376 @@
+//! A laid-out graph as SVG: coloured halos below, lines and labels above, the scale at the foot.
+
+use super::GraphPicture;
+use super::layout::{self, Place};
+use super::molecule::Skeleton;
+use super::selection::Selection;
+use crate::svg::{Svg, escape, fitted};
+use crate::theme::{Paint, short_number};
+use graphminnet_data::data::smiles::SketchBond;
+use std::fmt::Write;
+
+const WIDTH: f64 = 480.0;
+const MARGIN: f64 = 26.0;
+const HEAD: f64 = 34.0;
+const TALLEST: f64 = 430.0;
+/// Nodes named at the foot and numbered in the picture.
+const STRONGEST: usize = 4;
+/// Nodes of plain graphs carry their number up to this many.
+const NUMBERED: usize = 40;
+/// Average width of a letter relative to its height.
+const LETTER: f64 = 0.58;
+
+/// Everything that is drawn, in pixels.
+pub(super) struct Scene<'a> {
+    picture: &'a GraphPicture<'a>,
+    selection: Selection,
+    skeleton: Option<Skeleton>,
+    places: Vec<Place>,
+    /// Pixels between neighbours.
+    unit: f64,
+    height: f64,
+    /// Largest absolute value; 0 without colours.
+    largest: f64,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(
+        picture: &'a GraphPicture<'a>,
+        selection: Selection,
+        skeleton: Option<Skeleton>,
+    ) -> Self {
+        let own = skeleton.as_ref().and_then(|skeleton| skeleton.places.clone());
+        let mut places = own.unwrap_or_else(|| layout::spread(&selection.neighbours()));
+        let (low, high) = layout::bounds(&places);
+        // The longer side lies across.
+        if high.1 - low.1 > (high.0 - low.0) * 1.2 {
+            places.iter_mut().for_each(|place| *place = (-place.1, place.0));
+        }
+        let (low, high) = layout::bounds(&places);
+        let (across, down) = (high.0 - low.0, high.1 - low.1);
+        let room = WIDTH - 2.0 * MARGIN;
+        let widest = if skeleton.is_some() { 42.0 } else { 54.0 };
+        let unit = (room / across.max(1e-9)).min((TALLEST - 2.0 * MARGIN) / down.max(1e-9)).min(widest);
+        let left = MARGIN + (room - across * unit) / 2.0;
+        places.iter_mut().for_each(|place| {
+            *place = (left + (place.0 - low.0) * unit, HEAD + MARGIN + (place.1 - low.1) * unit);
+        });
+        let drawn = selection.nodes.iter().filter_map(|&node| picture.node_values.get(node).copied());
+        let sizes =
+            drawn.chain(selection.edges.iter().map(|edge| edge.value)).filter(|value| value.is_finite());
+        let largest = sizes.fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        let height = HEAD + 2.0 * MARGIN + down * unit;
+        Self { picture, selection, skeleton, places, unit, height, largest }
+    }
+
+    pub(super) fn svg(&self) -> Svg {
+        let mut out = String::new();
+        let title = fitted(self.picture.title, 15.0, WIDTH - 24.0);
+        text(&mut out, (12.0, 22.0), 15.0, Paint::Ink, "start", &title);
+        self.halos(&mut out);
+        self.lines(&mut out);
+        self.nodes(&mut out);
+        self.numbers(&mut out);
+        let foot = self.foot(&mut out);
+        Svg::new((WIDTH, self.height + foot), self.picture.title, &self.description(), &out)
+    }
+
+    fn value(&self, at: usize) -> f64 {
+        let value = self.selection.nodes.get(at).and_then(|&node| self.picture.node_values.get(node));
+        value.copied().filter(|value| value.is_finite()).unwrap_or(0.0)
+    }
+
+    /// Colour and opacity of a value.
+    fn shade(&self, value: f64) -> Option<(Paint, f64)> {
+        let share = value.abs() / self.largest;
+        let paint = if value > 0.0 { Paint::Positive } else { Paint::Negative };
+        (self.largest > 0.0 && value != 0.0).then(|| (paint, 0.08 + 0.77 * share.min(1.0)))
+    }
+
+    fn node_radius(&self) -> f64 {
+        (0.3 * self.unit).clamp(2.5, if self.skeleton.is_some() { 12.0 } else { 11.0 })
+    }
+
+    fn name(&self, at: usize) -> String {
+        let node = self.selection.nodes.get(at).copied().unwrap_or(0);
+        match self.skeleton.as_ref().and_then(|skeleton| skeleton.symbols.get(at)) {
+            Some(symbol) => format!("{symbol} {node}"),
+            None => format!("node {node}"),
+        }
+    }
+
+    fn halos(&self, out: &mut String) {
+        for edge in &self.selection.edges {
+            if let Some((paint, opacity)) = self.shade(edge.value) {
+                let (a, b) = (self.places[edge.ends.0], self.places[edge.ends.1]);
+                let width = (0.22 * self.unit).clamp(1.5, 9.0);
+                let style =
+                    format!("{} stroke-opacity=\"{opacity:.2}\" stroke-width=\"{width:.1}\"", paint.stroke());
+                line(out, a, b, &style);
+            }
+        }
+        if self.skeleton.is_some() {
+            for at in 0..self.places.len() {
+                self.circle(out, at);
+            }
+        }
+    }
+
+    /// A node's circle in the colour of its value.
+    fn circle(&self, out: &mut String, at: usize) {
+        let value = self.value(at);
+        let (x, y) = self.places[at];
+        let fill = match self.shade(value) {
+            Some((paint, opacity)) => format!("{} fill-opacity=\"{opacity:.2}\"", paint.fill()),
+            None if self.skeleton.is_some() => return,
+            None => Paint::Paper.fill(),
+        };
+        let radius = self.node_radius();
+        let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" {fill}>");
+        let _ = match self.largest > 0.0 {
+            true => write!(out, "<title>{}: {}</title></circle>", self.name(at), signed(value)),
+            false => write!(out, "<title>{}</title></circle>", self.name(at)),
+        };
+    }
+
+    fn lines(&self, out: &mut String) {
+        let Some(skeleton) = &self.skeleton else {
+            let style = format!(
+                "{} stroke-width=\"{:.1}\"",
+                Paint::Muted.stroke(),
+                (0.03 * self.unit).clamp(0.4, 1.2)
+            );
+            let few = self.selection.edges.len() <= 600;
+            let style = if few { style } else { format!("{style} stroke-opacity=\"0.35\"") };
+            for edge in &self.selection.edges {
+                line(out, self.places[edge.ends.0], self.places[edge.ends.1], &style);
+            }
+            return;
+        };
+        let around = self.selection.neighbours();
+        let style = format!(
+            "{} stroke-width=\"{:.1}\" stroke-linecap=\"round\"",
+            Paint::Ink.stroke(),
+            (0.04 * self.unit).clamp(0.6, 1.6)
+        );
+        let dashed = format!("{style} stroke-dasharray=\"{:.1}\"", 0.1 * self.unit);
+        for (edge, order) in self.selection.edges.iter().zip(&skeleton.orders) {
+            let (first, second) = edge.ends;
+            let (a, b) = (self.places[first], self.places[second]);
+            let length = (b.0 - a.0).hypot(b.1 - a.1).max(1e-9);
+            let along = ((b.0 - a.0) / length, (b.1 - a.1) / length);
+            let across = (-along.1, along.0);
+            // Lines stop before an atom that is written out.
+            let stop = |at: usize| {
+                if skeleton.labels[at].is_empty() { 0.0 } else { (0.24 * self.unit).min(length / 3.0) }
+            };
+            let (a, b) = (moved(a, along, stop(first)), moved(b, along, -stop(second)));
+            let beside = |shift: f64, inset: f64| {
+                let inset = inset * length;
+                (moved(moved(a, across, shift), along, inset), moved(moved(b, across, shift), along, -inset))
+            };
+            let gap = 0.13 * self.unit;
+            // The second line of a double bond is on the side of most neighbours: inside a ring.
+            let others =
+                around[first].iter().chain(&around[second]).filter(|at| **at != first && **at != second);
+            let side: f64 = others
+                .map(|&at| (self.places[at].0 - a.0) * across.0 + (self.places[at].1 - a.1) * across.1)
+                .sum();
+            let inner = if side < 0.0 { -gap } else { gap };
+            match order {
+                SketchBond::Single => line(out, a, b, &style),
+                SketchBond::Aromatic | SketchBond::Double => {
+                    line(out, a, b, &style);
+                    let (c, d) = beside(inner, 0.12);
+                    line(out, c, d, if *order == SketchBond::Double { &style } else { &dashed });
+                }
+                SketchBond::Triple => {
+                    line(out, a, b, &style);
+                    for shift in [gap, -gap] {
+                        let (c, d) = beside(shift, 0.08);
+                        line(out, c, d, &style);
+                    }
+                }
+            }
+        }
+    }
+
+    fn nodes(&self, out: &mut String) {
+        if let Some(skeleton) = &self.skeleton {
+            let size = (0.36 * self.unit).clamp(5.0, 14.0);
+            for (label, place) in skeleton.labels.iter().zip(&self.places) {
+                if !label.is_empty() {
+                    // Centred on the symbol, so that the hydrogens do not push it off its bond.
+                    let symbol = label
+                        .chars()
+                        .take_while(|letter| letter.is_ascii_alphabetic() && *letter != 'H')
+                        .count();
+                    let left = place.0 - symbol.max(1) as f64 * size * 0.36;
+                    text(out, (left, place.1 + size * 0.36), size, Paint::Ink, "start", label);
+                }
+            }
+            return;
+        }
+        let rim =
+            format!("{} stroke-width=\"{:.1}\"", Paint::Muted.stroke(), (0.03 * self.unit).clamp(0.5, 1.2));
+        // The paper below keeps edges from shining through a faint colour.
+        let radius = self.node_radius();
+        let numbered = self.numbered();
+        for (at, &(x, y)) in self.places.iter().enumerate() {
+            let _ = write!(
+                out,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" {}/>",
+                Paint::Paper.fill()
+            );
+            self.circle(out, at);
+            let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" {rim}/>");
+            if numbered {
+                let number = self.selection.nodes[at].to_string();
+                let size = (radius * 1.1).min(2.0 * radius / (number.len() as f64 * LETTER + 0.3));
+                text(out, (x, y + size * 0.36), size, Paint::Ink, "middle", &number);
+            }
+        }
+    }
+
+    fn numbered(&self) -> bool {
+        self.skeleton.is_none() && self.places.len() <= NUMBERED && self.node_radius() >= 8.0
+    }
+
+    /// The nodes with the largest values, largest first.
+    fn strongest(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.places.len()).filter(|at| self.value(*at) != 0.0).collect();
+        order.sort_by(|&a, &b| self.value(b).abs().total_cmp(&self.value(a).abs()).then(a.cmp(&b)));
+        order.truncate(STRONGEST);
+        order
+    }
+
+    /// Numbers beside the strongest nodes, on the side away from their neighbours.
+    fn numbers(&self, out: &mut String) {
+        if self.numbered() {
+            return;
+        }
+        let around = self.selection.neighbours();
+        for at in self.strongest() {
+            let (x, y) = self.places[at];
+            let (dx, dy) = around[at].iter().fold((0.0, 0.0), |(dx, dy), &other| {
+                (dx + x - self.places[other].0, dy + y - self.places[other].1)
+            });
+            let length = f64::hypot(dx, dy);
+            let labelled = self.skeleton.as_ref().is_some_and(|skeleton| !skeleton.labels[at].is_empty());
+            let away = match length > 1e-6 {
+                // A written atom reaches to the right: its number goes above or below.
+                true if labelled => (0.0, if dy > 0.0 { 1.0 } else { -1.0 }),
+                true => (dx / length, dy / length),
+                false => (0.0, -1.0),
+            };
+            let distance = self.node_radius() + 8.0;
+            let place = (x + away.0 * distance, y + away.1 * distance + 3.5);
+            let number = self.selection.nodes[at].to_string();
+            let _ = write!(
+                out,
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"middle\" {} style=\"paint-order:stroke;stroke-width:3px\" stroke-linejoin=\"round\">{number}</text>",
+                place.0,
+                place.1,
+                format_args!(
+                    "class=\"fm sp\" fill=\"{}\" stroke=\"{}\"",
+                    Paint::Muted.light(),
+                    Paint::Paper.light()
+                ),
+            );
+        }
+    }
+
+    /// Scale, strongest nodes and what was left out; returns the height that they take.
+    fn foot(&self, out: &mut String) -> f64 {
+        let mut y = self.height + 4.0;
+        let fits = |words: &str| fitted(words, 12.0, WIDTH - 24.0);
+        if self.largest > 0.0 {
+            if !self.picture.meaning.is_empty() {
+                text(out, (12.0, y + 10.0), 12.0, Paint::Muted, "start", &fits(self.picture.meaning));
+                y += 18.0;
+            }
+            const STEPS: i32 = 12;
+            let step = 180.0 / f64::from(2 * STEPS + 1);
+            for at in -STEPS..=STEPS {
+                let value = self.largest * f64::from(at) / f64::from(STEPS);
+                if let Some((paint, opacity)) = self.shade(value) {
+                    let x = 150.0 + step * f64::from(at + STEPS);
+                    let _ = write!(
+                        out,
+                        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"11\" {} fill-opacity=\"{opacity:.2}\"/>",
+                        step + 0.2,
+                        paint.fill()
+                    );
+                }
+            }
+            for (x, anchor, value) in [(144.0, "end", -self.largest), (336.0, "start", self.largest)] {
+                text(out, (x, y + 10.0), 12.0, Paint::Ink, anchor, &signed(value));
+            }
+            y += 15.0;
+            text(out, (240.0, y + 9.0), 11.0, Paint::Muted, "middle", "0");
+            y += 16.0;
+            let named: Vec<String> = self
+                .strongest()
+                .iter()
+                .map(|&at| format!("{} {}", self.name(at), signed(self.value(at))))
+                .collect();
+            if !named.is_empty() {
+                let line = fits(&format!("strongest: {}", named.join(", ")));
+                text(out, (12.0, y + 10.0), 12.0, Paint::Ink, "start", &line);
+                y += 20.0;
+            }
+        }
+        if let Some(note) = &self.selection.note {
+            text(out, (12.0, y + 10.0), 12.0, Paint::Muted, "start", &fits(note));
+            y += 20.0;
+        }
+        y - self.height + 4.0
+    }
+
+    fn description(&self) -> String {
+        let graph = self.picture.graph;
+        let mut words =
+            format!("A graph of {} nodes and {} directed edges.", graph.num_nodes(), graph.num_edges());
+        for at in self.strongest() {
+            let _ = write!(words, " {}: {}.", self.name(at), signed(self.value(at)));
+        }
+        if let Some(note) = &self.selection.note {
+            let _ = write!(words, " Drawn: {note}.");
+        }
+        words
+    }
+}
+
+fn moved(place: Place, direction: Place, distance: f64) -> Place {
+    (place.0 + direction.0 * distance, place.1 + direction.1 * distance)
+}
+
+fn signed(value: f64) -> String {
+    let text = short_number(value.abs());
+    if value < 0.0 {
+        format!("−{text}")
+    } else if value > 0.0 {
+        format!("+{text}")
+    } else {
+        text
+    }
+}
+
+fn line(out: &mut String, a: Place, b: Place, style: &str) {
+    let _ = write!(
+        out,
+        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" {style}/>",
+        a.0, a.1, b.0, b.1
+    );
+}
+
+fn text(out: &mut String, place: Place, size: f64, paint: Paint, anchor: &str, words: &str) {
+    let _ = write!(
+        out,
+        "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{size:.1}\" text-anchor=\"{anchor}\" {}>{}</text>",
+        place.0,
+        place.1,
+        paint.fill(),
+        escape(words)
+    );
+}
