@@ -10,7 +10,7 @@
 //! | 130 | interrupted; the state is saved |
 
 use graphminnet::bench::BenchError;
-use graphminnet::bundle::{BundleError, PredictError};
+use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
 use graphminnet::data::data::DataError;
 use graphminnet::data::data::cache::CacheError;
@@ -99,6 +99,13 @@ impl From<BundleError> for Failure {
             BundleError::Io(_) => 4,
             _ => 3,
         };
+        Self { code, error: Box::new(error) }
+    }
+}
+
+impl From<ConformalError> for Failure {
+    fn from(error: ConformalError) -> Self {
+        let code = if matches!(error, ConformalError::Level { .. }) { 2 } else { 3 };
         Self { code, error: Box::new(error) }
     }
 }

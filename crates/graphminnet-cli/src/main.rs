@@ -25,6 +25,12 @@ enum Command {
     Train(cmd::train::Arguments),
     /// Search for better settings: random candidates, hopeless ones stopped early.
     Tune(cmd::tune::Arguments),
+    /// Predict new graphs with a trained model: a table with one row per input row.
+    Predict(cmd::predict::Arguments),
+    /// Measure a trained model on labelled graphs: all metrics with confidence intervals, by class or target.
+    Evaluate(cmd::evaluate::Arguments),
+    /// Write the vectors that a trained model gives to graphs or nodes.
+    Embed(cmd::embed::Arguments),
     /// Benchmark data sets and your own files: list, fetch, import, count, generate, check, split, convert.
     Data(cmd::data::Arguments),
     /// Compute what training needs of every graph, once, into the cache.
@@ -45,6 +51,9 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Train(arguments) => cmd::train::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),
+        Command::Predict(arguments) => cmd::predict::run(&arguments),
+        Command::Evaluate(arguments) => cmd::evaluate::run(&arguments),
+        Command::Embed(arguments) => cmd::embed::run(&arguments),
         Command::Data(arguments) => cmd::data::run(&arguments),
         Command::Prepare(arguments) => cmd::prepare::run(&arguments),
         Command::Cache(arguments) => cmd::cache::run(&arguments),

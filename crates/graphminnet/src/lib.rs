@@ -49,6 +49,7 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "train")]
 pub mod bench;
 pub mod bundle;
 pub mod config;
@@ -57,15 +58,17 @@ pub mod io;
 pub mod model;
 pub mod nn;
 pub mod ops;
+#[cfg(feature = "train")]
 pub mod optim;
 pub mod paper;
 pub mod repro;
 pub mod summary;
 pub mod task;
+#[cfg(feature = "train")]
 pub mod train;
 pub mod weights;
 
-pub use bundle::{Bundle, BundleError, PredictError, Predictions};
+pub use bundle::{Bundle, BundleError, Ensemble, PredictError, Predictions};
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};
 pub use graphminnet_data as data;

@@ -1,11 +1,14 @@
 //! Model files: what they hold, what they refuse, and that they predict what training predicted.
+#![cfg(feature = "train")]
 
 use burn::tensor::Device;
-use graphminnet::bundle::{Bundle, BundleError, Description, Selection, TrainedOn, locate};
-use graphminnet::config::{LevelKind, Recipe};
+use graphminnet::bundle::{
+    AnswerKind, Bundle, BundleError, Conformal, Description, Ensemble, Selection, TrainedOn, locate,
+};
+use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe};
 use graphminnet::data::data::generate::{PartSizes, RingTransfer};
 use graphminnet::data::data::split::Splits;
-use graphminnet::data::data::{Column, ColumnKind, Dataset, Level, ReadOptions, Schema, Task, open};
+use graphminnet::data::data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
 use graphminnet::data::rng::{Stream, stream};
 use graphminnet::data::{Features, Graph};
 use graphminnet::train::{Outcome, SeedDir, Settings, TargetScaler, TrainingData, train_seed};
@@ -323,7 +326,7 @@ fn freeze_the_current_version() {
     let (bundle, file) = bundle();
     let graphs = graphs(12);
     let predictions = bundle.predict(&graphs).unwrap();
-    let samples = graphs.iter().enumerate().map(|(at, graph)| graphminnet::data::data::Sample {
+    let samples = graphs.iter().enumerate().map(|(at, graph)| Sample {
         id: at.to_string(),
         graph: Arc::clone(graph),
         targets: predictions.row(at).to_vec(),
@@ -334,4 +337,85 @@ fn freeze_the_current_version() {
     std::fs::write(folder.join("model.gmn"), file).unwrap();
     std::fs::write(folder.join("predictions.json"), serde_json::to_string(predictions.outputs()).unwrap())
         .unwrap();
+}
+
+/// A model that predicts at random is enough: coverage is promised for any model and any noise.
+#[test]
+fn conformal_intervals_and_sets_cover_as_often_as_they_say() {
+    let (regression, _) = bundle();
+    let mut classes = description();
+    (classes.model.out_dim, classes.loss, classes.metric) = (4, Loss::CrossEntropy, MetricKind::Accuracy);
+    (classes.target_scaler, classes.schema.targets) = (None, vec!["class".into()]);
+    classes.schema.task = Task::MultiClass { classes: 4 };
+    let device = Device::flex();
+    let weights = weights::to_bytes(&GraphMinNet::new(&classes.model, 3, &device).unwrap()).unwrap();
+    let classes = Bundle::new(classes, &weights, &device).unwrap();
+    for bundle in [regression, classes] {
+        let ensemble = Ensemble::new(vec![bundle]).unwrap();
+        let graphs = graphs(4000);
+        let answers = ensemble.answer(&graphs).unwrap();
+        let mut random = stream(11, "labels", &[]);
+        let mut truth = |graph: usize| -> Vec<f32> {
+            let values = answers.values(answers.rows_of(graph).unwrap().start);
+            if answers.kind() == AnswerKind::Classes {
+                let (mut left, mut class) = (random.uniform(), 0);
+                while class < 3 && left > values[class] {
+                    left -= values[class];
+                    class += 1;
+                }
+                return vec![class as f32];
+            }
+            // Skewed noise, wider where the graph is larger.
+            let spread = 1.0 + graphs[graph].num_nodes() as f64 / 10.0;
+            values.iter().map(|value| (value + spread * random.normal().exp()) as f32).collect()
+        };
+        let samples: Vec<Sample> = (0..graphs.len())
+            .map(|at| Sample { id: at.to_string(), graph: Arc::clone(&graphs[at]), targets: truth(at) })
+            .collect();
+        let (calibration, held_out) = samples.split_at(2000);
+        let dataset = Dataset {
+            name: "calibration".into(),
+            schema: ensemble.description().schema.clone(),
+            samples: calibration.to_vec(),
+            official_split: None,
+        };
+        for level in [0.5, 0.9] {
+            let conformal = Conformal::calibrate(&ensemble, &dataset, level).unwrap();
+            for target in 0..ensemble.description().schema.num_targets() {
+                let inside = held_out.iter().enumerate().filter(|(at, sample)| {
+                    let values = answers.values(answers.rows_of(2000 + at).unwrap().start);
+                    let label = sample.targets[target];
+                    match answers.kind() {
+                        AnswerKind::Classes => conformal.set(target, &values).contains(&(label as usize)),
+                        _ => {
+                            let (low, high) = conformal.interval(target, values[target]);
+                            low <= f64::from(label) && f64::from(label) <= high
+                        }
+                    }
+                });
+                let coverage = inside.count() as f64 / 2000.0;
+                assert!((coverage - level).abs() < 0.02, "{:?}: {coverage} at {level}", answers.kind());
+            }
+        }
+    }
+}
+
+#[test]
+fn models_that_answer_different_questions_form_no_ensemble() {
+    let (one, _) = bundle();
+    let mut other = description();
+    other.schema.targets = vec!["a".into(), "c".into()];
+    let weights = weights::to_bytes(one.model()).unwrap();
+    let other = Bundle::new(other, &weights, &Device::flex()).unwrap();
+    let error = Ensemble::new(vec![one.clone(), other]).unwrap_err();
+    assert!(error.to_string().contains("targets differ"), "{error}");
+    assert!(matches!(Ensemble::new(vec![]), Err(BundleError::NoMembers)));
+    // Twice the same model: the same mean, and no spread.
+    let graphs = graphs(10);
+    let alone = one.predict(&graphs).unwrap();
+    let answers = Ensemble::new(vec![one.clone(), one]).unwrap().answer(&graphs).unwrap();
+    for row in 0..10 {
+        assert_eq!(answers.values(row), alone.values(row));
+        assert!(answers.deviations(row).iter().all(|deviation| *deviation == 0.0));
+    }
 }

@@ -1,4 +1,5 @@
 //! Losses, optimizer and schedule against an independent float64 implementation.
+#![cfg(feature = "train")]
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};

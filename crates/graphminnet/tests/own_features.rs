@@ -1,4 +1,5 @@
 //! Numbers of any scale beside categories, as people have them in their own files.
+#![cfg(feature = "train")]
 
 use graphminnet::config::Override;
 use graphminnet::data::data::split::{Ratios, Splits};

@@ -1,4 +1,5 @@
 //! The training loop on small generated data, in memory and in a folder.
+#![cfg(feature = "train")]
 
 use burn::module::Module;
 use burn::tensor::Device;

@@ -23,6 +23,7 @@ pub mod loader;
 pub mod prepare;
 mod read;
 pub mod registry;
+mod rows;
 mod schema;
 pub mod smiles;
 pub mod split;
@@ -32,4 +33,5 @@ pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Tas
 pub use error::{BadRow, DataError, Place, PlaceParts, escape, escape_up_to};
 pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
+pub use rows::{InputRow, RowReader};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};

@@ -49,6 +49,7 @@ pub enum EdgeDirection {
 /// | `numeric`, `text` | none | feature columns to be taken as numbers, or as text categories |
 /// | `category_limit` | 1,000 | an integer column with larger values is numeric |
 /// | `reserve_unknown` | false | gives text vocabularies one more slot for unseen text |
+/// | `repeated_ids` | false | accepts several graphs of the same name |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
@@ -84,6 +85,8 @@ pub struct ReadOptions {
     pub category_limit: u64,
     /// Whether text vocabularies get a slot for unseen text.
     pub reserve_unknown: bool,
+    /// Whether several graphs may have the same name.
+    pub repeated_ids: bool,
     /// Upper bounds on everything.
     pub limits: Limits,
 }
@@ -107,6 +110,7 @@ impl Default for ReadOptions {
             text: Vec::new(),
             category_limit: 1_000,
             reserve_unknown: false,
+            repeated_ids: false,
             limits: Limits::default(),
         }
     }
@@ -130,6 +134,8 @@ pub struct Report {
     pub deviations: Vec<String>,
     /// Unusable records in input order, as many as [`Limits::bad_rows`] allows.
     pub bad_rows: Vec<BadRow>,
+    /// For every entry of `bad_rows`, the record's position in the input; empty under [`OnBadRow::Skip`].
+    pub bad_positions: Vec<usize>,
     /// Number of unusable records.
     pub bad_row_count: u64,
     /// For every record of the input, in order, its position among the samples; `None` for a record that was replaced

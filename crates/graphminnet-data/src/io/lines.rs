@@ -17,6 +17,8 @@ pub(crate) struct Lines {
     max_bytes: u64,
     max_ratio: u64,
     number: u64,
+    /// Records in the lines before the first, where a stream is read in pieces.
+    records_before: usize,
     /// Byte at which the current line begins, and at which the next one does.
     start: u64,
     next_start: u64,
@@ -44,9 +46,22 @@ impl Lines {
             max_bytes: limits.member_bytes,
             max_ratio: limits.ratio,
             number: 0,
+            records_before: 0,
             start: 0,
             next_start: 0,
         }
+    }
+
+    /// The same lines as a piece of a longer stream, after so many lines and records.
+    pub(crate) fn after(mut self, lines: u64, records: usize) -> Self {
+        self.number = lines;
+        self.records_before = records;
+        self
+    }
+
+    /// Records in the lines before the first.
+    pub(crate) fn records_before(&self) -> usize {
+        self.records_before
     }
 
     /// Where the current line is.

@@ -2,7 +2,8 @@
 
 use super::TargetScaler;
 use crate::config::{LevelKind, Loss, MetricKind, ModelConfig};
-use graphminnet_data::data::{EdgeDirection, Featurizer, Level, Schema, Task};
+use crate::task::loss;
+use graphminnet_data::data::{EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
 use graphminnet_data::spectral::PrepareOptions;
 use serde::{Deserialize, Serialize};
 
@@ -95,12 +96,21 @@ pub enum AnswerKind {
 }
 
 impl Description {
-    /// What the outputs mean.
+    /// What the outputs mean: decided by what was minimised, whatever the targets look like.
     pub fn answers(&self) -> AnswerKind {
-        match self.schema.task {
-            Task::Regression => AnswerKind::Numbers,
-            _ if self.model.out_dim == self.schema.num_targets() => AnswerKind::YesNo,
-            _ => AnswerKind::Classes,
+        match self.loss {
+            Loss::L1 => AnswerKind::Numbers,
+            Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy => AnswerKind::YesNo,
+            Loss::CrossEntropy | Loss::WeightedCrossEntropy => AnswerKind::Classes,
+        }
+    }
+
+    /// How new data is to be read: with the columns, vocabularies and edges of the data that was trained on.
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            edges: self.edges,
+            featurizer: self.featurizer,
+            ..ReadOptions::with_schema(self.schema.clone())
         }
     }
 
@@ -119,17 +129,7 @@ impl Description {
         if level != self.schema.level {
             return Err(format!("the model answers per {level}, the schema says per {}", self.schema.level));
         }
-        match self.answers() {
-            AnswerKind::Classes if targets != 1 => {
-                return Err(format!(
-                    "one class per row is given, but the schema has {targets} target columns"
-                ));
-            }
-            AnswerKind::Numbers if outputs != targets => {
-                return Err(format!("{outputs} outputs do not fit the schema's {targets} target columns"));
-            }
-            _ => {}
-        }
+        loss::check_shape(self.loss, outputs, targets).map_err(|error| error.to_string())?;
         if let Task::MultiClass { classes } = self.schema.task
             && self.answers() == AnswerKind::Classes
             && classes > outputs

@@ -129,6 +129,11 @@ pub enum PredictError {
     /// It does not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// The model's answer is no number.
+    #[error(
+        "the prediction is not a finite number: the features are far outside of what the model was trained on"
+    )]
+    NonFinite,
     /// One of several graphs is at fault.
     #[error("graph {graph}: {source}")]
     InGraph {

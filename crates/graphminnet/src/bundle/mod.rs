@@ -3,6 +3,7 @@
 //! ```text
 //! path ─ Bundle::load ─→ Bundle ─ predict(graphs) ─→ Predictions
 //!                          └───── embed(graphs) ───→ Embeddings
+//! paths ─ Ensemble::load ─→ Ensemble ─ answer(graphs) ─→ Answers (mean, spread, reasons)
 //! ```
 //!
 //! The file (`.gmn`) is versioned and checked: one that is damaged, truncated, foreign or too new is refused with a
@@ -19,22 +20,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod conformal;
 mod container;
 mod description;
+mod ensemble;
 mod error;
+mod evaluate;
 mod infer;
 mod locate;
 mod migrate;
 mod predictions;
 mod scaler;
+mod table;
 
+pub use conformal::{Conformal, ConformalError};
 pub use container::{FORMAT_VERSION, LIMIT};
 pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn};
+pub use ensemble::{Answers, Ensemble};
 pub use error::{BundleError, PredictError};
+pub use evaluate::{Evaluated, evaluate};
 pub use infer::Embeddings;
 pub use locate::{EXTENSION, locate};
 pub use predictions::{Predictions, csv_field};
 pub use scaler::TargetScaler;
+pub use table::PredictionTable;
 
 use crate::device::DeviceKind;
 use crate::model::GraphMinNet;

@@ -2,6 +2,10 @@
 
 mod atomic;
 mod hash;
+mod npy;
+mod parquet;
 
 pub use atomic::{IoError, create_dir, read, rename, sync_dir, write_atomically, write_new};
 pub use hash::sha256;
+pub use npy::NpyWriter;
+pub use parquet::{ParquetColumn, ParquetWriter};

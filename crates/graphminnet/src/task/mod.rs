@@ -4,8 +4,10 @@
 //! `[rows, target columns]` with NaN where a label is missing; a row is a graph or, at node level, a node.
 //! Missing labels take part in nothing.
 
+pub mod assess;
 pub mod loss;
 pub mod metric;
+mod regression;
 mod worst;
 
 pub use loss::{LossError, LossValue};

@@ -12,6 +12,8 @@ pub(super) struct CsvReader {
     /// Text of the current record's fields, one after the other, and where each ends.
     text: Vec<u8>,
     ends: Vec<usize>,
+    /// The current record as it is written.
+    raw: Vec<u8>,
     line: u64,
     max_columns: u64,
     max_bytes: u64,
@@ -25,6 +27,7 @@ impl CsvReader {
             header: Vec::new(),
             text: Vec::new(),
             ends: Vec::new(),
+            raw: Vec::new(),
             line: 1,
             max_columns: limits.columns,
             max_bytes: limits.line_bytes,
@@ -101,6 +104,32 @@ impl CsvReader {
         Ok(())
     }
 
+    /// The current record as it is written, without its line end. One with too few fields gets empty ones, one with too
+    /// many loses them: what is written after it stands in the right columns.
+    pub(super) fn record(&self) -> Vec<u8> {
+        if self.ends.len() == self.header.len() {
+            return self.raw.clone();
+        }
+        let mut record = Vec::with_capacity(self.raw.len());
+        for position in 0..self.header.len() {
+            if position > 0 {
+                record.push(b',');
+            }
+            let field = self.field_bytes(position);
+            let quoted = field.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r'));
+            if !quoted {
+                record.extend(field);
+                continue;
+            }
+            record.push(b'"');
+            for byte in field {
+                record.extend(if *byte == b'"' { &b"\"\""[..] } else { std::slice::from_ref(byte) });
+            }
+            record.push(b'"');
+        }
+        record
+    }
+
     /// A field of the current record; empty if there is none.
     pub(super) fn field(&self, position: usize) -> &str {
         std::str::from_utf8(self.field_bytes(position)).unwrap_or_default()
@@ -123,12 +152,14 @@ impl CsvReader {
     fn read_record(&mut self) -> Result<bool, DataError> {
         self.text.clear();
         self.ends.clear();
+        self.raw.clear();
         if !self.lines.advance()? {
             return Ok(false);
         }
         self.line = self.lines.number();
         let mut quoted = false;
         loop {
+            self.raw.extend(self.lines.bytes());
             let mut bytes = self.lines.bytes().iter().copied().peekable();
             let mut at_start = !quoted;
             while let Some(byte) = bytes.next() {
@@ -158,6 +189,7 @@ impl CsvReader {
                 return Ok(true);
             }
             self.text.push(b'\n');
+            self.raw.push(b'\n');
             within("line_bytes", self.text.len() as u64, self.max_bytes)
                 .map_err(DataError::limit(self.lines.place().at_line(self.line)))?;
             if !self.lines.advance()? {

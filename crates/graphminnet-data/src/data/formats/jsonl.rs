@@ -21,6 +21,7 @@ use crate::data::schema::{Collector, Record, Table};
 use crate::data::{DataError, Level, Limits, Place, Read, ReadOptions};
 use crate::io::Lines;
 use parse::{Cell, Line, Rows};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Reads a file of JSON Lines.
@@ -32,7 +33,15 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError
 /// Reads JSON Lines from any stream of lines.
 pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     let mut collector = Collector::new(path, options);
+    collector.records_before = lines.records_before();
     let mut shape = Shape::default();
+    if let Some(schema) = &options.schema {
+        // The schema, not the first graph, says how many columns there are.
+        collector.name_node_columns(names("node", schema.node_columns.len(), options, true))?;
+        collector.name_edge_columns(names("edge", schema.edge_columns.len(), options, false))?;
+        shape.node = Some(schema.node_columns.len()).filter(|columns| *columns > 0);
+        shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
+    }
     let mut ignored: Vec<String> = Vec::new();
     while lines.advance()? {
         if lines.bytes().trim_ascii().is_empty() {
@@ -56,15 +65,6 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         let names: Vec<String> =
             ignored.iter().map(|name| format!("`{}`", crate::data::escape(name))).collect();
         collector.notes.push(format!("fields that are not understood were ignored: {}", names.join(", ")));
-    }
-    // Files in which no graph has a node, or an edge, still have the schema's columns.
-    if let Some(schema) = &options.schema {
-        if shape.node.is_none() {
-            collector.name_node_columns(names("node", schema.node_columns.len(), options, true))?;
-        }
-        if shape.edge.is_none() {
-            collector.name_edge_columns(names("edge", schema.edge_columns.len(), options, false))?;
-        }
     }
     collector.finish()
 }
@@ -252,9 +252,17 @@ fn names(what: &str, columns: usize, options: &ReadOptions, is_node: bool) -> Ve
         .schema
         .as_ref()
         .map(|schema| if is_node { &schema.node_columns } else { &schema.edge_columns });
+    let by_position: Vec<String> = (0..columns).map(|column| format!("{what}_feature_{column}")).collect();
     match known {
-        Some(known) if known.len() == columns => known.iter().map(|column| column.name.clone()).collect(),
-        _ => (0..columns).map(|column| format!("{what}_feature_{column}")).collect(),
+        Some(known) if known.len() == columns => {
+            // A schema lists categories before numbers; names that are positions say where each really is.
+            let named: HashSet<&str> = known.iter().map(|column| column.name.as_str()).collect();
+            if by_position.iter().all(|name| named.contains(name.as_str())) {
+                return by_position;
+            }
+            known.iter().map(|column| column.name.clone()).collect()
+        }
+        _ => by_position,
     }
 }
 

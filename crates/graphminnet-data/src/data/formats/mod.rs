@@ -12,6 +12,7 @@ mod graph6;
 mod jsonl;
 mod ogb;
 mod smiles_csv;
+mod smiles_rows;
 mod tudataset;
 mod write;
 
@@ -22,6 +23,7 @@ pub(crate) use jsonl::read_lines as read_jsonl_lines;
 pub use jsonl::{write_jsonl, write_jsonl_to};
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
 pub(super) use smiles_csv::smiles;
+pub(super) use smiles_rows::SmilesRows;
 pub use write::write;
 
 use super::{DataError, Place, Read, ReadOptions, Split};

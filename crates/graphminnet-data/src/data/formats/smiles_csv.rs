@@ -148,22 +148,28 @@ struct Columns {
     explicit: bool,
 }
 
+/// Position of a column that was asked for by name.
+fn named_column(reader: &CsvReader, name: &Option<String>) -> Result<Option<usize>, DataError> {
+    let Some(name) = name else { return Ok(None) };
+    reader.column(name).map(Some).ok_or_else(|| {
+        DataError::malformed(
+            reader.place(),
+            format!("the columns {}", reader.header().join(", ")),
+            format!("a column called `{}`", crate::data::escape(name)),
+        )
+    })
+}
+
+/// Position of the SMILES column: the one named in the options, or called `smiles`, or the first.
+pub(super) fn smiles_column(reader: &CsvReader, options: &ReadOptions) -> Result<usize, DataError> {
+    let named = named_column(reader, &options.smiles_column)?;
+    Ok(named.or_else(|| reader.column_called(&["smiles"])).unwrap_or(0))
+}
+
 impl Columns {
     fn find(reader: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
-        let named = |name: &Option<String>| match name {
-            None => Ok(None),
-            Some(name) => reader.column(name).map(Some).ok_or_else(|| {
-                DataError::malformed(
-                    reader.place(),
-                    format!("the columns {}", reader.header().join(", ")),
-                    format!("a column called `{}`", crate::data::escape(name)),
-                )
-            }),
-        };
-        let smiles = match named(&options.smiles_column)? {
-            Some(column) => column,
-            None => reader.column_called(&["smiles"]).unwrap_or(0),
-        };
+        let named = |name: &Option<String>| named_column(reader, name);
+        let smiles = smiles_column(reader, options)?;
         let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
         let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
         let wanted = match &options.schema {

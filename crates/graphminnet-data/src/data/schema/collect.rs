@@ -49,8 +49,11 @@ pub(crate) struct Collector<'a> {
     /// Things worth telling a person.
     pub(crate) notes: Vec<String>,
     slots: Vec<Option<Record>>,
-    bad_rows: Vec<BadRow>,
+    /// Position in the input, and what is wrong.
+    bad_rows: Vec<(usize, BadRow)>,
     bad_row_count: u64,
+    /// Records of the same source that came before: it is read in pieces.
+    pub(crate) records_before: usize,
 }
 
 impl<'a> Collector<'a> {
@@ -71,6 +74,7 @@ impl<'a> Collector<'a> {
             slots: Vec::new(),
             bad_rows: Vec::new(),
             bad_row_count: 0,
+            records_before: 0,
         }
     }
 
@@ -117,7 +121,7 @@ impl<'a> Collector<'a> {
         match record {
             Ok(record) => self.slots.push(Some(record)),
             Err(bad) => {
-                self.bad(bad)?;
+                self.bad(self.slots.len(), bad)?;
                 if self.options.on_bad_row != OnBadRow::Skip {
                     self.slots.push(None);
                 }
@@ -126,10 +130,10 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn bad(&mut self, bad: BadRow) -> Result<(), DataError> {
+    fn bad(&mut self, position: usize, bad: BadRow) -> Result<(), DataError> {
         self.bad_row_count += 1;
         if (self.bad_rows.len() as u64) < self.options.limits.bad_rows {
-            self.bad_rows.push(bad);
+            self.bad_rows.push((position, bad));
         } else if self.options.on_bad_row == OnBadRow::Error {
             return Err(self.bad_rows_error());
         }
@@ -138,19 +142,20 @@ impl<'a> Collector<'a> {
 
     /// Some problems are seen only when all rows are in: within one file, rows are told in the order of their lines.
     fn order_bad_rows(&mut self) {
-        let first = self.bad_rows.first().map(|row| row.place.file.clone());
+        let first = self.bad_rows.first().map(|(_, row)| row.place.file.clone());
         if self
             .bad_rows
             .iter()
-            .all(|row| Some(&row.place.file) == first.as_ref() && row.place.member.is_none())
+            .all(|(_, row)| Some(&row.place.file) == first.as_ref() && row.place.member.is_none())
         {
-            self.bad_rows.sort_by_key(|row| row.place.line);
+            self.bad_rows.sort_by_key(|(_, row)| row.place.line);
         }
     }
 
     fn bad_rows_error(&mut self) -> DataError {
         self.order_bad_rows();
-        DataError::BadRows { rows: std::mem::take(&mut self.bad_rows), total: self.bad_row_count }
+        let rows = std::mem::take(&mut self.bad_rows).into_iter().map(|(_, row)| row).collect();
+        DataError::BadRows { rows, total: self.bad_row_count }
     }
 
     /// Judges the columns and builds the data set.
@@ -217,16 +222,17 @@ impl<'a> Collector<'a> {
                 rows.push(None);
                 continue;
             };
-            let id = record.id.take().unwrap_or_else(|| position.to_string());
+            let number = self.records_before + position;
+            let id = record.id.take().unwrap_or_else(|| number.to_string());
             let (place, split) = (record.place.clone(), record.split);
             let sample = match ids.entry(id.clone()) {
-                Entry::Occupied(earlier) => Err(BadRow::new(
+                Entry::Occupied(earlier) if !self.options.repeated_ids => Err(BadRow::new(
                     place,
                     &id,
                     format!("this id was already used in {}; ids must be unique", earlier.get()),
                 )),
-                Entry::Vacant(free) => finisher.sample(&self, record, id).inspect(|_| {
-                    free.insert(place);
+                entry => finisher.sample(&self, record, id).inspect(|_| {
+                    entry.insert_entry(place);
                 }),
             };
             match sample {
@@ -236,7 +242,7 @@ impl<'a> Collector<'a> {
                     splits.push(split);
                 }
                 Err(bad) => {
-                    self.bad(bad)?;
+                    self.bad(position, bad)?;
                     if self.options.on_bad_row != OnBadRow::Skip {
                         rows.push(None);
                     }
@@ -250,10 +256,13 @@ impl<'a> Collector<'a> {
         self.order_bad_rows();
         let official_split = self.official_split(&splits);
         let dataset = Dataset { name: self.name, schema: finisher.schema, samples, official_split };
+        let keep_places = self.options.on_bad_row != OnBadRow::Skip;
+        let (bad_positions, bad_rows): (Vec<usize>, Vec<BadRow>) = self.bad_rows.into_iter().unzip();
         let report = Report {
+            bad_positions: if keep_places { bad_positions } else { Vec::new() },
             notes: self.notes,
             inferred,
-            bad_rows: self.bad_rows,
+            bad_rows,
             bad_row_count: self.bad_row_count,
             rows,
             ..Report::default()

@@ -35,6 +35,9 @@ pub enum Undefined {
         /// Number of tasks.
         tasks: usize,
     },
+    /// All labels of every target column are equal.
+    #[error("the targets do not vary")]
+    NoVariance,
     /// A prediction that is not a finite number.
     #[error("the prediction of row {row} is not a finite number")]
     NonFinite {
@@ -53,15 +56,21 @@ pub fn is_better(metric: MetricKind, new: f64, old: f64) -> bool {
     if larger_is_better(metric) { new > old } else { new < old }
 }
 
+/// Fails at the first output that is not finite.
+pub(super) fn check_finite(rows: Rows<'_>) -> Result<(), Undefined> {
+    match rows.outputs.iter().position(|output| !output.is_finite()) {
+        None => Ok(()),
+        Some(at) => Err(Undefined::NonFinite { row: at / rows.columns.max(1) }),
+    }
+}
+
 /// Computes a metric over all rows.
 ///
 /// # Errors
 ///
 /// [`Undefined`] if it has no value.
 pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> {
-    if let Some(at) = rows.outputs.iter().position(|output| !output.is_finite()) {
-        return Err(Undefined::NonFinite { row: at / rows.columns.max(1) });
-    }
+    check_finite(rows)?;
     let whole = |value: Result<f64, Undefined>| value.map(|value| Score { value, skipped_tasks: 0 });
     match metric {
         MetricKind::MeanAbsoluteError => whole(mae::mae(rows)),

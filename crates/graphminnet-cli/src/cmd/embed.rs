@@ -1,0 +1,199 @@
+//! `graphminnet embed`: the vectors that a trained model gives to graphs or nodes.
+
+use super::using::{InputArguments, ModelArguments, Output, ROWS, say_done};
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use graphminnet::bundle::{Bundle, csv_field};
+use graphminnet::config::LevelKind;
+use graphminnet::data::data::InputRow;
+use graphminnet::data::spectral::PreparedGraph;
+use graphminnet::io::{NpyWriter, ParquetColumn, ParquetWriter};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Rows without a vector that are described one by one.
+const DESCRIBED: usize = 20;
+
+/// What to embed, with what.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArguments,
+    #[command(flatten)]
+    input: InputArguments,
+    /// Where the vectors go, by extension `.npy`, `.csv` or `.parquet`; `-` is CSV on standard output.
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// One vector per graph (pooled, as before the head) or per node (after the last layer).
+    #[arg(long, value_enum, default_value = "graph")]
+    level: Per,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Per {
+    Graph,
+    Node,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let start = Instant::now();
+    arguments.model.on_threads(|| {
+        let bundle = arguments.model.load_one()?;
+        let mut reader = arguments.input.open(bundle.description())?;
+        let mut sink = Sink::create(&arguments.output, bundle.description().model.hidden, arguments.level)?;
+        let (mut rows, mut bad) = (0, 0);
+        loop {
+            let some = reader.next_rows(ROWS)?;
+            if some.is_empty() {
+                break;
+            }
+            rows += embed(&bundle, some, rows, arguments.level, &mut sink, &mut bad)?;
+        }
+        sink.finish()?;
+        say_done(rows, bad, "a vector", start);
+        Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
+    })
+}
+
+/// Embeds some rows; a graph without a vector has one of NaN, its nodes none.
+fn embed(
+    bundle: &Bundle,
+    rows: Vec<InputRow>,
+    before: usize,
+    per: Per,
+    sink: &mut Sink,
+    bad: &mut usize,
+) -> Result<usize, Failure> {
+    let graphs: Vec<_> = rows.iter().filter_map(|row| row.graph.as_ref().ok().map(Arc::clone)).collect();
+    let mut prepared = bundle.prepare(&graphs).into_iter();
+    let mut places: Vec<Result<PreparedGraph, String>> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        places.push(match &row.graph {
+            Err(reason) => Err(reason.to_string()),
+            Ok(_) => match prepared.next() {
+                Some(graph) => graph.map_err(|error| error.to_string()),
+                None => Err("the graph was not prepared".to_owned()),
+            },
+        });
+    }
+    let usable: Vec<&PreparedGraph> = places.iter().filter_map(|place| place.as_ref().ok()).collect();
+    let level = if per == Per::Node { LevelKind::Node } else { LevelKind::Graph };
+    let found = bundle.embed_prepared(&usable, level)?;
+    let (mut ids, mut nodes, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ranges = found.rows.into_iter();
+    for (at, (row, place)) in rows.iter().zip(&places).enumerate() {
+        // Rows of a CSV table are known by their number.
+        let id = if row.id.is_empty() { (before + at).to_string() } else { row.id.clone() };
+        match place {
+            Err(reason) => {
+                *bad += 1;
+                if *bad <= DESCRIBED {
+                    eprintln!("no vector: {reason}");
+                }
+                if per == Per::Graph {
+                    ids.push(id);
+                    values.extend(std::iter::repeat_n(f32::NAN, found.width));
+                }
+            }
+            Ok(_) => {
+                let range = ranges.next().unwrap_or(0..0);
+                nodes.extend((0..range.len() as i64).take(if per == Per::Node { usize::MAX } else { 0 }));
+                ids.extend(std::iter::repeat_n(id, range.len()));
+                let flat = range.start * found.width..range.end * found.width;
+                values.extend(found.values.get(flat).unwrap_or_default());
+            }
+        }
+    }
+    sink.write(&ids, &nodes, &values)?;
+    Ok(rows.len())
+}
+
+/// Where vectors go.
+enum Sink {
+    Csv { out: Output, width: usize },
+    Npy(NpyWriter<Output>),
+    Parquet { out: ParquetWriter<Output>, width: usize, per: Per },
+}
+
+impl Sink {
+    fn create(path: &Path, width: usize, per: Per) -> Result<Self, Failure> {
+        let mut names = vec!["id".to_owned()];
+        if per == Per::Node {
+            names.push("node".to_owned());
+        }
+        names.extend((0..width).map(|column| format!("e{column}")));
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        Ok(match extension {
+            "npy" => Self::Npy(NpyWriter::new(Output::create(path)?, width)?),
+            "parquet" => Self::Parquet { out: ParquetWriter::new(Output::create(path)?, names)?, width, per },
+            "csv" => Self::csv(path, width, &names)?,
+            _ if path.as_os_str() == "-" => Self::csv(path, width, &names)?,
+            other => {
+                return Err(Failure::usage(format!(
+                    "--output {}: extension `{other}` is none of .npy, .csv, .parquet",
+                    path.display()
+                )));
+            }
+        })
+    }
+
+    fn csv(path: &Path, width: usize, names: &[String]) -> Result<Self, Failure> {
+        let mut out = Output::create(path)?;
+        writeln!(out, "{}", names.join(","))?;
+        Ok(Self::Csv { out, width })
+    }
+
+    fn write(&mut self, ids: &[String], nodes: &[i64], values: &[f32]) -> Result<(), Failure> {
+        match self {
+            Self::Npy(out) => out.write(values)?,
+            Self::Csv { out, width } => {
+                for (at, (id, vector)) in ids.iter().zip(values.chunks((*width).max(1))).enumerate() {
+                    write!(out, "{}", csv_field(id))?;
+                    if let Some(node) = nodes.get(at) {
+                        write!(out, ",{node}")?;
+                    }
+                    for value in vector {
+                        write!(out, ",{value}")?;
+                    }
+                    writeln!(out)?;
+                }
+            }
+            Self::Parquet { out, width, per } => {
+                if !ids.is_empty() {
+                    out.write(&columns(ids, nodes, values, *width, *per))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::Npy(out) => out.finish()?.finish(),
+            Self::Csv { out, .. } => out.finish(),
+            Self::Parquet { out, width, per } => out.finish(&columns(&[], &[], &[], width, per))?.finish(),
+        }
+    }
+}
+
+fn columns<'a>(
+    ids: &'a [String],
+    nodes: &[i64],
+    values: &[f32],
+    width: usize,
+    per: Per,
+) -> Vec<ParquetColumn<'a>> {
+    let mut columns = vec![ParquetColumn::Text(ids.iter().map(String::as_str).collect())];
+    if per == Per::Node {
+        columns.push(ParquetColumn::Integers(nodes.to_vec()));
+    }
+    for column in 0..width {
+        let values = values.iter().skip(column).step_by(width.max(1)).copied().collect();
+        columns.push(ParquetColumn::Floats(values));
+    }
+    columns
+}

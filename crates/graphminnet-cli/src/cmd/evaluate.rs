@@ -1,0 +1,120 @@
+//! `graphminnet evaluate`: how good a trained model is on labelled graphs, and how sure that is.
+
+use super::using::{InputColumns, ModelArguments};
+use crate::failure::Failure;
+use crate::ui::table::{Align, Table, grouped};
+use clap::Args;
+use graphminnet::bundle::evaluate;
+use graphminnet::data::data::{OnBadRow, ReadOptions, Split, open};
+use graphminnet::task::assess::Bootstrap;
+use serde_json::json;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to evaluate, on what.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArguments,
+    /// Labelled graphs: a file or folder in any known format.
+    #[arg(long, value_name = "PATH")]
+    data: PathBuf,
+    #[command(flatten)]
+    columns: InputColumns,
+    /// Only the part of the data's own split: train, valid or test.
+    #[arg(long, value_parser = part)]
+    part: Option<Split>,
+    /// Leave out rows that cannot be read, and say how many; without it they stop the command.
+    #[arg(long)]
+    skip_bad_rows: bool,
+    /// Samples drawn for the confidence intervals; 0 draws none.
+    #[arg(long, default_value_t = Bootstrap::default().replicates, value_name = "COUNT")]
+    replicates: usize,
+    /// How sure the confidence intervals are, between 0 and 1.
+    #[arg(long, default_value_t = Bootstrap::default().level)]
+    level: f64,
+    /// Seed of the confidence intervals.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Print one JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+fn part(text: &str) -> Result<Split, String> {
+    let found = Split::ALL.into_iter().find(|part| part.to_string() == text);
+    found.ok_or_else(|| "expected train, valid or test".to_owned())
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !(arguments.level > 0.0 && arguments.level < 1.0) {
+        return Err(Failure::usage(format!(
+            "--level {}: expected a number between 0 and 1",
+            arguments.level
+        )));
+    }
+    arguments.model.on_threads(|| {
+        let ensemble = arguments.model.load()?;
+        let on_bad_row = if arguments.skip_bad_rows { OnBadRow::Skip } else { OnBadRow::Error };
+        let options = ReadOptions {
+            on_bad_row,
+            repeated_ids: true,
+            ..arguments.columns.options(ensemble.description())
+        };
+        let read = open(&arguments.data, &options)?;
+        if read.report.bad_row_count > 0 {
+            eprintln!("{} rows cannot be read and are left out", read.report.bad_row_count);
+        }
+        let mut dataset = read.dataset;
+        if let Some(part) = arguments.part {
+            let Some(split) = dataset.official_split.take() else {
+                return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
+            };
+            let mut parts = split.iter();
+            dataset.samples.retain(|_| parts.next() == Some(&part));
+        }
+        let bootstrap =
+            Bootstrap { replicates: arguments.replicates, level: arguments.level, seed: arguments.seed };
+        let found = evaluate(&ensemble, &dataset, bootstrap)?;
+        let mut out = stdout().lock();
+        if arguments.json {
+            let mut object = serde_json::to_value(&found)?;
+            object["models"] = json!(ensemble.members().map(|member| member.path()).collect::<Vec<_>>());
+            object["data"] = json!(arguments.data);
+            object["level"] = json!(arguments.level);
+            object["seed"] = json!(arguments.seed);
+            writeln!(out, "{object}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let level = 100.0 * arguments.level;
+        writeln!(out, "{} graphs, {} labels", grouped(found.graphs), grouped(found.labels))?;
+        let interval = format!("{level} % interval");
+        let mut table =
+            Table::new(&[("metric", Align::Left), ("value", Align::Right), (&interval, Align::Right)]);
+        for metric in &found.metrics {
+            let interval = match (metric.low, metric.high) {
+                (Some(low), Some(high)) => format!("{low:.4} to {high:.4}"),
+                _ => String::new(),
+            };
+            let value = match (metric.value, &metric.undefined) {
+                (Some(value), _) => format!("{value:.4}"),
+                (None, reason) => format!("undefined: {}", reason.as_deref().unwrap_or_default()),
+            };
+            table.row([metric.metric.to_owned(), value, interval]);
+        }
+        writeln!(out, "{table}")?;
+        let mut header = vec![(found.breakdown.by, Align::Left), ("labels", Align::Right)];
+        header.extend(found.breakdown.columns.iter().map(|column| (*column, Align::Right)));
+        let mut table = Table::new(&header);
+        for row in &found.breakdown.rows {
+            let number =
+                |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+            let cells = [row.name.clone(), grouped(row.labels)];
+            table.row(cells.into_iter().chain(row.values.iter().map(number)));
+        }
+        write!(out, "{table}")?;
+        Ok(ExitCode::SUCCESS)
+    })
+}

@@ -1,0 +1,147 @@
+//! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
+
+use super::using::{InputArguments, ModelArguments, Output, ROWS, say_done};
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet::bundle::{Answers, Conformal, Ensemble, PredictionTable, csv_field};
+use graphminnet::data::Graph;
+use graphminnet::data::data::{InputRow, Level, ReadOptions, RowReader, open};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What to predict, with what.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    model: ModelArguments,
+    #[command(flatten)]
+    input: InputArguments,
+    /// Where the table goes; `-` is standard output.
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Labelled graphs that were not trained on; adds intervals or sets that hold the truth with probability `--level`.
+    #[arg(long, value_name = "FILE")]
+    calibrate: Option<PathBuf>,
+    /// How sure intervals and sets are, between 0 and 1; 0.9 without it.
+    #[arg(long, requires = "calibrate")]
+    level: Option<f64>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let start = Instant::now();
+    arguments.model.on_threads(|| {
+        let ensemble = arguments.model.load()?;
+        let conformal = match &arguments.calibrate {
+            None => None,
+            Some(path) => Some(calibrate(&ensemble, path, arguments.level.unwrap_or(0.9))?),
+        };
+        let mut reader = arguments.input.open(ensemble.description())?;
+        let table = PredictionTable::new(&ensemble, conformal.as_ref());
+        let mut writer = Writer::begin(&reader, &ensemble, table, Output::create(&arguments.output)?)?;
+        loop {
+            let rows = reader.next_rows(ROWS)?;
+            if rows.is_empty() {
+                break;
+            }
+            let graphs: Vec<Arc<Graph>> =
+                rows.iter().filter_map(|row| row.graph.as_ref().ok().map(Arc::clone)).collect();
+            writer.write(rows, &ensemble.answer(&graphs)?)?;
+        }
+        let Writer { out, rows, bad, .. } = writer;
+        out.finish()?;
+        say_done(rows, bad, "a prediction", start);
+        Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
+    })
+}
+
+fn calibrate(ensemble: &Ensemble, path: &Path, level: f64) -> Result<Conformal, Failure> {
+    let options = ReadOptions { repeated_ids: true, ..ensemble.description().read_options() };
+    let read = open(path, &options)?;
+    let conformal = Conformal::calibrate(ensemble, &read.dataset, level)?;
+    let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
+    eprintln!("calibrated at level {level} on {} labels", counts.join(", "));
+    Ok(conformal)
+}
+
+struct Writer<'a> {
+    table: PredictionTable<'a>,
+    out: Output,
+    /// Whether rows begin with those of the input.
+    keeps_input: bool,
+    node_level: bool,
+    blank: String,
+    rows: usize,
+    bad: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn begin(
+        reader: &RowReader,
+        ensemble: &Ensemble,
+        table: PredictionTable<'a>,
+        mut out: Output,
+    ) -> Result<Self, Failure> {
+        let node_level = ensemble.description().schema.level == Level::Node;
+        let columns = table.columns();
+        let own = columns.iter().map(String::as_str).chain(["reason"]).chain(node_level.then_some("node"));
+        if let Some(taken) = own.into_iter().find(|name| reader.columns().iter().any(|column| column == name))
+        {
+            return Err(Failure::usage(format!(
+                "the input already has a column `{taken}`, which predictions need; rename it"
+            )));
+        }
+        match reader.header() {
+            Some(header) => out.write_all(header)?,
+            None => out.write_all(b"id")?,
+        }
+        if node_level {
+            out.write_all(b",node")?;
+        }
+        for name in &columns {
+            write!(out, ",{}", csv_field(name))?;
+        }
+        out.write_all(b",reason\n")?;
+        let blank = ",".repeat(columns.len() + usize::from(node_level));
+        let keeps_input = reader.header().is_some();
+        Ok(Self { table, out, keeps_input, node_level, blank, rows: 0, bad: 0 })
+    }
+
+    fn write(&mut self, rows: Vec<InputRow>, answers: &Answers) -> Result<(), Failure> {
+        let mut graph = 0;
+        for row in rows {
+            self.rows += 1;
+            let start = if self.keeps_input { row.text } else { csv_field(&row.id).as_bytes().to_vec() };
+            let found = match row.graph {
+                Err(bad) => Err(bad.to_string()),
+                Ok(_) => {
+                    graph += 1;
+                    answers.rows_of(graph - 1).map_err(ToString::to_string)
+                }
+            };
+            match found {
+                Err(reason) => {
+                    self.bad += 1;
+                    self.out.write_all(&start)?;
+                    writeln!(self.out, "{},{}", self.blank, csv_field(&reason))?;
+                }
+                Ok(range) => {
+                    for (node, at) in range.enumerate() {
+                        self.out.write_all(&start)?;
+                        if self.node_level {
+                            write!(self.out, ",{node}")?;
+                        }
+                        for cell in self.table.cells(answers, at) {
+                            write!(self.out, ",{}", csv_field(&cell))?;
+                        }
+                        self.out.write_all(b",\n")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,336 @@
+//! From a training run to predictions elsewhere: the commands that use a model file.
+
+mod common;
+
+use common::{Run, Workspace};
+use graphminnet::data::rng::{Stream, stream};
+use std::collections::HashMap;
+use std::io::Write;
+use std::process::Stdio;
+
+/// Chains and rings with an oxygen or a nitrogen somewhere; all are molecules.
+fn molecules(count: usize) -> Vec<String> {
+    let mut random = stream(5, "molecules", &[]);
+    (0..count)
+        .map(|_| {
+            let chain = "C".repeat(1 + random.below(6));
+            let end = ["O", "N", "Cl", "c1ccccc1", "C(=O)O", "C1CCCC1"][random.below(6)];
+            format!("{}{chain}{end}", ["", "N", "OC", "C(C)"][random.below(4)])
+        })
+        .collect()
+}
+
+/// A workspace with `train.csv` (text with commas and quotes in it) and a finished run of two seeds.
+fn trained() -> Workspace {
+    let workspace = Workspace::new();
+    let mut table = String::from("smiles,note,y\n");
+    for (row, smiles) in molecules(80).iter().enumerate() {
+        let y = smiles.len() as f64 / 10.0 + (row % 7) as f64 / 100.0;
+        table.push_str(&format!("{smiles},\"row {row}, \"\"quoted\"\"\",{y}\n"));
+    }
+    workspace.write("train.csv", table);
+    let run = workspace.run(
+        "train --data train.csv --target y --seeds 0,1 --run-dir run --no-cache -q \
+         --set train.epochs=2 --set model.hidden=16 --set model.layers=2 --set model.lap_dim=4 --set model.pe_dim=4",
+    );
+    assert_eq!(run.code, 0, "{run:?}");
+    workspace
+}
+
+/// The cells of a table; every field of these tests' outputs is understood by this.
+fn cells(line: &str) -> Vec<String> {
+    let (mut found, mut cell, mut quoted) = (Vec::new(), String::new(), false);
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => cell.push(letters.next().unwrap()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => found.push(std::mem::take(&mut cell)),
+            letter => cell.push(letter),
+        }
+    }
+    found.push(cell);
+    found
+}
+
+fn ok(run: Run) -> Run {
+    assert_eq!(run.code, 0, "{run:?}");
+    run
+}
+
+/// The prediction of every SMILES string in the table, as text.
+fn predictions(table: &str) -> HashMap<String, String> {
+    let header = cells(table.lines().next().unwrap());
+    let at = header.iter().position(|name| name == "pred_y").unwrap();
+    table.lines().skip(1).map(|line| (cells(line)[0].clone(), cells(line)[at].clone())).collect()
+}
+
+#[test]
+fn a_moved_model_predicts_what_training_wrote_down_bit_for_bit() {
+    let workspace = trained();
+    std::fs::create_dir(workspace.path("elsewhere")).unwrap();
+    std::fs::rename(workspace.path("run/seed-0/best.gmn"), workspace.path("elsewhere/best.gmn")).unwrap();
+    let expected = String::from_utf8(workspace.read("run/seed-0/test_predictions.csv")).unwrap();
+    std::fs::remove_dir_all(workspace.path("run")).unwrap();
+    ok(workspace.run("predict --model elsewhere/best.gmn --data train.csv -o out.csv"));
+    let found = String::from_utf8(workspace.read("out.csv")).unwrap();
+    let input = String::from_utf8(workspace.read("train.csv")).unwrap();
+    assert!(found.starts_with("smiles,note,y,pred_y,reason\n"), "{found}");
+    for (line, input) in found.lines().zip(input.lines()) {
+        assert!(line.starts_with(&format!("{input},")), "{line} does not keep {input}");
+    }
+    let rows: Vec<&str> = found.lines().skip(1).collect();
+    assert_eq!(expected.lines().next(), Some("id,y,pred_y"));
+    for line in expected.lines().skip(1) {
+        let [id, _, prediction] = cells(line).try_into().unwrap();
+        assert_eq!(cells(rows[id.parse::<usize>().unwrap()])[3], prediction);
+    }
+}
+
+#[test]
+fn rows_keep_their_places_shuffled_duplicated_or_invalid() {
+    let workspace = trained();
+    let alone = ok(workspace.run("predict --model run/seed-0 --data train.csv")).stdout;
+    let known = predictions(&alone);
+    let good: Vec<String> = known.keys().cloned().collect();
+    let bad = ["not a molecule", "C(", "\"\"", "c1cc", "[Xx]", "C,too,many,fields", "\"C\nC\""];
+    for case in 0..6 {
+        let mut random: Stream = stream(case, "rows", &[]);
+        let mut input = String::from("id,smiles,again\n");
+        let mut expected = Vec::new();
+        for _ in 0..40 + random.below(40) {
+            // The same id all the time: it is the user's business what ids mean.
+            if random.chance(0.3) {
+                let text = bad[random.below(bad.len())];
+                input.push_str(&format!("same,{text},\"x, {case}\"\n"));
+                expected.push(None);
+            } else {
+                let smiles = &good[random.below(good.len())];
+                input.push_str(&format!("same,{smiles},\"x, {case}\"\n"));
+                expected.push(Some(smiles.clone()));
+            }
+        }
+        workspace.write("input.csv", &input);
+        let run = ok(workspace.run("predict --model run/seed-0/best.gmn --data input.csv"));
+        // A record with a line end in quotes is one row.
+        let out = run.stdout.replace("\"C\nC\"", "\"C C\"");
+        let rows: Vec<Vec<String>> = out.lines().skip(1).map(cells).collect();
+        assert_eq!(rows.len(), expected.len());
+        for (row, expected) in rows.iter().zip(&expected) {
+            assert_eq!(row.len(), 5, "{row:?}");
+            match expected {
+                Some(smiles) => {
+                    assert_eq!((&row[1], &row[3], row[4].as_str()), (smiles, &known[smiles], ""));
+                }
+                None => assert!(row[3].is_empty() && !row[4].is_empty(), "{row:?}"),
+            }
+        }
+        assert!(run.stderr.contains("without a prediction"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn streams_and_single_molecules_give_the_same_numbers() {
+    let workspace = trained();
+    let smiles = molecules(3);
+    let arguments: Vec<String> = smiles.iter().map(|smiles| format!("--smiles {smiles}")).collect();
+    let run = ok(workspace.run(&format!("predict --model run/seed-0 {}", arguments.join(" "))));
+    let known = predictions(&ok(workspace.run("predict --model run/seed-0 --data train.csv")).stdout);
+    assert_eq!(predictions(&run.stdout).len(), smiles.iter().collect::<std::collections::HashSet<_>>().len());
+    for (smiles, prediction) in predictions(&run.stdout) {
+        assert_eq!(prediction, known[&smiles]);
+    }
+    let mut child = workspace
+        .command("predict --model run/seed-0 --data -")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(format!("smiles\n{}\n", smiles.join("\n")).as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), run.stdout);
+    let failed = workspace.run("predict --model run/seed-0 --smiles not-a-molecule");
+    assert_eq!(failed.code, 1, "nothing could be predicted: {failed:?}");
+}
+
+#[test]
+fn the_seeds_of_a_run_form_an_ensemble_with_mean_and_deviation() {
+    let workspace = trained();
+    let table = |model: &str| ok(workspace.run(&format!("predict --model {model} --data train.csv"))).stdout;
+    let (a, b) = (predictions(&table("run/seed-0")), predictions(&table("run/seed-1")));
+    let both = table("run");
+    assert!(both.starts_with("smiles,note,y,pred_y,std_y,reason\n"), "{both}");
+    assert_eq!(both, table("run/seed-0/best.gmn run/seed-1"));
+    for line in both.lines().skip(1) {
+        let row = cells(line);
+        let [a, b, mean, std] =
+            [&a[&row[0]], &b[&row[0]], &row[3], &row[4]].map(|text| text.parse::<f64>().unwrap());
+        assert!((mean - (a + b) / 2.0).abs() < 1e-6 && (std - (a - b).abs() / 2.0).abs() < 1e-6, "{line}");
+    }
+}
+
+#[test]
+fn calibrated_predictions_have_intervals_and_too_few_labels_say_so() {
+    let workspace = trained();
+    let run =
+        ok(workspace.run("predict --model run/seed-0 --data train.csv --calibrate train.csv --level 0.8"));
+    assert!(run.stdout.starts_with("smiles,note,y,pred_y,low_y,high_y,reason\n"));
+    let inside = run.stdout.lines().skip(1).filter(|line| {
+        let [y, low, high] = [2, 4, 5].map(|at| cells(line)[at].parse::<f64>().unwrap());
+        low <= y && y <= high
+    });
+    // On the calibration data itself, ⌈81·0.8⌉ of 80 are inside.
+    assert_eq!(inside.count(), 65);
+    workspace.write("few.csv", "smiles,y\nCCO,1.0\nCCC,2.0\n");
+    let failed = workspace.run("predict --model run/seed-0 --data train.csv --calibrate few.csv");
+    assert_eq!(failed.code, 3, "{failed:?}");
+    assert!(
+        failed.stderr.contains("2 labels are too few") && failed.stderr.contains("at least 9"),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn evaluation_agrees_with_training_and_has_intervals() {
+    let workspace = trained();
+    let input = String::from_utf8(workspace.read("train.csv")).unwrap();
+    let lines: Vec<&str> = input.lines().collect();
+    let test = String::from_utf8(workspace.read("run/seed-0/test_predictions.csv")).unwrap();
+    let rows = test.lines().skip(1).map(|line| {
+        let row: usize = cells(line)[0].parse().unwrap();
+        format!("{}\n", lines[1 + row])
+    });
+    workspace.write("test.csv", format!("{}\n{}", lines[0], rows.collect::<String>()));
+    let summary: serde_json::Value =
+        serde_json::from_slice(&workspace.read("run/seed-0/result.json")).unwrap();
+    let arguments = "evaluate --model run/seed-0 --data test.csv --replicates 200";
+    let found = ok(workspace.run(&format!("{arguments} --json"))).json();
+    let mae = &found["metrics"][0];
+    assert_eq!((mae["metric"].as_str(), &mae["value"]), (Some("mae"), &summary["best"]["test"]));
+    let (low, high) = (mae["low"].as_f64().unwrap(), mae["high"].as_f64().unwrap());
+    assert!(low <= mae["value"].as_f64().unwrap() && mae["value"].as_f64().unwrap() <= high && low < high);
+    assert_eq!(found, ok(workspace.run(&format!("{arguments} --json --threads 1"))).json());
+    let text = ok(workspace.run(arguments)).stdout;
+    assert!(text.contains("95 % interval") && text.contains("rmse") && text.contains("target"), "{text}");
+}
+
+#[test]
+fn vectors_are_the_same_in_every_format() {
+    let workspace = trained();
+    for (level, rows) in [("graph", 80), ("node", 0)] {
+        let embed = |name: &str| {
+            ok(workspace.run(&format!("embed --model run/seed-1 --data train.csv --level {level} -o {name}")))
+        };
+        embed("out.csv");
+        embed("out.npy");
+        embed("out.parquet");
+        let table = String::from_utf8(workspace.read("out.csv")).unwrap();
+        let skipped = if level == "node" { 2 } else { 1 };
+        let rows = if rows == 0 { table.lines().count() - 1 } else { rows };
+        assert_eq!(
+            (table.lines().count() - 1, table.lines().next().unwrap().split(',').count()),
+            (rows, 16 + skipped)
+        );
+        let numbers: Vec<f32> = table
+            .lines()
+            .skip(1)
+            .flat_map(|line| {
+                line.split(',').skip(skipped).map(|text| text.parse().unwrap()).collect::<Vec<f32>>()
+            })
+            .collect();
+        let npy = workspace.read("out.npy");
+        assert!(String::from_utf8_lossy(&npy[8..128]).contains(&format!("({rows}, 16)")), "shape");
+        let values: Vec<f32> =
+            npy[128..].as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        assert_eq!(values, numbers);
+        let parquet = workspace.read("out.parquet");
+        assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+        // A column lies in one piece.
+        let first: Vec<u8> = numbers.iter().step_by(16).flat_map(|value| value.to_le_bytes()).collect();
+        assert!(parquet.windows(first.len()).any(|part| part == first));
+    }
+    let wrong = workspace.run("embed --model run/seed-1 --data train.csv -o out.txt");
+    assert!(wrong.code == 2 && wrong.stderr.contains(".parquet"), "{wrong:?}");
+    let several = workspace.run("embed --model run --data train.csv");
+    assert!(several.code == 2 && several.stderr.contains("2 models"), "{several:?}");
+}
+
+#[test]
+fn nodes_have_a_row_each_and_unseen_values_a_reason() {
+    let workspace = Workspace::new();
+    ok(workspace.run("data synth ring-transfer --graphs 40 --node-level -o rings.jsonl"));
+    ok(workspace.run(
+        "train --data rings.jsonl --run-dir run --no-cache -q --set train.epochs=1 --set model.hidden=8 \
+         --set model.layers=2 --set model.lap_dim=4 --set model.pe_dim=2",
+    ));
+    let text = String::from_utf8(workspace.read("rings.jsonl")).unwrap();
+    let first = text.lines().next().unwrap().to_owned();
+    let graph: serde_json::Value = serde_json::from_str(&first).unwrap();
+    let nodes = graph["num_nodes"].as_u64().unwrap() as usize;
+    // Damaged in the first, fine in the middle, one node too many in the last.
+    let mut broken = graph.clone();
+    broken["num_nodes"] = (nodes + 1).into();
+    workspace.write("new.jsonl", format!("{{\"num_nodes\": 1}}}}\n\n{first}\n{first}\n{broken}\n"));
+    let run = ok(workspace.run("predict --model run --data new.jsonl"));
+    let rows: Vec<Vec<String>> = run.stdout.lines().skip(1).map(cells).collect();
+    assert!(run.stdout.starts_with("id,node,pred_target,prob_0,"), "{}", run.stdout);
+    assert_eq!(rows.len(), 2 * nodes + 2);
+    assert!(rows[0][2].is_empty() && !rows[0].last().unwrap().is_empty(), "{:?}", rows[0]);
+    assert_eq!((rows[0][0].as_str(), rows[2 * nodes + 1][0].as_str()), ("0", "3"));
+    assert_eq!(rows[1..=nodes], rows[nodes + 1..=2 * nodes], "the same graph twice");
+    assert!(rows.last().unwrap().last().unwrap().contains("line 5"), "{:?}", rows.last());
+    for row in &rows[1..=nodes] {
+        let sum: f64 = row[3..row.len() - 1].iter().map(|text| text.parse::<f64>().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn files_that_are_no_models_are_refused_by_what_they_are() {
+    let workspace = trained();
+    let whole = workspace.read("run/seed-0/best.gmn");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    // The version of a newer program, with the header's own check sum.
+    let mut newer = whole.clone();
+    newer[8..12].copy_from_slice(&2u32.to_le_bytes());
+    use sha2::Digest;
+    let check = sha2::Sha256::digest(&newer[..28]);
+    newer[28..36].copy_from_slice(&check[..8]);
+    let cases: [(&str, &[u8], &str); 5] = [
+        ("damaged.gmn", &damaged, "the model is damaged"),
+        ("short.gmn", &whole[..whole.len() - 7], "the model is truncated"),
+        ("foreign.gmn", b"PK\x03\x04 something else that is long enough", "not a GraphMinNet model"),
+        ("newer.gmn", &newer, "format version 2"),
+        ("empty.gmn", b"", "the file is empty"),
+    ];
+    for (name, bytes, expected) in cases {
+        workspace.write(name, bytes);
+        let run = workspace.run(&format!("predict --model {name} --smiles CCO"));
+        assert_eq!(run.code, 3, "{run:?}");
+        assert!(run.stderr.contains(expected) && run.stderr.contains(name), "{run:?}");
+        assert!(run.stdout.is_empty());
+    }
+    for model in ["none.gmn", "."] {
+        let run = workspace.run(&format!("predict --model {model} --smiles CCO"));
+        assert_eq!(run.code, 2, "{run:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_leaves_nothing_behind() {
+    let workspace = trained();
+    workspace.write("taken.csv", "smiles,pred_y\nCCO,1\n");
+    let run = workspace.run("predict --model run/seed-0 --data taken.csv -o out.csv");
+    assert!(run.code == 2 && run.stderr.contains("`pred_y`"), "{run:?}");
+    workspace.write("open.csv", "smiles\nCCO\n\"CC");
+    let run = workspace.run("predict --model run/seed-0 --data open.csv -o out.csv");
+    assert!(run.code == 3 && run.stderr.contains("never closed"), "{run:?}");
+    let left: Vec<_> = std::fs::read_dir(workspace.path("."))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("out.csv"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}

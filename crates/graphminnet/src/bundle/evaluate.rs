@@ -1,0 +1,67 @@
+//! An ensemble over labelled graphs: metrics, confidence intervals, a table by class or target.
+
+use super::{AnswerKind, Ensemble, PredictError};
+use crate::task::Rows;
+use crate::task::assess::{Assessed, Bootstrap, Breakdown, Measure, assess, breakdown};
+use graphminnet_data::Graph;
+use graphminnet_data::data::Dataset;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// How good an ensemble is on a data set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluated {
+    /// Graphs.
+    pub graphs: usize,
+    /// Known labels.
+    pub labels: usize,
+    /// All metrics of the kind of answer.
+    pub metrics: Vec<Assessed>,
+    /// The same by class or by target.
+    pub breakdown: Breakdown,
+}
+
+/// Evaluates an ensemble on labelled graphs.
+///
+/// # Errors
+///
+/// [`PredictError::InGraph`] for the first graph that cannot be predicted.
+pub fn evaluate(
+    ensemble: &Ensemble,
+    dataset: &Dataset,
+    bootstrap: Bootstrap,
+) -> Result<Evaluated, PredictError> {
+    let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
+    let answers = ensemble.answer(&graphs)?;
+    let (mut outputs, mut targets, mut ranges) = (Vec::new(), Vec::new(), Vec::with_capacity(graphs.len()));
+    let mut end = 0;
+    for (graph, sample) in dataset.samples.iter().enumerate() {
+        let rows = answers
+            .rows_of(graph)
+            .map_err(|source| PredictError::InGraph { graph, source: Box::new(source.clone()) })?;
+        ranges.push(end..end + rows.len());
+        end += rows.len();
+        outputs.extend(rows.flat_map(|row| answers.outputs(row)));
+        targets.extend(&sample.targets);
+    }
+    let about = ensemble.description();
+    let rows = Rows {
+        outputs: &outputs,
+        columns: about.model.out_dim,
+        targets: &targets,
+        target_columns: about.schema.num_targets(),
+    };
+    let (measure, names) = match about.answers() {
+        AnswerKind::Numbers => (Measure::Numbers, about.schema.targets.clone()),
+        AnswerKind::YesNo => (Measure::YesNo, about.schema.targets.clone()),
+        AnswerKind::Classes => {
+            (Measure::Classes, (0..about.model.out_dim).map(|class| about.class_name(class)).collect())
+        }
+    };
+    Ok(Evaluated {
+        graphs: graphs.len(),
+        labels: targets.iter().filter(|target| !target.is_nan()).count(),
+        metrics: assess(measure, rows, &ranges, bootstrap),
+        breakdown: breakdown(measure, rows, &names),
+    })
+}

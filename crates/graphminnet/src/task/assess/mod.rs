@@ -1,0 +1,199 @@
+//! How good answers are: all metrics of their kind with bootstrap confidence intervals, and a table by class or target.
+
+mod breakdown;
+
+pub use breakdown::{Breakdown, BreakdownRow, breakdown};
+
+use super::metric::{self, Undefined};
+use super::{Rows, regression};
+use crate::config::MetricKind;
+use graphminnet_data::rng::stream;
+use rayon::prelude::*;
+use serde::Serialize;
+use std::ops::Range;
+
+/// What the outputs of some rows mean to a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// Numbers, one per target column.
+    Numbers,
+    /// Log-odds of yes, one per target column.
+    YesNo,
+    /// A score per class.
+    Classes,
+}
+
+/// A metric with its confidence interval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Assessed {
+    /// Name of the metric.
+    pub metric: &'static str,
+    /// Its value; `None` if it has none.
+    pub value: Option<f64>,
+    /// Why it has none.
+    pub undefined: Option<String>,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Samples drawn for which the metric had a value.
+    pub replicates: usize,
+}
+
+/// How confidence intervals are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bootstrap {
+    /// Samples drawn.
+    pub replicates: usize,
+    /// Probability that the interval stands for, between 0 and 1.
+    pub level: f64,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+impl Default for Bootstrap {
+    fn default() -> Self {
+        Self { replicates: 1000, level: 0.95, seed: 0 }
+    }
+}
+
+type Values = Vec<(&'static str, Result<f64, Undefined>)>;
+
+/// All metrics of a kind of answer, in a fixed order.
+pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f64, Undefined>)> {
+    let known = |kind: MetricKind, rows: Rows<'_>| {
+        (kind.word(), metric::evaluate(kind, rows).map(|score| score.value))
+    };
+    match measure {
+        Measure::Numbers => {
+            let finite = metric::check_finite(rows);
+            vec![
+                known(MetricKind::MeanAbsoluteError, rows),
+                ("rmse", finite.and_then(|()| regression::rmse(rows))),
+                ("r2", finite.and_then(|()| regression::r2(rows))),
+            ]
+        }
+        Measure::YesNo => [
+            MetricKind::RocAuc,
+            MetricKind::AveragePrecision,
+            MetricKind::Accuracy,
+            MetricKind::AccuracyClassMean,
+            MetricKind::F1Macro,
+        ]
+        .map(|kind| known(kind, rows))
+        .to_vec(),
+        Measure::Classes => {
+            let mut all = [MetricKind::Accuracy, MetricKind::AccuracyClassMean, MetricKind::F1Macro]
+                .map(|kind| known(kind, rows))
+                .to_vec();
+            if rows.columns == 2 {
+                // Two classes have a ranking: how much more likely the second is than the first.
+                let odds: Vec<f32> =
+                    rows.outputs.chunks_exact(2).map(|scores| scores[1] - scores[0]).collect();
+                let rows = Rows { outputs: &odds, columns: 1, ..rows };
+                all.extend([MetricKind::RocAuc, MetricKind::AveragePrecision].map(|kind| known(kind, rows)));
+            }
+            all
+        }
+    }
+}
+
+/// All metrics over some rows, with percentile intervals from drawing graphs (`graphs`: the rows of each) with
+/// replacement. Rows of one graph stay together, because they are not independent.
+pub fn assess(
+    measure: Measure,
+    rows: Rows<'_>,
+    graphs: &[Range<usize>],
+    bootstrap: Bootstrap,
+) -> Vec<Assessed> {
+    let replicate = |number: u64| -> Values {
+        let mut random = stream(bootstrap.seed, "bootstrap", &[number]);
+        let (mut outputs, mut targets) =
+            (Vec::with_capacity(rows.outputs.len()), Vec::with_capacity(rows.targets.len()));
+        for _ in 0..graphs.len() {
+            let Some(drawn) = graphs.get(random.below(graphs.len())) else { continue };
+            let part = |values: &[f32], columns: usize| {
+                values.get(drawn.start * columns..drawn.end * columns).unwrap_or_default().to_vec()
+            };
+            outputs.extend(part(rows.outputs, rows.columns));
+            targets.extend(part(rows.targets, rows.target_columns));
+        }
+        metrics(measure, Rows { outputs: &outputs, targets: &targets, ..rows })
+    };
+    let count = if graphs.is_empty() { 0 } else { bootstrap.replicates as u64 };
+    let replicates: Vec<Values> = (0..count).into_par_iter().map(replicate).collect();
+    let all = metrics(measure, rows).into_iter().enumerate();
+    all.map(|(at, (metric, value))| {
+        let drawn = replicates.iter().filter_map(|values| values.get(at)?.1.as_ref().ok().copied());
+        let mut drawn: Vec<f64> = drawn.collect();
+        drawn.sort_by(f64::total_cmp);
+        let outside = (1.0 - bootstrap.level) / 2.0;
+        Assessed {
+            metric,
+            value: value.as_ref().ok().copied(),
+            undefined: value.err().map(|reason| reason.to_string()),
+            low: quantile(&drawn, outside),
+            high: quantile(&drawn, 1.0 - outside),
+            replicates: drawn.len(),
+        }
+    })
+    .collect()
+}
+
+/// A quantile of sorted numbers, interpolated between neighbours.
+fn quantile(sorted: &[f64], at: f64) -> Option<f64> {
+    let place = at.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
+    let below = sorted.get(place.floor() as usize)?;
+    let above = sorted.get(place.ceil() as usize)?;
+    Some(below + (above - below) * place.fract())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noisy(count: usize) -> (Vec<f32>, Vec<f32>, Vec<Range<usize>>) {
+        let mut random = stream(3, "assess", &[]);
+        let targets: Vec<f32> = (0..count).map(|_| random.normal() as f32).collect();
+        let outputs = targets.iter().map(|target| target + random.normal() as f32).collect();
+        (outputs, targets, (0..count).map(|row| row..row + 1).collect())
+    }
+
+    #[test]
+    fn the_interval_is_as_wide_as_theory_says_and_a_function_of_the_seed() {
+        let (outputs, targets, graphs) = noisy(4000);
+        let rows = Rows { outputs: &outputs, columns: 1, targets: &targets, target_columns: 1 };
+        let bootstrap = Bootstrap { replicates: 400, ..Bootstrap::default() };
+        let found = assess(Measure::Numbers, rows, &graphs, bootstrap);
+        let mae = &found[0];
+        // |N(0, 1)|: mean √(2/π), variance 1 − 2/π.
+        let (mean, deviation) = (0.797_884_560_802_865_4, (0.363_380_227_632_418_7_f64 / 4000.0).sqrt());
+        let (low, high) = (mae.low.unwrap(), mae.high.unwrap());
+        assert!(low < mae.value.unwrap() && mae.value.unwrap() < high);
+        assert!((mae.value.unwrap() - mean).abs() < 4.0 * deviation);
+        assert!(((high - low) / (2.0 * 1.96 * deviation) - 1.0).abs() < 0.15, "{low} to {high}");
+        assert_eq!(found, assess(Measure::Numbers, rows, &graphs, bootstrap));
+        let other = assess(Measure::Numbers, rows, &graphs, Bootstrap { seed: 1, ..bootstrap });
+        assert_ne!(found, other);
+        // Half of the variance of the outputs is noise: r² of the targets is 1 − 1.
+        assert!(found[2].value.unwrap().abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn rows_of_one_graph_are_drawn_together() {
+        let (outputs, targets, _) = noisy(4000);
+        let rows = Rows { outputs: &outputs, columns: 1, targets: &targets, target_columns: 1 };
+        let whole = std::slice::from_ref(&(0..4000));
+        let found =
+            assess(Measure::Numbers, rows, whole, Bootstrap { replicates: 5, ..Bootstrap::default() });
+        assert_eq!((found[0].low, found[0].high), (found[0].value, found[0].value));
+    }
+
+    #[test]
+    fn two_classes_are_ranked_by_their_odds() {
+        let outputs = [0.0, 1.0, 3.0, 2.0, 0.0, -1.0];
+        let rows = Rows { outputs: &outputs, columns: 2, targets: &[1.0, 1.0, 0.0], target_columns: 1 };
+        let found = metrics(Measure::Classes, rows);
+        assert_eq!(found.iter().find(|(name, _)| *name == "roc_auc").unwrap().1, Ok(0.75));
+    }
+}
