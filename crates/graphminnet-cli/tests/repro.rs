@@ -137,6 +137,7 @@ fn every_ablation() {
 #[test]
 fn gradient_against_distance() {
     let columns = [
+        "local",
         "near half",
         "far half",
         "far / near",
@@ -196,11 +197,34 @@ fn wrong_requests_are_refused_with_what_is_known() {
         ("repro ablation colour -o out", "self-term"),
         ("repro datasets --datasets zink --smoke -o out", "zinc, molhiv"),
         ("repro expressiveness --families trees --smoke -o out", "csl, exp"),
-        ("repro long-range --lengths 2 -o out", "at least 4"),
+        ("repro long-range --lengths 2 -o out", "at least 12"),
         ("repro table1 --epochs 0 --smoke -o out", "at least 1"),
     ] {
         let run = workspace.run(command);
         assert_eq!((run.code, run.stdout.as_str()), (2, ""), "{command}: {}", run.stderr);
         assert!(run.stderr.contains(expected), "{command}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn every_experiment_explains_itself_and_is_listed() {
+    let workspace = Workspace::new();
+    let listed = workspace.run("repro --help").stdout;
+    for name in [
+        "params",
+        "datasets",
+        "table1",
+        "runtime",
+        "scalability",
+        "robustness",
+        "ablation",
+        "long-range",
+        "expressiveness",
+        "stability",
+    ] {
+        assert!(listed.lines().any(|line| line.trim_start().starts_with(name)), "{name} is not listed");
+        let run = workspace.run(&format!("repro {name} --help"));
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{name}");
+        assert!(run.stdout.contains("--smoke") && run.stdout.contains("--output"), "{name}: {}", run.stdout);
     }
 }

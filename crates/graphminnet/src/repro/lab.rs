@@ -246,10 +246,9 @@ impl Lab<'_> {
         match source.load() {
             Ok(mut loaded) => {
                 if matches!(source, DataSource::Generated { .. }) {
-                    loaded.report.deviations.push(format!(
-                        "{}: our own draw with the published parameters of the generator (seed 0)",
-                        recipe.title
-                    ));
+                    loaded.report.deviations.push(
+                        "our own draw with the published parameters of the generator (seed 0)".to_owned(),
+                    );
                 }
                 if let Some(graphs) = self.train_graphs {
                     loaded.splits.train.truncate(graphs);

@@ -23,13 +23,16 @@ use std::sync::Arc;
 /// Random directions in the output, whose gradients estimate the norm of the Jacobian.
 const PROBES: usize = 8;
 
+/// Layers of the models on the paths.
+const LAYERS: usize = 4;
+
 /// Input features per node on the paths.
 const INPUTS: usize = 4;
 
 fn systems() -> Vec<(&'static str, ModelConfig)> {
     let base = ModelConfig {
         hidden: 16,
-        layers: 4,
+        layers: LAYERS,
         pe_width: 16,
         lap_dim: 8,
         node_in: INPUTS,
@@ -37,10 +40,10 @@ fn systems() -> Vec<(&'static str, ModelConfig)> {
         ..ModelConfig::default()
     };
     let alone = |local| ModelConfig { local, global: GlobalKind::None, ..base.clone() };
-    let power = ModelConfig { phi_a: Phi::Power(1), phi_c: Phi::Power(1), ..base.clone() };
+    let power = ModelConfig { phi_a: Phi::Power(0), phi_c: Phi::Power(0), ..base.clone() };
     vec![
         ("GraphMinNet", base.clone()),
-        ("GraphMinNet, φ = λ", power),
+        ("GraphMinNet, φ = 1", power),
         ("GatedGCN alone", alone(LocalKind::Gated)),
         ("GINE alone", alone(LocalKind::Gine)),
     ]
@@ -66,6 +69,7 @@ fn untrained(lab: &Lab<'_>, lengths: &[usize]) -> Result<(Sheet, Figure), ReproE
         &[
             ("system", Side::Left),
             ("nodes", Side::Right),
+            ("local", Side::Right),
             ("near half", Side::Right),
             ("far half", Side::Right),
             ("far / near", Side::Right),
@@ -90,16 +94,19 @@ fn untrained(lab: &Lab<'_>, lengths: &[usize]) -> Result<(Sheet, Figure), ReproE
             let identity = json!({ "model": config, "nodes": nodes, "probes": PROBES });
             let key = format!("long-range-{name}-{nodes}");
             let norms: Vec<f64> = lab.store.cell(&key, &identity, || path_profile(lab, &config, nodes))?;
-            let near = root_mean_square(norms.get(1..nodes / 2).unwrap_or_default());
+            let reached = (LAYERS + 1).min(norms.len());
+            let local = root_mean_square(norms.get(1..reached).unwrap_or_default());
+            let near = root_mean_square(norms.get(reached..nodes / 2).unwrap_or_default());
             let far = root_mean_square(norms.get(nodes / 2..).unwrap_or_default());
             let reach = norms.iter().rposition(|norm| *norm > 0.0).unwrap_or(0);
             sheet.row([
                 name.to_owned(),
                 nodes.to_string(),
+                format!("{local:.2e}"),
                 format!("{near:.2e}"),
                 format!("{far:.2e}"),
-                format!("{:.3}", far / near),
-                format!("{:.3}", norms.last().unwrap_or(&0.0) / near),
+                ratio(far, near),
+                ratio(norms.last().copied().unwrap_or(0.0), near),
                 reach.to_string(),
             ]);
             if Some(&nodes) == lengths.last() {
@@ -109,9 +116,11 @@ fn untrained(lab: &Lab<'_>, lengths: &[usize]) -> Result<(Sheet, Figure), ReproE
         }
     }
     sheet.note(
-        "Near, far: root mean square of J over the near and the far half of the path, seen from its end. Reach: the \
-         largest distance with a gradient that is not zero. The paper's proposition: some φ exists for which the \
-         gradient does not decay with distance.",
+        "Root mean square of J by distance from the end of the path: local — as far as message passing reaches with 4 \
+         layers; near half — from there to the middle; far half — the rest. Reach: the largest distance with a \
+         gradient that is not zero. The paper's proposition: some φ exists for which the gradient does not decay with \
+         distance. Eigenvectors have norm 1, so a pair of nodes counts for about 1/n in a path of n nodes: J falls \
+         with the length of the path, not with the distance within it.",
     );
     Ok((sheet, figure))
 }
@@ -160,6 +169,10 @@ fn jacobian(
 
 fn root_mean_square(values: &[f64]) -> f64 {
     (values.iter().map(|value| value * value).sum::<f64>() / values.len().max(1) as f64).sqrt()
+}
+
+fn ratio(part: f64, whole: f64) -> String {
+    if whole > 0.0 { format!("{:.3}", part / whole) } else { "–".to_owned() }
 }
 
 /// Test rings that are averaged over.
@@ -245,7 +258,7 @@ fn trained(lab: &Lab<'_>) -> Result<(Sheet, Figure), ReproError> {
             format!("{:.2e}", at(4)),
             format!("{:.2e}", at(7)),
             format!("{:.2e}", rings.opposite),
-            format!("{:.3}", rings.opposite / at(1)),
+            ratio(rings.opposite, at(1)),
         ]);
         let points = rings.by_distance.iter().enumerate().skip(1).map(|(d, j)| (d as f64, *j)).collect();
         figure.lines.push(Line { name: name.to_owned(), points, deviations: Vec::new() });

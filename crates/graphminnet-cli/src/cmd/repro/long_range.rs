@@ -30,12 +30,12 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { place, lengths, epochs, seed, machine, talk } = arguments;
-    if let Some(short) = lengths.iter().find(|length| **length < 4) {
-        return Err(Failure::usage(format!("--lengths {short}: a path of at least 4 nodes is needed")));
+    if let Some(short) = lengths.iter().find(|length| **length < 12) {
+        return Err(Failure::usage(format!("--lengths {short}: a path of at least 12 nodes is needed")));
     }
     let effort = Effort { seeds: Some(seed.to_string()), epochs: *epochs, train_graphs: None };
     experiment(place, &no_choice(), &effort, machine, talk, |lab| {
-        let default: &[usize] = if lab.smoke { &[8, 16] } else { &[16, 32, 64, 128, 256] };
+        let default: &[usize] = if lab.smoke { &[12, 24] } else { &[16, 32, 64, 128, 256] };
         long_range::run(lab, if lengths.is_empty() { default } else { lengths })
     })
 }
