@@ -107,6 +107,11 @@ impl KeepLargeBlocks {
         }
     }
 
+    /// Most bytes of large blocks that were in use at once so far.
+    pub fn most_used_bytes(&self) -> usize {
+        self.reserve().most_used_bytes
+    }
+
     fn reserve(&self) -> MutexGuard<'_, Reserve> {
         self.reserve.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -18,6 +18,7 @@ use graphminnet::data::data::split::SplitError;
 use graphminnet::data::spectral::SpectralError;
 use graphminnet::device::DeviceError;
 use graphminnet::model::InputError;
+use graphminnet::repro::ReproError;
 use graphminnet::train::TrainError;
 use std::error::Error;
 use std::io;
@@ -136,5 +137,28 @@ impl From<TrainError> for Failure {
             _ => 4,
         };
         Self { code, error: Box::new(error) }
+    }
+}
+
+impl From<ReproError> for Failure {
+    fn from(error: ReproError) -> Self {
+        match error {
+            ReproError::Config(error) => error.into(),
+            ReproError::Train(error) => error.into(),
+            ReproError::Data(error) => error.into(),
+            ReproError::Split(error) => error.into(),
+            ReproError::Spectral(error) => error.into(),
+            ReproError::Input(error) => error.into(),
+            ReproError::Bench(error) => error.into(),
+            error => {
+                let code = match &error {
+                    ReproError::Unknown { .. } | ReproError::Usage(_) => 2,
+                    ReproError::Graph(_) => 3,
+                    ReproError::Interrupted => crate::ui::signals::INTERRUPTED,
+                    _ => 4,
+                };
+                Self { code, error: Box::new(error) }
+            }
+        }
     }
 }

@@ -39,6 +39,8 @@ enum Command {
     Cache(cmd::cache::Arguments),
     /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
     Inspect(cmd::inspect::Arguments),
+    /// Reproduce the paper: each table and figure, ours beside the printed numbers, with a verdict.
+    Repro(cmd::repro::Arguments),
     /// Time training steps and inference on batches shaped like the benchmarks.
     Bench(cmd::bench::Arguments),
     /// Describe this program and this machine, for bug reports.
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Prepare(arguments) => cmd::prepare::run(&arguments),
         Command::Cache(arguments) => cmd::cache::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
+        Command::Repro(arguments) => cmd::repro::run(&arguments),
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         Command::Doctor(arguments) => cmd::doctor::run(&arguments),
     };

@@ -45,7 +45,7 @@
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
 //! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
-//! * [`paper`]: the numbers that the paper prints.
+//! * [`paper`]: the numbers that the paper prints; [`repro`]: its tables and figures, computed again.
 
 #![forbid(unsafe_code)]
 
@@ -61,6 +61,7 @@ pub mod ops;
 #[cfg(feature = "train")]
 pub mod optim;
 pub mod paper;
+pub mod repro;
 pub mod summary;
 pub mod task;
 #[cfg(feature = "train")]

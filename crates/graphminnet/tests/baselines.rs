@@ -265,10 +265,10 @@ fn gssc_is_its_sum_over_all_pairs() {
         Matrix::of(&values(spectrum.phi_c.clone().reshape([0i64 as i32, -1, channels as i32])), channels);
     // C_u as rows (u, i).
     let mut c = Matrix::zeros(nodes * pairs, channels);
-    for node in 0..nodes {
+    for (node, &graph) in graph_of.iter().enumerate() {
         for pair in 0..pairs {
             for r in 0..channels {
-                let value = phi.at(graph_of[node] as usize * pairs + pair, r) * positions.at(node, pair);
+                let value = phi.at(graph as usize * pairs + pair, r) * positions.at(node, pair);
                 c.add(node * pairs + pair, r, value);
             }
         }
@@ -280,9 +280,9 @@ fn gssc_is_its_sum_over_all_pairs() {
     let degrees = values(case.input.log_degree.clone().unwrap());
     let coefficients = Matrix::of(&values(gssc.deg_coef.val()), 2);
     let mut y = Matrix::zeros(nodes, HIDDEN);
-    for node in 0..nodes {
+    for (node, &degree) in degrees.iter().enumerate() {
         for k in 0..HIDDEN {
-            let scale = coefficients.at(k, 0) + coefficients.at(k, 1) * f64::from(degrees[node]);
+            let scale = coefficients.at(k, 0) + coefficients.at(k, 1) * f64::from(degree);
             y.add(node, k, scale * f64::from(case.x[node * HIDDEN + k]));
         }
     }

@@ -10,6 +10,7 @@ pub mod inspect;
 pub mod predict;
 pub mod prepare;
 pub mod reading;
+pub mod repro;
 pub mod train;
 pub mod tune;
 pub mod using;

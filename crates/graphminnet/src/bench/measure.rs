@@ -107,6 +107,20 @@ pub fn measure(workload: &Workload, device: DeviceKind, budget: Duration) -> Res
     })
 }
 
+/// Times training steps alone, on a device that records for gradients.
+///
+/// # Errors
+///
+/// [`BenchError`] if the workload is not consistent.
+pub fn time_training(
+    workload: &Workload,
+    recorded: &burn::tensor::Device,
+    budget: Duration,
+) -> Result<Times, BenchError> {
+    let mut trainer = Stepper::new(workload, recorded)?;
+    Times::of(budget, || trainer.step())
+}
+
 /// A model in training on one batch, over and over.
 struct Stepper<'a> {
     workload: &'a Workload,

@@ -8,5 +8,5 @@ mod measure;
 mod workload;
 
 pub use flops::{forward_flops, training_flops};
-pub use measure::{BenchError, Measurement, Times, measure};
+pub use measure::{BenchError, Measurement, Times, measure, time_training};
 pub use workload::{Shape, Workload, random_graph};

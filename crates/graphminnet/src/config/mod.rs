@@ -20,7 +20,7 @@ pub use model::ModelConfig;
 #[cfg(feature = "train")]
 pub(crate) use overrides::read_value;
 pub use overrides::{Override, with_overrides};
-pub use recipe::{RECIPE_NAMES, Recipe};
+pub use recipe::{RECIPE_NAMES, RING_TRANSFER, Recipe};
 pub use train::TrainConfig;
 
 use thiserror::Error;

@@ -4,6 +4,9 @@ use super::choices::InputNorm;
 use super::{ConfigError, ModelConfig, TrainConfig, keys};
 use toml::{Table, Value};
 
+/// The recipe of the demonstration task, as text: carry a class across a ring.
+pub const RING_TRANSFER: &str = include_str!("ring-transfer.toml");
+
 /// A model, its training protocol and the data set that it is meant for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recipe {

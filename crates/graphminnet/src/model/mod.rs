@@ -115,13 +115,24 @@ impl GraphMinNet {
 
     /// Predictions: `[graphs, out_dim]`, or `[nodes, out_dim]` for node-level models.
     pub fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        let (nodes, _) = self.run_layers(input, pass, false, |_| {});
+        self.forward_perturbed(input, pass, |nodes| nodes)
+    }
+
+    /// The same as [`GraphMinNet::forward`], with the encoded node features changed before the first layer.
+    pub fn forward_perturbed(
+        &self,
+        input: &ModelInput,
+        pass: Pass,
+        change: impl FnOnce(Tensor<2>) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let nodes = change(self.encode_nodes(input, pass));
+        let (nodes, _) = self.run_layers(nodes, input, pass, false, |_| {});
         self.predict(nodes, input)
     }
 
     /// Node features after the last layer, `[nodes, hidden]`.
     pub fn embed(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.run_layers(input, pass, false, |_| {}).0
+        self.run_layers(self.encode_nodes(input, pass), input, pass, false, |_| {}).0
     }
 
     /// Graph features before the head: node features after the last layer, pooled, `[graphs, hidden]`.
@@ -132,7 +143,8 @@ impl GraphMinNet {
     /// The same as [`GraphMinNet::forward`], keeping what was computed on the way.
     pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
         let mut trace = Vec::with_capacity(self.layers.len() + 1);
-        let (nodes, edges) = self.run_layers(input, pass, true, |nodes| trace.push(nodes.clone()));
+        let nodes = self.encode_nodes(input, pass);
+        let (nodes, edges) = self.run_layers(nodes, input, pass, true, |nodes| trace.push(nodes.clone()));
         Trace { output: self.predict(nodes, input), nodes: trace, edges }
     }
 
@@ -143,12 +155,12 @@ impl GraphMinNet {
 
     fn run_layers(
         &self,
+        mut nodes: Tensor<2>,
         input: &ModelInput,
         pass: Pass,
         keep_edges: bool,
         mut observe: impl FnMut(&Tensor<2>),
     ) -> (Tensor<2>, Option<Tensor<2>>) {
-        let mut nodes = self.encode_nodes(input, pass);
         let edge_scale = self.edge_scale.as_ref();
         let mut edges =
             self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, edge_scale, pass));

@@ -1,20 +1,94 @@
 //! The numbers that the paper prints, as data.
 
 use std::sync::LazyLock;
-use toml::Table;
+use toml::{Table, Value};
 
 static NUMBERS: LazyLock<Table> = LazyLock::new(|| {
     include_str!("numbers.toml").parse().unwrap_or_else(|_| unreachable!("checked by a test"))
 });
 
+/// A result as the paper prints it, `79.284 ± 0.122`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Printed {
+    /// The text.
+    pub text: &'static str,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation, where one is printed.
+    pub std: Option<f64>,
+}
+
+impl Printed {
+    fn read(text: &'static str) -> Option<Self> {
+        let (mean, std) = match text.split_once(" ± ") {
+            Some((mean, std)) => (mean, Some(std.parse().ok()?)),
+            None => (text, None),
+        };
+        Some(Self { text, mean: mean.parse().ok()?, std })
+    }
+
+    /// Number of printed decimals of the mean.
+    pub fn decimals(&self) -> usize {
+        let mean = self.text.split_once(" ± ").map_or(self.text, |(mean, _)| mean);
+        mean.split_once('.').map_or(0, |(_, decimals)| decimals.len())
+    }
+}
+
+/// The systems of the paper's table of results, in its order.
+pub const SYSTEMS: [&str; 12] = [
+    "gcn",
+    "gin",
+    "gat",
+    "gatedgcn",
+    "san",
+    "graphgps",
+    "exphormer",
+    "grit",
+    "gred",
+    "graph-mamba",
+    "gssc",
+    "graphminnet",
+];
+
 /// The number of parameters of a recipe as the paper prints it, in thousands.
 pub fn printed_parameters(recipe: &str) -> Option<&'static str> {
-    NUMBERS.get("parameters")?.get(recipe)?.as_str()
+    text(&["parameters", recipe])
+}
+
+/// The number of parameters that the paper cites for another system, as printed.
+pub fn cited_parameters(system: &str, recipe: &str) -> Option<&'static str> {
+    text(&["cited-parameters", system, recipe])
+}
+
+/// A cell of the table of results.
+pub fn result(system: &str, recipe: &str) -> Option<Printed> {
+    Printed::read(text(&["results", system, recipe])?)
+}
+
+/// A cell of an ablation table.
+pub fn ablation(name: &str, variant: &str, recipe: &str) -> Option<Printed> {
+    Printed::read(text(&["ablation", name, variant, recipe])?)
+}
+
+/// The average rank of a system, as printed.
+pub fn average_rank(system: &str) -> Option<&'static str> {
+    text(&["average-rank", system])
+}
+
+/// Whether results on this data set are printed in per cent.
+pub fn in_per_cent(recipe: &str) -> bool {
+    let names = NUMBERS.get("percent").and_then(|table| table.get("names")).and_then(Value::as_array);
+    names.is_some_and(|names| names.iter().any(|name| name.as_str() == Some(recipe)))
 }
 
 /// A count as the paper prints it: thousands with two digits.
 pub fn as_printed(parameters: usize) -> String {
     format!("{:.2}", parameters as f64 / 1000.0)
+}
+
+fn text(path: &[&str]) -> Option<&'static str> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(NUMBERS.get(*first)?, |value, key| value.get(key))?.as_str()
 }
 
 #[cfg(test)]
@@ -23,10 +97,47 @@ mod tests {
     use crate::config::RECIPE_NAMES;
 
     #[test]
-    fn every_recipe_has_a_printed_parameter_count() {
+    fn every_recipe_has_a_printed_parameter_count_and_result() {
         for recipe in RECIPE_NAMES {
             assert!(printed_parameters(recipe).is_some(), "{recipe}");
+            assert!(result("graphminnet", recipe).is_some(), "{recipe}");
+            assert!(result("gssc", recipe).is_some(), "{recipe}");
         }
         assert_eq!(as_printed(415_283), "415.28");
+        assert!(SYSTEMS.iter().all(|system| average_rank(system).is_some()));
+    }
+
+    #[test]
+    fn every_number_in_the_file_can_be_read() {
+        fn leaves(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
+            match value {
+                Value::Table(table) => {
+                    table.iter().for_each(|(key, value)| leaves(value, &format!("{path}/{key}"), found));
+                }
+                Value::String(text) => found.push((path.to_owned(), text.clone())),
+                _ => {}
+            }
+        }
+        let mut found = Vec::new();
+        leaves(&Value::Table(NUMBERS.clone()), "", &mut found);
+        let results: Vec<_> = found
+            .into_iter()
+            .filter(|(path, _)| path.contains("results") || path.contains("ablation"))
+            .collect();
+        // 105 cells of the table of results and 28 of the ablations.
+        assert_eq!(results.len(), 105 + 28);
+        for (path, text) in results {
+            assert!(Printed::read(text.leak()).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_printed_result_has_mean_deviation_and_digits() {
+        let printed = result("graphminnet", "cluster").unwrap();
+        assert_eq!((printed.mean, printed.std, printed.decimals()), (79.284, Some(0.122), 3));
+        assert_eq!(result("gcn", "malnet-tiny").unwrap().std, None);
+        assert_eq!(result("gat", "molhiv"), None);
+        assert!(in_per_cent("molhiv") && !in_per_cent("zinc"));
+        assert_eq!(ablation("aggregate", "add", "molhiv").unwrap().mean, 80.19);
     }
 }

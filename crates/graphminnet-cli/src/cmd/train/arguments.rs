@@ -44,7 +44,7 @@ impl DataArguments {
 }
 
 /// What to run on.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct MachineArguments {
     /// Number of threads; all cores without it. Results do not depend on it.
     #[arg(long)]

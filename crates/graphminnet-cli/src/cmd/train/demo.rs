@@ -5,15 +5,13 @@ use super::request::Request;
 use crate::failure::Failure;
 use crate::ui::clock::duration;
 use crate::ui::signals::INTERRUPTED;
-use graphminnet::config::{Override, with_overrides};
+use graphminnet::config::{Override, RING_TRANSFER, with_overrides};
 use graphminnet::train::{DataSource, Generator, Summary};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use toml::Value;
-
-const RECIPE: &str = include_str!("ring-transfer.toml");
 
 const STORY: &str = "\
 Ring transfer: in rings of 16 to 24 nodes one node is marked, and the node opposite to it shows one of 4 classes.
@@ -35,7 +33,7 @@ pub fn run(
     for (name, label, global) in
         [("graphminnet", "GraphMinNet", "graphminnet"), ("local-only", "local only ", "none")]
     {
-        let table = RECIPE.parse().map_err(|error: toml::de::Error| Failure::usage(error))?;
+        let table = RING_TRANSFER.parse().map_err(|error: toml::de::Error| Failure::usage(error))?;
         let mut fields = overrides.to_vec();
         if global == "none" {
             fields.push(Override::new("model", "global", Value::String(global.to_owned())));

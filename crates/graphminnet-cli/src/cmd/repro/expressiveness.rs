@@ -1,0 +1,54 @@
+//! `graphminnet repro expressiveness`.
+
+use super::shared::{Choice, Effort, Place, Talk, experiment};
+use crate::cmd::train::arguments::MachineArguments;
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet::repro::expressiveness;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Which graphs.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// Families, separated by commas: csl, exp, sr16, sr25, graph8c; all without it.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    families: Vec<String>,
+    /// A file with graphs of your own, in graph6 or any other format; all pairs are compared.
+    #[arg(long, value_name = "FILE")]
+    graphs: Option<PathBuf>,
+    /// Pairs of these graphs to compare: two positions per line, counted from 0, separated by a comma.
+    #[arg(long, value_name = "FILE", requires = "graphs")]
+    pairs: Option<PathBuf>,
+    /// Do not train on the folds of CSL and EXP.
+    #[arg(long)]
+    untrained: bool,
+    /// Epochs of the trainings instead of 60 (CSL) and 20 (EXP).
+    #[arg(long, conflicts_with = "untrained")]
+    epochs: Option<usize>,
+    /// Folder with the benchmark data sets, of which `expressiveness` is read; also GRAPHMINNET_DATA.
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    talk: Talk,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { place, families, graphs, pairs, untrained, epochs, data_dir, machine, talk } = arguments;
+    let choice = Choice { datasets: Vec::new(), data_dir: data_dir.clone() };
+    let effort = Effort { seeds: Some("0".into()), epochs: *epochs, train_graphs: None };
+    experiment(place, &choice, &effort, machine, talk, |lab| {
+        let request = expressiveness::Request {
+            families: families.clone(),
+            graphs: graphs.clone(),
+            pairs: pairs.clone(),
+            train: !untrained && (graphs.is_none() || !families.is_empty()),
+        };
+        expressiveness::run(lab, &request)
+    })
+}

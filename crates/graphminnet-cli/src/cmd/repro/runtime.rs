@@ -1,0 +1,47 @@
+//! `graphminnet repro runtime`.
+
+use super::shared::{Choice, Effort, Place, Talk, experiment};
+use crate::cmd::train::arguments::MachineArguments;
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet::repro::{runtime, systems};
+use std::process::ExitCode;
+
+/// What to time.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    choice: Choice,
+    /// Epochs that are timed; the fastest counts.
+    #[arg(long, default_value_t = 3)]
+    epochs: usize,
+    /// The first training graphs only; marks results as shortened.
+    #[arg(long, value_name = "GRAPHS")]
+    train_graphs: Option<usize>,
+    /// Systems to time; all runnable ones without it.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    systems: Vec<String>,
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    talk: Talk,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { place, choice, epochs, train_graphs, systems: asked, machine, talk } = arguments;
+    let effort = Effort { seeds: Some("0".into()), epochs: Some(*epochs), train_graphs: *train_graphs };
+    experiment(place, choice, &effort, machine, talk, |lab| {
+        let names: Vec<String> = match asked.as_slice() {
+            [] => systems::RUNNABLE.iter().map(|name| (*name).to_owned()).collect(),
+            asked => asked.to_vec(),
+        };
+        runtime::run(
+            lab,
+            &lab.datasets(&choice.datasets, &["zinc", "molhiv", "peptides-func", "cluster"])?,
+            &names,
+        )
+    })
+}

@@ -1,0 +1,103 @@
+//! `graphminnet repro scalability`: every size in a process of its own, because peak memory belongs to a process.
+
+use super::shared::{Place, Talk, show};
+use crate::failure::Failure;
+use crate::ui::memory::peak_bytes;
+use crate::ui::progress::Verbosity;
+use clap::Args;
+use graphminnet::DeviceKind;
+use graphminnet::repro::scalability::{MORE_NODES, PAPER_NODES, Plan, Point, measure, tabulate};
+use graphminnet::repro::{ReproError, Store};
+use serde_json::json;
+use std::io::{Write, stdout};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+/// What to measure.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// Go on beyond the paper's 20,000 nodes up to this many; 1,000,000 is the largest size.
+    #[arg(long, value_name = "NODES", default_value_t = 20_000)]
+    max_nodes: usize,
+    /// Largest graph whose eigenpairs are computed.
+    #[arg(long, value_name = "NODES", default_value_t = 100_000)]
+    max_prepared: usize,
+    /// Seconds to spend on each measurement, at least.
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Number of threads; all cores without it.
+    #[arg(long)]
+    threads: Option<usize>,
+    #[command(flatten)]
+    talk: Talk,
+    /// Measure one size in this process and print it as JSON.
+    #[arg(long, hide = true)]
+    one: Option<usize>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !(arguments.seconds.is_finite() && arguments.seconds > 0.0) {
+        return Err(Failure::usage(format!("--seconds {} must be a positive number", arguments.seconds)));
+    }
+    if let Some(nodes) = arguments.one {
+        return one(nodes, arguments);
+    }
+    let store = Store::open(&arguments.place.output)?;
+    let sizes: Vec<usize> = match arguments.place.smoke {
+        true => vec![200, 400, 800],
+        false => {
+            PAPER_NODES.into_iter().chain(MORE_NODES).filter(|nodes| *nodes <= arguments.max_nodes).collect()
+        }
+    };
+    let seconds = if arguments.place.smoke { 0.02 } else { arguments.seconds };
+    let verbosity = Verbosity::from_flags(arguments.talk.quiet, false);
+    let mut points = Vec::new();
+    for nodes in sizes {
+        let identity = json!({
+            "nodes": nodes, "prepared": nodes <= arguments.max_prepared, "threads": arguments.threads,
+            "seconds": seconds,
+        });
+        let point: Point = store.cell(&format!("scalability-{nodes}"), &identity, || {
+            verbosity.say(format_args!("measuring {nodes} nodes"));
+            in_its_own_process(nodes, seconds, arguments)
+        })?;
+        points.push(point);
+    }
+    show(&tabulate(&points), &arguments.place)
+}
+
+fn in_its_own_process(nodes: usize, seconds: f64, arguments: &Arguments) -> Result<Point, ReproError> {
+    let failed = |reason: String| ReproError::Usage(format!("measuring {nodes} nodes failed: {reason}"));
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let mut command = Command::new(program);
+    command.args(["repro", "scalability", "--one", &nodes.to_string()]);
+    command.args(["--seconds", &seconds.to_string()]);
+    command.args(["--max-prepared", &arguments.max_prepared.to_string()]);
+    if let Some(threads) = arguments.threads {
+        command.args(["--threads", &threads.to_string()]);
+    }
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(output.status.to_string()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
+}
+
+fn one(nodes: usize, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let threads = arguments.threads.unwrap_or(0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
+    let plan = Plan {
+        nodes,
+        budget: Duration::from_secs_f64(arguments.seconds),
+        prepare: nodes <= arguments.max_prepared,
+    };
+    let device = DeviceKind::Cpu.open()?;
+    let point = pool.install(|| measure(plan, &device))?;
+    let tensor_bytes = Some(crate::ALLOCATOR.most_used_bytes() as u64);
+    let point = Point { peak_bytes: peak_bytes(), tensor_bytes, ..point };
+    writeln!(stdout().lock(), "{}", serde_json::to_string(&point)?)?;
+    Ok(ExitCode::SUCCESS)
+}

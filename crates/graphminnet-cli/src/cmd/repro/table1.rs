@@ -1,0 +1,52 @@
+//! `graphminnet repro table1`.
+
+use super::shared::{Choice, Effort, Place, Talk, experiment};
+use crate::cmd::train::arguments::MachineArguments;
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet::config::RECIPE_NAMES;
+use graphminnet::repro::{systems, table1};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to train.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    effort: Effort,
+    /// Systems to train: gcn, gin, gat, gatedgcn, graphgps, gssc, graphminnet; all without it. Unless shortened, all of
+    /// them on all data sets take weeks.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    systems: Vec<String>,
+    /// A finished run directory of `graphminnet train` to take a result from; may be repeated.
+    #[arg(long = "run", value_name = "DIRECTORY")]
+    runs: Vec<PathBuf>,
+    /// Train nothing: only the results of --run beside the paper's.
+    #[arg(long, requires = "runs", conflicts_with = "systems")]
+    collect: bool,
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    talk: Talk,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { place, choice, effort, systems: asked, runs, collect, machine, talk } = arguments;
+    experiment(place, choice, effort, machine, talk, |lab| {
+        let request = table1::Request {
+            datasets: lab.datasets(&choice.datasets, RECIPE_NAMES)?,
+            systems: match asked.as_slice() {
+                [] if *collect => Vec::new(),
+                [] => systems::RUNNABLE.iter().map(|name| (*name).to_owned()).collect(),
+                asked => asked.to_vec(),
+            },
+            runs: runs.clone(),
+        };
+        table1::run(lab, &request)
+    })
+}

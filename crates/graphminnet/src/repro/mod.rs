@@ -1,0 +1,58 @@
+//! The paper's tables and figures, each computed again and put beside what is printed.
+//!
+//! Every experiment is one file with one entry point that gives an [`Outcome`]: tables as data and figures as data.
+//! What takes long is kept in a [`Store`], cell by cell, so that an experiment that was interrupted goes on where it
+//! was; trainings are run directories and go on within an epoch.
+//!
+//! | experiment | file | paper |
+//! |---|---|---|
+//! | parameter counts | [`params`] | table of parameters |
+//! | data sets | [`datasets`] | table of data sets |
+//! | results | [`table1`] | table of results |
+//! | time per epoch | [`runtime`] | figure |
+//! | operations, time and memory of large graphs | [`scalability`] | figure, proposition on complexity |
+//! | noise on the features | [`robustness`] | figure |
+//! | choices inside the model | [`ablation`] | tables and figure of the ablations |
+//! | gradient against distance | [`long_range`] | proposition on long-range dependency |
+//! | graphs that are told apart | [`expressiveness`] | proposition on expressiveness |
+//! | Lipschitz constants, equivariance | [`stability`] | proposition on stability |
+//!
+//! Nothing here prints.
+
+pub mod ablation;
+mod closeness;
+pub mod datasets;
+mod error;
+pub mod expressiveness;
+mod families;
+mod figure;
+mod folds;
+mod lab;
+pub mod long_range;
+pub mod params;
+pub mod robustness;
+pub mod runtime;
+pub mod scalability;
+mod sheet;
+mod smoke;
+pub mod stability;
+mod store;
+pub mod systems;
+pub mod table1;
+mod verdict;
+
+pub use error::ReproError;
+pub use figure::{Figure, Line};
+pub use lab::{Attempt, Lab, Trained, Watch};
+pub use sheet::{Sheet, Side};
+pub use store::Store;
+pub use verdict::Verdict;
+
+/// What an experiment gives.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outcome {
+    /// Tables, each with a name for its files.
+    pub sheets: Vec<(String, Sheet)>,
+    /// Figures, each with a name for its file.
+    pub figures: Vec<(String, Figure)>,
+}

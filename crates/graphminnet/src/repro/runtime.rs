@@ -1,0 +1,167 @@
+//! Time per epoch (training, validation and test) of the runnable systems on the same data and machine.
+
+use super::{Figure, Lab, Line, Outcome, ReproError, Sheet, Side, systems};
+use crate::config::Recipe;
+use crate::train::{Observer, Settings, TrainEvent, TrainingData, train_seed};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Epochs that are timed.
+const EPOCHS: usize = 3;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Timed {
+    seconds: Vec<f64>,
+    graphs_per_second: f64,
+    parameters: usize,
+}
+
+/// Notes the time of every epoch.
+#[derive(Default)]
+struct Clock {
+    seconds: Vec<f64>,
+    graphs_per_second: f64,
+    parameters: usize,
+}
+
+impl Observer for Clock {
+    fn event(&mut self, event: &TrainEvent) {
+        match event {
+            TrainEvent::Epoch(report) => {
+                self.seconds.push(report.seconds);
+                self.graphs_per_second = self.graphs_per_second.max(report.graphs_per_second);
+            }
+            TrainEvent::SeedStarted { parameters, .. } => self.parameters = *parameters,
+            _ => {}
+        }
+    }
+}
+
+/// Times the systems on some data sets.
+///
+/// # Errors
+///
+/// [`ReproError`].
+pub fn run(lab: &Lab<'_>, datasets: &[String], asked: &[String]) -> Result<Outcome, ReproError> {
+    let mut sheet = Sheet::new(
+        "Time per epoch: training, validation and test",
+        &[
+            ("data set", Side::Left),
+            ("system", Side::Left),
+            ("seconds", Side::Right),
+            ("training graphs/s", Side::Right),
+            ("against GraphMinNet", Side::Right),
+            ("parameters", Side::Right),
+            ("epochs timed", Side::Right),
+        ],
+    );
+    let mut groups: Vec<Line> = asked
+        .iter()
+        .map(|system| Line { name: systems::title(system).to_owned(), ..Line::default() })
+        .collect();
+    for (place, dataset) in datasets.iter().enumerate() {
+        let recipe = Recipe::named(dataset)?;
+        let mut rows: Vec<(&str, Result<Timed, String>)> = Vec::new();
+        for system in asked {
+            rows.push((system, timed(lab, &recipe, system)?));
+        }
+        let own =
+            rows.iter().find(|(system, _)| *system == "graphminnet").and_then(|(_, timed)| fastest(timed));
+        for ((system, timed), group) in rows.iter().zip(&mut groups) {
+            match timed {
+                Err(reason) => {
+                    sheet.row([&recipe.title, systems::title(system), &format!("not run: {reason}")]);
+                }
+                Ok(found) => {
+                    let seconds = fastest(timed).unwrap_or(f64::NAN);
+                    group.points.push((place as f64, seconds));
+                    let ratio = own.map_or_else(|| "–".to_owned(), |own| format!("{:.2} ×", seconds / own));
+                    sheet.row([
+                        recipe.title.clone(),
+                        systems::title(system).to_owned(),
+                        format!("{seconds:.2}"),
+                        format!("{:.0}", found.graphs_per_second),
+                        ratio,
+                        found.parameters.to_string(),
+                        found.seconds.len().to_string(),
+                    ]);
+                }
+            }
+        }
+    }
+    sheet.note(
+        "The fastest of the timed epochs, on this machine; preparation is apart. The paper's figure prints no numbers. \
+         All systems have GraphMinNet's encoders, width, depth and head.",
+    );
+    if let Some(graphs) = lab.train_graphs {
+        sheet.note(format!("Shortened: {graphs} training graphs."));
+    }
+    let figure = Figure {
+        title: "Time per epoch".to_owned(),
+        description: "Seconds per epoch by data set, one bar per system.".to_owned(),
+        x_label: "data set".to_owned(),
+        y_label: "seconds".to_owned(),
+        categories: datasets.to_vec(),
+        lines: groups,
+        ..Figure::default()
+    };
+    let figures = if figure.lines.iter().any(|line| !line.points.is_empty()) {
+        vec![("runtime".to_owned(), figure)]
+    } else {
+        Vec::new()
+    };
+    Ok(Outcome { sheets: vec![("runtime".to_owned(), sheet)], figures })
+}
+
+fn fastest(timed: &Result<Timed, String>) -> Option<f64> {
+    timed.as_ref().ok().map(|timed| timed.seconds.iter().copied().fold(f64::INFINITY, f64::min))
+}
+
+fn timed(lab: &Lab<'_>, recipe: &Recipe, system: &str) -> Result<Result<Timed, String>, ReproError> {
+    lab.check_interrupt()?;
+    let changes = systems::changes(system, recipe)?;
+    let (mut changed, _) = match lab.recipe(&recipe.name, &changes) {
+        Ok(found) => found,
+        Err(ReproError::Config(error)) => return Ok(Err(error.to_string())),
+        Err(error) => return Err(error),
+    };
+    changed.train.epochs = lab.epochs.unwrap_or(EPOCHS).max(1);
+    changed.train.warmup = 0;
+    let source = lab.source(&changed)?;
+    let threads = rayon::current_num_threads();
+    let identity = json!({
+        "model": changed.model, "train": changed.train, "data": source, "found": lab.has_data(&changed)?,
+        "graphs": lab.train_graphs, "threads": threads,
+    });
+    let label = format!("runtime-{}-{system}", recipe.name);
+    lab.store.cell(&label, &identity, || {
+        let loaded = match lab.load(&changed)? {
+            Ok(loaded) => loaded,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        lab.watch.say(&format!("timing {} on {}", systems::title(system), recipe.title));
+        let (data, _) = TrainingData::prepare(
+            &loaded.dataset,
+            loaded.splits,
+            &changed.model,
+            lab.cache.as_ref(),
+            &|_, _, _| {},
+        )?;
+        let settings = Settings {
+            name: &changed.name,
+            edges: source.edges(),
+            model: &changed.model,
+            train: &changed.train,
+            seed: lab.seeds.first().copied().unwrap_or(0),
+            device: lab.device.clone(),
+            interrupt: lab.interrupt,
+        };
+        let mut clock = Clock::default();
+        match train_seed(&settings, &data, None, &mut clock)? {
+            crate::train::Outcome::Finished(_) => {}
+            _ => return Err(ReproError::Interrupted),
+        }
+        let Clock { seconds, graphs_per_second, parameters } = clock;
+        Ok(Ok(Timed { seconds, graphs_per_second, parameters }))
+    })
+}

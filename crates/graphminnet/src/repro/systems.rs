@@ -1,0 +1,81 @@
+//! The systems of the paper's table of results that can be run here: the same encoders, heads and protocol, with other
+//! branches inside the layers.
+
+use super::ReproError;
+use crate::config::{ConfigError, EdgeEncoderKind, Override, Recipe};
+
+/// Names of the runnable systems, from local message passing to GraphMinNet.
+pub const RUNNABLE: [&str; 7] = ["gcn", "gin", "gat", "gatedgcn", "graphgps", "gssc", "graphminnet"];
+
+/// The name for people.
+pub fn title(system: &str) -> &str {
+    match system {
+        "gcn" => "GCN",
+        "gin" => "GIN(E)",
+        "gat" => "GAT",
+        "gatedgcn" => "GatedGCN",
+        "san" => "SAN",
+        "graphgps" => "GraphGPS",
+        "exphormer" => "Exphormer",
+        "grit" => "Grit",
+        "gred" => "GRED",
+        "graph-mamba" => "Graph-Mamba",
+        "gssc" => "GSSC",
+        "graphminnet" => "GraphMinNet",
+        other => other,
+    }
+}
+
+/// How a recipe is changed to become a system.
+///
+/// GIN(E) reads edge features where the data has them; GraphGPS keeps the recipe's local branch beside attention, as its
+/// own published configurations do.
+///
+/// # Errors
+///
+/// [`ReproError::Unknown`] if the system is not runnable.
+pub fn changes(system: &str, recipe: &Recipe) -> Result<Vec<Override>, ReproError> {
+    let has_edges = !matches!(recipe.model.edge_encoder, EdgeEncoderKind::Dummy | EdgeEncoderKind::None);
+    let texts: &[&str] = match system {
+        "gcn" => &["model.local=gcn", "model.global=none"],
+        "gin" if has_edges => &["model.local=gine", "model.global=none"],
+        "gin" => &["model.local=gin", "model.global=none"],
+        "gat" => &["model.local=gat", "model.global=none"],
+        "gatedgcn" => &["model.local=gatedgcn", "model.global=none"],
+        "graphgps" => &["model.global=attention"],
+        "gssc" => &["model.global=gssc"],
+        "graphminnet" => &[],
+        other => {
+            return Err(ReproError::Unknown {
+                what: "the system",
+                name: other.escape_debug().to_string(),
+                known: RUNNABLE.join(", "),
+            });
+        }
+    };
+    let parsed: Result<Vec<Override>, ConfigError> = texts.iter().map(|text| Override::parse(text)).collect();
+    Ok(parsed?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{GlobalKind, LocalKind, with_overrides};
+
+    #[test]
+    fn systems_differ_in_their_branches_only() {
+        let recipe = Recipe::named("zinc").unwrap();
+        for (system, local, global) in [
+            ("gin", LocalKind::Gine, GlobalKind::None),
+            ("graphgps", LocalKind::Gine, GlobalKind::Attention),
+            ("gssc", LocalKind::Gine, GlobalKind::Gssc),
+            ("graphminnet", LocalKind::Gine, GlobalKind::Graphminnet),
+        ] {
+            let changes = changes(system, &recipe).unwrap();
+            let made = with_overrides("zinc", Recipe::table("zinc").unwrap(), &changes).unwrap();
+            assert_eq!((made.model.local, made.model.global), (local, global), "{system}");
+            assert_eq!(made.train, recipe.train);
+        }
+        assert!(changes("san", &recipe).is_err());
+    }
+}

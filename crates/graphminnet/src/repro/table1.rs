@@ -1,0 +1,163 @@
+//! The table of results: the runnable systems trained under one protocol, the others as cited.
+
+use super::{Attempt, Lab, Outcome, ReproError, Sheet, Side, Trained, Verdict, systems, verdict};
+use crate::config::{Recipe, with_overrides};
+use crate::io;
+use crate::paper;
+use crate::train::{RunFile, SeedDir};
+use std::path::{Path, PathBuf};
+
+/// What to run.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Data sets.
+    pub datasets: Vec<String>,
+    /// Runnable systems to train; the others appear as cited.
+    pub systems: Vec<String>,
+    /// Finished run directories whose results are used instead of training.
+    pub runs: Vec<PathBuf>,
+}
+
+/// Trains and tabulates.
+///
+/// # Errors
+///
+/// [`ReproError`].
+pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
+    if let Some(wrong) = request.systems.iter().find(|system| !systems::RUNNABLE.contains(&system.as_str())) {
+        return Err(ReproError::Unknown {
+            what: "the system",
+            name: wrong.escape_debug().to_string(),
+            known: systems::RUNNABLE.join(", "),
+        });
+    }
+    let mut sheet = Sheet::new(
+        "Results",
+        &[
+            ("data set", Side::Left),
+            ("system", Side::Left),
+            ("metric", Side::Left),
+            ("paper", Side::Right),
+            ("ours", Side::Right),
+            ("parameters", Side::Right),
+            ("seeds", Side::Left),
+            ("epochs", Side::Right),
+            ("verdict", Side::Left),
+        ],
+    );
+    let finished = request.runs.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
+    for dataset in &request.datasets {
+        let recipe = Recipe::named(dataset)?;
+        let mut order: Vec<(f64, &str)> = Vec::new();
+        let mut larger = true;
+        for system in paper::SYSTEMS {
+            let printed = paper::result(system, dataset);
+            let text = printed.map_or("–", |printed| printed.text);
+            let start = [recipe.title.as_str(), systems::title(system), recipe.train.metric.word(), text];
+            let mut row = |rest: [String; 5]| {
+                sheet.row(start.iter().map(|cell| (*cell).to_owned()).chain(rest));
+            };
+            let blank = |verdict: Verdict| {
+                ["–".to_owned(), String::new(), String::new(), String::new(), verdict.to_string()]
+            };
+            if !systems::RUNNABLE.contains(&system) {
+                if printed.is_some() {
+                    row(blank(Verdict::Cited));
+                }
+                continue;
+            }
+            let found = finished.iter().flatten().find(|trained| is(trained, dataset, system));
+            let attempt = match found {
+                Some(trained) => Attempt::Done(Box::new(trained.clone())),
+                None if !request.systems.iter().any(|asked| asked == system) => {
+                    Attempt::NotRun("not asked for".to_owned())
+                }
+                None => lab.train(system, dataset, &systems::changes(system, &recipe)?)?,
+            };
+            match attempt {
+                Attempt::NotRun(reason) => row(blank(Verdict::NotRun(reason))),
+                Attempt::Done(trained) => {
+                    larger = trained.larger_is_better();
+                    let decimals = printed.map_or(4, |printed| printed.decimals());
+                    let test = trained.test();
+                    let ours = test.map_or_else(
+                        || "undefined".to_owned(),
+                        |test| format!("{:.decimals$} ± {:.decimals$}", test.mean, test.population_std),
+                    );
+                    let judged = match (&trained.shortened, test) {
+                        (Some(_), _) => Verdict::Shortened,
+                        (None, Some(test)) => Verdict::of(printed, test, larger),
+                        (None, None) => Verdict::NotRun("no epoch had a metric".to_owned()),
+                    };
+                    order.extend(test.map(|test| (test.mean, systems::title(system))));
+                    let parameters = trained.results.first().map_or(0, |result| result.parameters);
+                    let epochs = trained.recipe.train.epochs.to_string();
+                    row([ours, parameters.to_string(), trained.seeds(), epochs, judged.to_string()]);
+                    if let Some(short) = &trained.shortened {
+                        sheet.note(format!("{}: shortened to {short}.", recipe.title));
+                    }
+                    for text in &trained.deviations {
+                        sheet.note(format!("{}: {text}", recipe.title));
+                    }
+                }
+            }
+        }
+        if order.len() > 1 {
+            order.sort_by(|a, b| if larger { b.0.total_cmp(&a.0) } else { a.0.total_cmp(&b.0) });
+            let found: Vec<String> = order.iter().map(|(value, name)| format!("{name} {value:.4}")).collect();
+            sheet.note(format!("{}: order as found, best first: {}.", recipe.title, found.join(", ")));
+        }
+    }
+    sheet.note(verdict::MEANING);
+    sheet.note(
+        "All systems are trained with GraphMinNet's encoders, head, width, depth and protocol; the paper's numbers of \
+         other systems come from their own configurations.",
+    );
+    Ok(Outcome { sheets: vec![("table1".to_owned(), sheet)], figures: Vec::new() })
+}
+
+/// Whether a finished run is a system on a data set.
+fn is(trained: &Trained, dataset: &str, system: &str) -> bool {
+    let model = &trained.recipe.model;
+    trained.recipe.name == dataset
+        && Recipe::named(dataset)
+            .ok()
+            .and_then(|recipe| {
+                let changes = systems::changes(system, &recipe).ok()?;
+                with_overrides(dataset, Recipe::table(dataset).ok()?, &changes).ok()
+            })
+            .is_some_and(|wanted| (wanted.model.local, wanted.model.global) == (model.local, model.global))
+}
+
+/// The result of a finished run directory; `None` while no seed is done.
+///
+/// # Errors
+///
+/// [`ReproError`] if it is not a run directory.
+pub(super) fn read_run(path: &Path) -> Result<Option<Trained>, ReproError> {
+    let file = path.join("run.toml");
+    let text = String::from_utf8_lossy(&io::read(&file)?).into_owned();
+    let run: RunFile = toml::from_str(&text)
+        .map_err(|error| ReproError::Damaged { path: file.clone(), reason: error.to_string() })?;
+    let mut results = Vec::new();
+    for seed in &run.seeds {
+        let folder = path.join(format!("seed-{seed}"));
+        if folder.is_dir() {
+            results.extend(SeedDir::new(folder)?.result()?);
+        }
+    }
+    if results.is_empty() {
+        return Ok(None);
+    }
+    let full = Recipe::named(&run.name)?;
+    let mut short = Vec::new();
+    if run.train.epochs < full.train.epochs {
+        short.push(format!("{} of {} epochs", run.train.epochs, full.train.epochs));
+    }
+    if results.len() < 5 {
+        short.push(format!("{} of 5 seeds", results.len()));
+    }
+    let recipe = Recipe { model: run.model, train: run.train, ..full };
+    let shortened = (!short.is_empty()).then(|| short.join(", "));
+    Ok(Some(Trained { recipe, results, shortened, deviations: Vec::new(), run: path.to_owned() }))
+}
