@@ -114,7 +114,7 @@ fn a_report_looks_right_in_a_browser() {
     let Some(browser) = browser::browser() else { return };
     let molecules = molecules();
     let rings = Workspace::new();
-    ok(rings.run(&format!("train --generate ring-transfer --graphs 60 --run-dir rings {SMALL}")));
+    ok(rings.run(&format!("train --generate ring-transfer --graphs 60 --run-dir rings {SMALL} --set model.pe_dim=4")));
     for html in [text(&molecules, "run/report.html"), text(&rings, "rings/report.html")] {
         for (width, dark) in [(1280, false), (400, true)] {
             let found = browser::problems(&browser, &html, width, dark);
