@@ -196,9 +196,11 @@ fn evaluation_agrees_with_training_and_has_intervals() {
     let workspace = trained();
     let input = String::from_utf8(workspace.read("train.csv")).unwrap();
     let lines: Vec<&str> = input.lines().collect();
-    let splits: serde_json::Value = serde_json::from_slice(&workspace.read("run/splits.json")).unwrap();
-    let test = splits["test"].as_array().unwrap();
-    let rows = test.iter().map(|row| format!("{}\n", lines[1 + row.as_u64().unwrap() as usize]));
+    let test = String::from_utf8(workspace.read("run/seed-0/test_predictions.csv")).unwrap();
+    let rows = test.lines().skip(1).map(|line| {
+        let row: usize = cells(line)[0].parse().unwrap();
+        format!("{}\n", lines[1 + row])
+    });
     workspace.write("test.csv", format!("{}\n{}", lines[0], rows.collect::<String>()));
     let summary: serde_json::Value =
         serde_json::from_slice(&workspace.read("run/seed-0/result.json")).unwrap();

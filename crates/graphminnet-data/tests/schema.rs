@@ -204,3 +204,19 @@ fn a_folder_of_edge_lists_counts_nodes_by_the_largest_index() {
     assert_eq!((dataset.samples[1].graph.num_nodes(), dataset.samples[1].targets[0]), (6, 1.0));
     assert_eq!(dataset.official_split, Some(vec![Split::Test, Split::Train]));
 }
+
+#[test]
+fn a_frozen_schema_finds_mixed_columns_in_their_places_and_keeps_bad_rows_apart() {
+    let content = r#"{"num_nodes":1,"edges":[],"x":[[0.5,2,-1.5,"b"]],"y":1.5}
+{"num_nodes":1,"edges":[],"x":[[1.5,0,2.5,"a"]],"y":2.5}"#;
+    let first = read("a.jsonl", content, &ReadOptions::default()).unwrap().dataset;
+    // Categories come first in the schema, but not in the file.
+    let options =
+        ReadOptions { on_bad_row: OnBadRow::Null, ..ReadOptions::with_schema(first.schema.clone()) };
+    let again = read("a.jsonl", content, &options).unwrap();
+    assert_eq!(again.dataset.samples, first.samples);
+    // A first row of another width spoils only itself.
+    let wrong = format!("{}\n{content}", r#"{"num_nodes":1,"edges":[],"x":[[7]]}"#);
+    let found = read("a.jsonl", &wrong, &options).unwrap();
+    assert_eq!((found.report.rows, found.report.bad_positions), (vec![None, Some(0), Some(1)], vec![0]));
+}

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 /// Graphs that are prepared before the first of them is predicted: bounds the memory that prepared graphs take.
 const CHUNK: usize = 4096;
-/// Graphs and nodes of one pass through the model; a larger graph forms a batch of its own.
-const BATCH_GRAPHS: usize = 256;
-const BATCH_NODES: usize = 8192;
+/// Graphs and nodes of one pass through the model, so that features of nodes stay in the cache; a larger graph forms a
+/// batch of its own.
+const BATCH_GRAPHS: usize = 128;
+const BATCH_NODES: usize = 2048;
 
 /// Vectors that a model gives to nodes or graphs.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,15 +68,17 @@ impl Bundle {
     pub fn predict_prepared(&self, graphs: &[&PreparedGraph]) -> Result<Predictions, PredictError> {
         let node_level = self.description.model.level == LevelKind::Node;
         let mut all = self.no_predictions();
-        for batch in batches(graphs) {
-            let outputs = self.pass(batch, |input| self.model.forward(input, Pass::Eval))?;
-            let rows = |graph: &&PreparedGraph| if node_level { graph.graph.num_nodes() } else { 1 };
-            let mut outputs = outputs;
-            if let Some(scaler) = &self.description.target_scaler {
-                scaler.restore(&mut outputs);
-            }
-            all.push(outputs, batch.iter().map(rows));
-        }
+        let rows = |graph: &&PreparedGraph| if node_level { graph.graph.num_nodes() } else { 1 };
+        self.for_each_batch(
+            graphs,
+            |input| self.model.forward(input, Pass::Eval),
+            |batch, mut outputs| {
+                if let Some(scaler) = &self.description.target_scaler {
+                    scaler.restore(&mut outputs);
+                }
+                all.push(outputs, batch.iter().map(rows));
+            },
+        )?;
         Ok(all)
     }
 
@@ -110,17 +113,18 @@ impl Bundle {
         let width = self.description.model.hidden;
         let mut all = Embeddings { width, values: Vec::new(), rows: Vec::with_capacity(graphs.len()) };
         let mut end = 0;
-        for batch in batches(graphs) {
-            all.values.extend(self.pass(batch, |input| match level {
-                LevelKind::Node => self.model.embed(input, Pass::Eval),
-                LevelKind::Graph => self.model.embed_graphs(input, Pass::Eval),
-            })?);
+        let forward = |input: &ModelInput| match level {
+            LevelKind::Node => self.model.embed(input, Pass::Eval),
+            LevelKind::Graph => self.model.embed_graphs(input, Pass::Eval),
+        };
+        self.for_each_batch(graphs, forward, |batch, values| {
+            all.values.extend(values);
             for graph in batch {
                 let rows = if level == LevelKind::Node { graph.graph.num_nodes() } else { 1 };
                 all.rows.push(end..end + rows);
                 end += rows;
             }
-        }
+        })?;
         Ok(all)
     }
 
@@ -143,6 +147,26 @@ impl Bundle {
                 })?);
             }
             work(&prepared.iter().collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// Runs the model over batches, as many at a time as there are threads, and hands the results over in order.
+    ///
+    /// A batch per thread keeps all of them busy while batches are put together, which a single one cannot.
+    fn for_each_batch(
+        &self,
+        graphs: &[&PreparedGraph],
+        forward: impl Fn(&ModelInput) -> Tensor<2> + Sync,
+        mut take: impl FnMut(&[&PreparedGraph], Vec<f32>),
+    ) -> Result<(), PredictError> {
+        let batches: Vec<&[&PreparedGraph]> = batches(graphs).collect();
+        for some in batches.chunks(rayon::current_num_threads().max(1)) {
+            let outputs: Vec<Vec<f32>> =
+                some.par_iter().map(|batch| self.pass(batch, &forward)).collect::<Result<_, _>>()?;
+            for (batch, outputs) in some.iter().zip(outputs) {
+                take(batch, outputs);
+            }
         }
         Ok(())
     }

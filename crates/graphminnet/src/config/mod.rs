@@ -17,6 +17,7 @@ pub use choices::{
     Pooling, TargetScaling,
 };
 pub use model::ModelConfig;
+#[cfg(feature = "train")]
 pub(crate) use overrides::read_value;
 pub use overrides::{Override, with_overrides};
 pub use recipe::{RECIPE_NAMES, Recipe};

@@ -267,3 +267,125 @@ impl Thrift {
         self.last = last;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A value of the compact protocol, read by a reader that knows nothing of the writer.
+    #[derive(Debug, PartialEq)]
+    enum Value {
+        Integer(i64),
+        Text(String),
+        List(Vec<Value>),
+        Struct(Vec<(u8, Value)>),
+    }
+
+    impl Value {
+        fn field(&self, number: u8) -> &Value {
+            let Value::Struct(fields) = self else { panic!("no structure: {self:?}") };
+            &fields.iter().find(|(found, _)| *found == number).unwrap().1
+        }
+
+        fn item(&self, at: usize) -> &Value {
+            let Value::List(items) = self else { panic!("no list: {self:?}") };
+            &items[at]
+        }
+
+        fn integer(&self) -> i64 {
+            let Value::Integer(value) = self else { panic!("no integer: {self:?}") };
+            *value
+        }
+    }
+
+    fn variable(bytes: &mut &[u8]) -> u64 {
+        let (mut value, mut shift) = (0, 0);
+        loop {
+            let (byte, rest) = bytes.split_first().unwrap();
+            *bytes = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return value;
+            }
+        }
+    }
+
+    fn read(bytes: &mut &[u8], kind: u8) -> Value {
+        match kind {
+            5 | 6 => {
+                let value = variable(bytes);
+                Value::Integer((value >> 1) as i64 ^ -((value & 1) as i64))
+            }
+            8 => {
+                let length = variable(bytes) as usize;
+                let (text, rest) = bytes.split_at(length);
+                *bytes = rest;
+                Value::Text(String::from_utf8(text.to_vec()).unwrap())
+            }
+            9 => {
+                let (head, rest) = bytes.split_first().unwrap();
+                *bytes = rest;
+                let length = if head >> 4 == 15 { variable(bytes) } else { u64::from(head >> 4) };
+                Value::List((0..length).map(|_| read(bytes, head & 15)).collect())
+            }
+            12 => {
+                let (mut fields, mut number) = (Vec::new(), 0);
+                loop {
+                    let (head, rest) = bytes.split_first().unwrap();
+                    *bytes = rest;
+                    if *head == 0 {
+                        return Value::Struct(fields);
+                    }
+                    number += head >> 4;
+                    fields.push((number, read(bytes, head & 15)));
+                }
+            }
+            other => panic!("type {other}"),
+        }
+    }
+
+    #[test]
+    fn the_footer_leads_to_every_value() {
+        let floats = 20;
+        let names = ["id".to_owned(), "node".to_owned()].into_iter();
+        let names: Vec<String> = names.chain((0..floats).map(|column| format!("e{column}"))).collect();
+        let group = |rows: i64| -> Vec<ParquetColumn<'static>> {
+            let mut columns = vec![
+                ParquetColumn::Text((0..rows).map(|_| "größe").collect()),
+                ParquetColumn::Integers((0..rows).map(|row| -row).collect()),
+            ];
+            columns.extend((0..floats).map(|column| {
+                ParquetColumn::Floats((0..rows).map(|row| row as f32 + column as f32 / 32.0).collect())
+            }));
+            columns
+        };
+        let mut writer = ParquetWriter::new(Vec::new(), names.clone()).unwrap();
+        writer.write(&group(3)).unwrap();
+        writer.write(&group(200)).unwrap();
+        assert!(writer.write(&group(1)[1..]).is_err());
+        let bytes = writer.finish(&group(0)).unwrap();
+        let (body, tail) = bytes.split_at(bytes.len() - 8);
+        assert!(bytes.starts_with(b"PAR1") && tail.ends_with(b"PAR1"));
+        let length = u32::from_le_bytes(*tail.first_chunk().unwrap()) as usize;
+        let mut footer = &body[body.len() - length..];
+        let file = read(&mut footer, 12);
+        assert!(footer.is_empty());
+        assert_eq!(file.field(3), &Value::Integer(203));
+        assert_eq!(file.field(2).item(0).field(5), &Value::Integer(22));
+        assert_eq!(file.field(2).item(21).field(4), &Value::Text("e19".into()));
+        for (at, rows) in [(0, 3), (1, 200)] {
+            let group_of_file = file.field(4).item(at);
+            assert_eq!(group_of_file.field(3), &Value::Integer(rows));
+            for (column, expected) in group(rows).iter().enumerate() {
+                let about = group_of_file.field(1).item(column).field(3);
+                assert_eq!(about.field(3).item(0), &Value::Text(names[column].clone()));
+                assert_eq!((about.field(1).integer(), about.field(5).integer()), (expected.kind(), rows));
+                let mut page = &bytes[about.field(9).integer() as usize..];
+                let header = read(&mut page, 12);
+                assert_eq!(header.field(5).field(1), &Value::Integer(rows));
+                assert_eq!(&page[..header.field(3).integer() as usize], expected.plain());
+            }
+        }
+    }
+}
