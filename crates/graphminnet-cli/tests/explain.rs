@@ -1,14 +1,15 @@
 //! From a training run to a report and to explanations: the files are there, say what they should, and look right in a
 //! real browser where one is installed.
 
-mod common;
 #[path = "../../graphminnet-report/tests/common/browser.rs"]
 mod browser;
+mod common;
 
 use common::{Run, Workspace};
 use serde_json::Value;
 
-const SMALL: &str = "--no-cache -q --set train.epochs=2 --set model.hidden=16 --set model.layers=2 --set model.lap_dim=4";
+const SMALL: &str =
+    "--no-cache -q --set train.epochs=2 --set model.hidden=16 --set model.layers=2 --set model.lap_dim=4";
 
 fn ok(run: Run) -> Run {
     assert_eq!(run.code, 0, "{run:?}");
@@ -38,16 +39,28 @@ fn text(workspace: &Workspace, name: &str) -> String {
 fn a_run_ends_with_a_report_that_says_how_to_get_it_again() {
     let workspace = molecules();
     let html = text(&workspace, "run/report.html");
-    for part in ["Results", "Learning curves", "predicted against true", "The worst predictions", "Range", "Model card", "To get it again"] {
+    for part in [
+        "Results",
+        "Learning curves",
+        "predicted against true",
+        "The worst predictions",
+        "Range",
+        "Model card",
+        "To get it again",
+    ] {
         assert!(html.contains(part), "{part}");
     }
     // The command is that of the run, and names from the data stay text.
-    assert!(html.contains("graphminnet train --data molecules.csv --target &#39;&lt;y&gt;&#39; --seeds 0,1"), "{html}");
+    assert!(
+        html.contains("graphminnet train --data molecules.csv --target &#39;&lt;y&gt;&#39; --seeds 0,1"),
+        "{html}"
+    );
     assert!(!html.contains("<y>") && !html.contains("<script"));
     // The mean over both seeds is that of the summary.
     let summary: Value = serde_json::from_str(&text(&workspace, "run/summary.json")).unwrap();
     let test = &summary["test"];
-    let mean = format!("{:.4} ± {:.4}", test["mean"].as_f64().unwrap(), test["population_std"].as_f64().unwrap());
+    let mean =
+        format!("{:.4} ± {:.4}", test["mean"].as_f64().unwrap(), test["population_std"].as_f64().unwrap());
     assert!(html.contains(&mean), "{mean}");
     // The command gives the same page again; several runs are compared; without the data it says so.
     ok(workspace.run("report run -o again.html"));
@@ -63,7 +76,10 @@ fn a_run_ends_with_a_report_that_says_how_to_get_it_again() {
 #[test]
 fn a_report_that_cannot_be_written_does_not_spoil_the_run() {
     let workspace = Workspace::new();
-    workspace.write("molecules.csv", "smiles,y\nCCO,1\nCCN,2\nCCC,3\nCCCC,4\nCCCO,5\nCO,6\nCN,7\nCC,8\nC,9\nN,10\n");
+    workspace.write(
+        "molecules.csv",
+        "smiles,y\nCCO,1\nCCN,2\nCCC,3\nCCCC,4\nCCCO,5\nCO,6\nCN,7\nCC,8\nC,9\nN,10\n",
+    );
     // Where the report goes there is a folder already: it is made while the run is going on, by a first report.
     let train = format!("train --data molecules.csv --target y --run-dir run {SMALL} --set model.pe_dim=4");
     ok(workspace.run(&train));
@@ -86,10 +102,15 @@ fn explanations_add_up_and_come_with_pictures_and_a_range() {
     for line in lines.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let number = |name: &str| line[name].as_f64().unwrap();
-        let shares = |name: &str| line[name].as_array().unwrap().iter().map(|share| share.as_f64().unwrap()).sum::<f64>();
+        let shares = |name: &str| {
+            line[name].as_array().unwrap().iter().map(|share| share.as_f64().unwrap()).sum::<f64>()
+        };
         assert!((shares("nodes") + shares("edge_attributions") - number("sum")).abs() < 1e-9);
         assert!(number("gap") < 0.05, "{line}");
-        assert_eq!(line["edges"].as_array().unwrap().len(), line["edge_attributions"].as_array().unwrap().len());
+        assert_eq!(
+            line["edges"].as_array().unwrap().len(),
+            line["edge_attributions"].as_array().unwrap().len()
+        );
     }
     assert!(text(&workspace, "out/0000-0.svg").contains(">OH<"));
     assert!(text(&workspace, "out/range.svg").starts_with("<svg"));
@@ -100,11 +121,17 @@ fn explanations_add_up_and_come_with_pictures_and_a_range() {
     let predicted = ok(workspace.run(&format!("predict {model} --smiles CCO")));
     let cell: f64 = predicted.stdout.lines().nth(1).unwrap().split(',').nth(1).unwrap().parse().unwrap();
     let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    assert!((first["prediction"].as_f64().unwrap() - cell).abs() < 1e-4 * cell.abs().max(1.0), "{cell} {first}");
+    assert!(
+        (first["prediction"].as_f64().unwrap() - cell).abs() < 1e-4 * cell.abs().max(1.0),
+        "{cell} {first}"
+    );
     // One graph of a table; what is not there is said.
     ok(workspace.run(&format!("explain {model} --data molecules.csv --graph 3 --method gradient -o one")));
     assert_eq!(text(&workspace, "one/explanations.jsonl").lines().count(), 1);
-    assert_eq!(workspace.run(&format!("explain {model} --data molecules.csv --graph nobody -o none")).code, 2);
+    assert_eq!(
+        workspace.run(&format!("explain {model} --data molecules.csv --graph nobody -o none")).code,
+        2
+    );
     assert_eq!(workspace.run(&format!("explain {model} --smiles CCO --target 7 -o none")).code, 2);
     assert_eq!(workspace.run(&format!("explain {model} --smiles CCO --node 0 -o none")).code, 2);
 }
@@ -114,7 +141,9 @@ fn a_report_looks_right_in_a_browser() {
     let Some(browser) = browser::browser() else { return };
     let molecules = molecules();
     let rings = Workspace::new();
-    ok(rings.run(&format!("train --generate ring-transfer --graphs 60 --run-dir rings {SMALL}")));
+    ok(rings.run(&format!(
+        "train --generate ring-transfer --graphs 60 --run-dir rings {SMALL} --set model.pe_dim=4"
+    )));
     for html in [text(&molecules, "run/report.html"), text(&rings, "rings/report.html")] {
         for (width, dark) in [(1280, false), (400, true)] {
             let found = browser::problems(&browser, &html, width, dark);

@@ -147,7 +147,7 @@ fn majorise(places: &mut [Place], distances: &[f64]) {
             let (mut x, mut y, mut total) = (0.0, 0.0, 0.0);
             let row = distances.get(node * count..(node + 1) * count).unwrap_or_default();
             for (other, (place, &wanted)) in places.iter().zip(row).enumerate() {
-                if other == node || !(wanted > 0.0) {
+                if other == node || wanted <= 0.0 {
                     continue;
                 }
                 let (dx, dy) = (own.0 - place.0, own.1 - place.1);

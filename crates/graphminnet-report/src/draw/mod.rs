@@ -12,6 +12,7 @@ mod layout;
 mod molecule;
 mod scene;
 mod selection;
+mod shapes;
 
 use crate::svg::Svg;
 use graphminnet_data::Graph;

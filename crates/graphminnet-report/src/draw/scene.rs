@@ -4,8 +4,9 @@ use super::GraphPicture;
 use super::layout::{self, Place};
 use super::molecule::Skeleton;
 use super::selection::Selection;
-use crate::svg::{Svg, escape, fitted};
-use crate::theme::{Paint, short_number};
+use super::shapes::{line, moved, signed, symbol_letters, text};
+use crate::svg::{Svg, fitted, text_width};
+use crate::theme::Paint;
 use graphminnet_data::data::smiles::SketchBond;
 use std::fmt::Write;
 
@@ -197,15 +198,11 @@ impl<'a> Scene<'a> {
 
     fn nodes(&self, out: &mut String) {
         if let Some(skeleton) = &self.skeleton {
-            let size = (0.36 * self.unit).clamp(5.0, 14.0);
+            let size = self.label_size();
             for (label, place) in skeleton.labels.iter().zip(&self.places) {
                 if !label.is_empty() {
                     // Centred on the symbol, so that the hydrogens do not push it off its bond.
-                    let symbol = label
-                        .chars()
-                        .take_while(|letter| letter.is_ascii_alphabetic() && *letter != 'H')
-                        .count();
-                    let left = place.0 - symbol.max(1) as f64 * size * 0.36;
+                    let left = place.0 - symbol_letters(label) as f64 * size * 0.36;
                     text(out, (left, place.1 + size * 0.36), size, Paint::Ink, "start", label);
                 }
             }
@@ -244,40 +241,64 @@ impl<'a> Scene<'a> {
         order
     }
 
-    /// Numbers beside the strongest nodes, on the side away from their neighbours.
+    /// Numbers beside the strongest nodes, where there is room: away from their neighbours if possible, otherwise on
+    /// any side, and not at all if every side is taken.
     fn numbers(&self, out: &mut String) {
         if self.numbered() {
             return;
         }
+        const SIZE: f64 = 10.0;
         let around = self.selection.neighbours();
+        let mut taken: Vec<(Place, f64)> = self.label_boxes();
         for at in self.strongest() {
             let (x, y) = self.places[at];
             let (dx, dy) = around[at].iter().fold((0.0, 0.0), |(dx, dy), &other| {
                 (dx + x - self.places[other].0, dy + y - self.places[other].1)
             });
-            let length = f64::hypot(dx, dy);
-            let labelled = self.skeleton.as_ref().is_some_and(|skeleton| !skeleton.labels[at].is_empty());
-            let away = match length > 1e-6 {
-                // A written atom reaches to the right: its number goes above or below.
-                true if labelled => (0.0, if dy > 0.0 { 1.0 } else { -1.0 }),
-                true => (dx / length, dy / length),
-                false => (0.0, -1.0),
-            };
-            let distance = self.node_radius() + 8.0;
-            let place = (x + away.0 * distance, y + away.1 * distance + 3.5);
+            let first = if f64::hypot(dx, dy) > 1e-6 { dy.atan2(dx) } else { -std::f64::consts::FRAC_PI_2 };
             let number = self.selection.nodes[at].to_string();
+            let half = text_width(&number) * SIZE / 2.0;
+            let distance = self.node_radius() + 4.0 + half.max(SIZE / 2.0);
+            let turns = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0];
+            let places = turns.map(|turn| {
+                let angle = first + turn * std::f64::consts::FRAC_PI_4;
+                (x + angle.cos() * distance, y + angle.sin() * distance)
+            });
+            let inside = |place: &Place| place.0 - half > 2.0 && place.0 + half < WIDTH - 2.0;
+            let free = |place: &Place| {
+                taken.iter().all(|(other, width)| {
+                    (place.0 - other.0).abs() > half + width + 2.0 || (place.1 - other.1).abs() > SIZE + 4.0
+                })
+            };
+            let Some(place) = places.into_iter().find(|place| inside(place) && free(place)) else { continue };
+            taken.push((place, half));
             let _ = write!(
                 out,
-                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"10\" text-anchor=\"middle\" {} style=\"paint-order:stroke;stroke-width:3px\" stroke-linejoin=\"round\">{number}</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{SIZE}\" text-anchor=\"middle\" class=\"fm sp\" fill=\"{}\" stroke=\"{}\" style=\"paint-order:stroke;stroke-width:3px\" stroke-linejoin=\"round\">{number}</text>",
                 place.0,
-                place.1,
-                format_args!(
-                    "class=\"fm sp\" fill=\"{}\" stroke=\"{}\"",
-                    Paint::Muted.light(),
-                    Paint::Paper.light()
-                ),
+                place.1 + 3.5,
+                Paint::Muted.light(),
+                Paint::Paper.light(),
             );
         }
+    }
+
+    /// Middle and half width of every written atom.
+    fn label_boxes(&self) -> Vec<(Place, f64)> {
+        let Some(skeleton) = &self.skeleton else { return Vec::new() };
+        let size = self.label_size();
+        let written = skeleton.labels.iter().zip(&self.places).filter(|(label, _)| !label.is_empty());
+        written
+            .map(|(label, place)| {
+                let half = text_width(label) * size / 2.0;
+                let left = place.0 - symbol_letters(label) as f64 * size * 0.36;
+                ((left + half, place.1), half)
+            })
+            .collect()
+    }
+
+    fn label_size(&self) -> f64 {
+        (0.36 * self.unit).clamp(5.0, 14.0)
     }
 
     /// Scale, strongest nodes and what was left out; returns the height that they take.
@@ -315,7 +336,10 @@ impl<'a> Scene<'a> {
                 .map(|&at| format!("{} {}", self.name(at), signed(self.value(at))))
                 .collect();
             if !named.is_empty() {
-                let line = fits(&format!("strongest: {}", named.join(", ")));
+                // As many as fit as a whole.
+                let whole = |count: usize| format!("strongest: {}", named[..count].join(", "));
+                let fitting = (1..=named.len()).rev().map(whole).find(|line| fits(line) == *line);
+                let line = fitting.unwrap_or_else(|| fits(&whole(1)));
                 text(out, (12.0, y + 10.0), 12.0, Paint::Ink, "start", &line);
                 y += 20.0;
             }
@@ -339,38 +363,4 @@ impl<'a> Scene<'a> {
         }
         words
     }
-}
-
-fn moved(place: Place, direction: Place, distance: f64) -> Place {
-    (place.0 + direction.0 * distance, place.1 + direction.1 * distance)
-}
-
-fn signed(value: f64) -> String {
-    let text = short_number(value.abs());
-    if value < 0.0 {
-        format!("−{text}")
-    } else if value > 0.0 {
-        format!("+{text}")
-    } else {
-        text
-    }
-}
-
-fn line(out: &mut String, a: Place, b: Place, style: &str) {
-    let _ = write!(
-        out,
-        "<line x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\" {style}/>",
-        a.0, a.1, b.0, b.1
-    );
-}
-
-fn text(out: &mut String, place: Place, size: f64, paint: Paint, anchor: &str, words: &str) {
-    let _ = write!(
-        out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{size:.1}\" text-anchor=\"{anchor}\" {}>{}</text>",
-        place.0,
-        place.1,
-        paint.fill(),
-        escape(words)
-    );
 }

@@ -99,7 +99,7 @@ pub fn problems(browser: &Path, html: &str, width: u32, dark: bool) -> Vec<Strin
     let dom = run(browser, &profile, width.max(500), dark, &more);
     let dom = String::from_utf8_lossy(&dom.stdout);
     match dom.split_once("data-found=\"").and_then(|(_, rest)| rest.split_once('"')) {
-        Some((list, _)) if list == "[]" => {}
+        Some(("[]", _)) => {}
         Some((list, _)) => found.push(list.replace("&quot;", "'")),
         None => found.push(format!("the page could not be measured: {dom:.300}")),
     }
