@@ -373,7 +373,7 @@ mod tests {
         assert!(footer.is_empty());
         assert_eq!(file.field(3), &Value::Integer(203));
         assert_eq!(file.field(2).item(0).field(5), &Value::Integer(22));
-        assert_eq!(file.field(2).item(21).field(4), &Value::Text("e19".into()));
+        assert_eq!(file.field(2).item(22).field(4), &Value::Text("e19".into()));
         for (at, rows) in [(0, 3), (1, 200)] {
             let group_of_file = file.field(4).item(at);
             assert_eq!(group_of_file.field(3), &Value::Integer(rows));

@@ -49,7 +49,6 @@ pub(crate) struct Collector<'a> {
     /// Things worth telling a person.
     pub(crate) notes: Vec<String>,
     slots: Vec<Option<Record>>,
-    /// Position in the input, and what is wrong.
     bad_rows: Vec<(usize, BadRow)>,
     bad_row_count: u64,
     /// Records of the same source that came before: it is read in pieces.
@@ -222,8 +221,7 @@ impl<'a> Collector<'a> {
                 rows.push(None);
                 continue;
             };
-            let number = self.records_before + position;
-            let id = record.id.take().unwrap_or_else(|| number.to_string());
+            let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
             let (place, split) = (record.place.clone(), record.split);
             let sample = match ids.entry(id.clone()) {
                 Entry::Occupied(earlier) if !self.options.repeated_ids => Err(BadRow::new(
@@ -256,10 +254,9 @@ impl<'a> Collector<'a> {
         self.order_bad_rows();
         let official_split = self.official_split(&splits);
         let dataset = Dataset { name: self.name, schema: finisher.schema, samples, official_split };
-        let keep_places = self.options.on_bad_row != OnBadRow::Skip;
         let (bad_positions, bad_rows): (Vec<usize>, Vec<BadRow>) = self.bad_rows.into_iter().unzip();
         let report = Report {
-            bad_positions: if keep_places { bad_positions } else { Vec::new() },
+            bad_positions: if self.options.on_bad_row == OnBadRow::Skip { Vec::new() } else { bad_positions },
             notes: self.notes,
             inferred,
             bad_rows,
