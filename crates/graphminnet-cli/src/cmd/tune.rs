@@ -4,12 +4,11 @@
 //! is a line of `journal.jsonl`; started again in the same directory, the search goes on where it was, down to the
 //! step within the candidate that was running. There is no daemon and no database.
 
-use super::train::arguments::{DataArguments, MachineArguments};
+use super::train::arguments::{DataArguments, MachineArguments, OutputArguments, in_context};
 use super::train::execute::{Context, fresh_name, prepare};
 use super::train::request::{Request, read_overrides};
 use crate::failure::Failure;
-use crate::ui::progress::Verbosity;
-use crate::ui::signals::{INTERRUPTED, interrupt_flag};
+use crate::ui::signals::INTERRUPTED;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::config::{ConfigError, Override};
@@ -48,32 +47,13 @@ pub struct Arguments {
     run_dir: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArguments,
-    /// Print the journal's candidates as one JSON array, best first.
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors and the result.
-    #[arg(short, long, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Say more.
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let verbosity = Verbosity::from_flags(arguments.quiet, arguments.verbose);
-    let interrupt = interrupt_flag()?;
-    let pool = arguments.machine.pool()?;
-    pool.install(|| {
-        let context = Context {
-            verbosity,
-            device: arguments.machine.device.open()?,
-            cache: arguments.machine.cache(),
-            interrupt,
-            json: arguments.json,
-        };
-        search(arguments, &context)
-    })
+    in_context(&arguments.machine, &arguments.output, |context| search(arguments, context))
 }
 
 fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {

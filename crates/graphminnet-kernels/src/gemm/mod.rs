@@ -253,86 +253,37 @@ fn product_right<S: Arithmetic, E: Epilogue>(
             // SAFETY: `right` holds that many panels, as its constructor checked.
             let b = unsafe { right.values.as_ptr().add(panel * right.panel_stride) };
             let mut row = start;
+            macro_rules! rows {
+                ($count:expr) => {
+                    rows_times_panel::<S, E, { $count }>(
+                        left,
+                        row,
+                        depth,
+                        b,
+                        right.line_stride,
+                        column,
+                        width,
+                        epilogue,
+                    )
+                };
+            }
             // SAFETY (of all calls): rows up to `end` exist in A and panel `panel` in B, as asserted.
             unsafe {
                 // A narrow tile has half the sums; with twice the rows it keeps the arithmetic as busy.
                 while width <= PANEL / 2 && row + 2 * TILE_ROWS <= end {
-                    rows_times_panel::<S, E, { 2 * TILE_ROWS }>(
-                        left,
-                        row,
-                        depth,
-                        b,
-                        right.line_stride,
-                        column,
-                        width,
-                        epilogue,
-                    );
+                    rows!(2 * TILE_ROWS);
                     row += 2 * TILE_ROWS;
                 }
                 while row + TILE_ROWS <= end {
-                    rows_times_panel::<S, E, TILE_ROWS>(
-                        left,
-                        row,
-                        depth,
-                        b,
-                        right.line_stride,
-                        column,
-                        width,
-                        epilogue,
-                    );
+                    rows!(TILE_ROWS);
                     row += TILE_ROWS;
                 }
                 match end - row {
-                    5 => rows_times_panel::<S, E, 5>(
-                        left,
-                        row,
-                        depth,
-                        b,
-                        right.line_stride,
-                        column,
-                        width,
-                        epilogue,
-                    ),
-                    4 => rows_times_panel::<S, E, 4>(
-                        left,
-                        row,
-                        depth,
-                        b,
-                        right.line_stride,
-                        column,
-                        width,
-                        epilogue,
-                    ),
-                    3 => rows_times_panel::<S, E, 3>(
-                        left,
-                        row,
-                        depth,
-                        b,
-                        right.line_stride,
-                        column,
-                        width,
-                        epilogue,
-                    ),
-                    2 => rows_times_panel::<S, E, 2>(
-                        left,
-                        row,
-                        depth,
-                        b,
-                        right.line_stride,
-                        column,
-                        width,
-                        epilogue,
-                    ),
-                    1 => rows_times_panel::<S, E, 1>(
-                        left,
-                        row,
-                        depth,
-                        b,
-                        right.line_stride,
-                        column,
-                        width,
-                        epilogue,
-                    ),
+                    5 => rows!(5),
+                    4 => rows!(4),
+                    3 => rows!(3),
+                    2 => rows!(2),
+                    1 => rows!(1),
                     _ => {}
                 }
             }

@@ -1,11 +1,15 @@
 //! Arguments that several commands share: where the data comes from, and the machine.
 
+use super::execute::Context;
 use crate::cmd::reading::Reading;
 use crate::failure::Failure;
+use crate::ui::progress::Verbosity;
+use crate::ui::signals::interrupt_flag;
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::data::data::cache::{Cache, default_cache_dir};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// Where the data comes from.
 #[derive(Args)]
@@ -75,4 +79,49 @@ impl MachineArguments {
     pub fn cache(&self) -> Option<Cache> {
         if self.no_cache { None } else { default_cache_dir().map(Cache::new) }
     }
+}
+
+/// What to say, and in which form.
+#[derive(Args)]
+pub struct OutputArguments {
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing but errors and the result.
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more.
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl OutputArguments {
+    /// How much to say.
+    pub fn verbosity(&self) -> Verbosity {
+        Verbosity::from_flags(self.quiet, self.verbose)
+    }
+}
+
+/// Runs something on the threads and the device that were asked for, with Ctrl-C listened to.
+///
+/// # Errors
+///
+/// A failure of usage or of the machine, or whatever stops the work.
+pub fn in_context(
+    machine: &MachineArguments,
+    output: &OutputArguments,
+    work: impl FnOnce(&Context) -> Result<ExitCode, Failure> + Send,
+) -> Result<ExitCode, Failure> {
+    let interrupt = interrupt_flag()?;
+    let pool = machine.pool()?;
+    // Inside the pool the kernels need not wake it for every operation.
+    pool.install(|| {
+        work(&Context {
+            verbosity: output.verbosity(),
+            device: machine.device.open()?,
+            cache: machine.cache(),
+            interrupt,
+            json: output.json,
+        })
+    })
 }

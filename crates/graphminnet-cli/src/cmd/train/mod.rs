@@ -6,9 +6,7 @@ pub mod execute;
 pub mod request;
 
 use crate::failure::Failure;
-use crate::ui::progress::Verbosity;
-use crate::ui::signals::interrupt_flag;
-use arguments::{DataArguments, MachineArguments};
+use arguments::{DataArguments, MachineArguments, OutputArguments, in_context};
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,41 +32,23 @@ pub struct Arguments {
     resume: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArguments,
-    /// Print the summary as one JSON object.
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors and the result.
-    #[arg(short, long, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Say more.
-    #[arg(short, long)]
-    verbose: bool,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let verbosity = Verbosity::from_flags(arguments.quiet, arguments.verbose);
-    let interrupt = interrupt_flag()?;
-    let pool = arguments.machine.pool()?;
-    // Inside the pool the kernels need not wake it for every operation.
-    pool.install(|| {
-        let context = execute::Context {
-            verbosity,
-            device: arguments.machine.device.open()?,
-            cache: arguments.machine.cache(),
-            interrupt,
-            json: arguments.json,
-        };
+    in_context(&arguments.machine, &arguments.output, |context| {
         if let Some(path) = &arguments.resume {
             arguments.data.reading.refuse("a run that goes on: its data is known")?;
-            return execute::resume(path, &context);
+            return execute::resume(path, context);
         }
         let overrides = request::read_overrides(&arguments.overrides)?;
         let seeds = request::read_seeds(&arguments.seeds)?;
         if arguments.data.is_empty() {
-            return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), &context);
+            return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), context);
         }
-        let request = request::Request::new(&arguments.data, &overrides, seeds, verbosity)?;
-        execute::start(request, arguments.run_dir.as_deref(), &context)
+        let request = request::Request::new(&arguments.data, &overrides, seeds, context.verbosity)?;
+        execute::start(request, arguments.run_dir.as_deref(), context)
     })
 }
