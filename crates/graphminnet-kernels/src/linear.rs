@@ -13,8 +13,8 @@
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::gemm::{
-    Add, Epilogue, Left, Right, Store, load_lanes, pack, pack_transposed, packed_len, product, product_with,
-    rows_per_product_piece, store_lanes,
+    Add, Epilogue, Left, Right, Store, load_lanes, pack, pack_transposed, packed_len, prefetch_rows, product,
+    product_with, rows_per_product_piece, store_lanes,
 };
 use crate::parallel::{Disjoint, for_each_piece, map_pieces, rows_of};
 use crate::scratch::Scratch;
@@ -104,6 +104,11 @@ struct StoreBiased<'a> {
 
 impl Epilogue for StoreBiased<'_> {
     #[inline(always)]
+    fn prepare(&self, rows: Range<usize>, column: usize) {
+        prefetch_rows(self.out, self.bias.len(), rows, column);
+    }
+
+    #[inline(always)]
     fn row<S: Arithmetic, const W: usize>(
         &mut self,
         row: usize,
@@ -129,6 +134,11 @@ struct StoreRelu<'a> {
 }
 
 impl Epilogue for StoreRelu<'_> {
+    #[inline(always)]
+    fn prepare(&self, rows: Range<usize>, column: usize) {
+        prefetch_rows(self.out, self.columns, rows, column);
+    }
+
     #[inline(always)]
     fn row<S: Arithmetic, const W: usize>(
         &mut self,
