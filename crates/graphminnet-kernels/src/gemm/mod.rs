@@ -13,7 +13,7 @@ use crate::dispatch::{Arithmetic, simd_fn};
 use crate::parallel::{Disjoint, for_each_piece, prefetch};
 use crate::scratch::Scratch;
 use std::ops::Range;
-use tile::{Operands, Place, tile};
+use tile::{Operands, tile};
 
 /// Columns of a panel of packed B.
 pub(crate) const PANEL: usize = 16;
@@ -66,6 +66,15 @@ impl<'a> Right<'a> {
     }
 }
 
+/// A part of a row of C, or the upper left end of a tile.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub row: usize,
+    pub column: usize,
+    /// Columns that count; the others are padding.
+    pub width: usize,
+}
+
 /// Receives the finished sums.
 ///
 /// Implementations work on arrays of `W` lanes loaded with [`load_lanes`] and written with [`store_lanes`]: slices behind
@@ -79,8 +88,8 @@ pub(crate) trait Epilogue {
     #[inline(always)]
     fn prepare(&self, _rows: Range<usize>, _column: usize) {}
 
-    /// `sums` are the values of C in `row`, from `column` on; only the first `width` of them count.
-    fn row<S: Arithmetic, const W: usize>(&mut self, row: usize, column: usize, width: usize, sums: [f32; W]);
+    /// `sums` are the values of C at the place given; only the first `width` of them count.
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]);
 }
 
 /// The first `width` values of `from`, then zeros.
@@ -131,13 +140,8 @@ impl Epilogue for Store<'_> {
     }
 
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         store_lanes(&mut self.out[row * self.row_stride + column..], width, sums);
     }
 }
@@ -150,13 +154,8 @@ pub(crate) struct Add<'a> {
 
 impl Epilogue for Add<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let out = &mut self.out[row * self.row_stride + column..];
         let mut total = load_lanes::<W>(out, width);
         for c in 0..W {

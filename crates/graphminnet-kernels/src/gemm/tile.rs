@@ -1,6 +1,6 @@
 //! The innermost loop of all matrix products: a tile of sums kept in registers.
 
-use super::{Epilogue, PANEL, TILE_ROWS};
+use super::{Epilogue, PANEL, Place, TILE_ROWS};
 use crate::dispatch::Arithmetic;
 
 /// What one tile reads: `R` rows of A and one panel of B.
@@ -15,15 +15,6 @@ pub(super) struct Operands {
     /// First line of the panel.
     pub b: *const f32,
     pub line_stride: usize,
-}
-
-/// Where a tile lies in C.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub row: usize,
-    pub column: usize,
-    /// Columns that count; the others are padding.
-    pub width: usize,
 }
 
 /// `sums[r][c] = Σ_step A[r, step] · B[step, c]`.
@@ -67,7 +58,7 @@ unsafe fn whole_body<S: Arithmetic, E: Epilogue, const R: usize, const W: usize>
     macro_rules! hand_over {
         ($($r:literal)*) => {
             $(if $r < R {
-                epilogue.row::<S, W>(place.row + $r, place.column, W, sums[$r % R]);
+                epilogue.row::<S, W>(Place { row: place.row + $r, width: W, ..place }, sums[$r % R]);
             })*
         };
     }
@@ -107,10 +98,11 @@ macro_rules! loops {
         ) {
             for (r, sums) in sums.iter().enumerate() {
                 // Told apart, so that the usual case is compiled for the full width.
-                if place.width == W {
-                    epilogue.row::<$arithmetic, W>(place.row + r, place.column, W, *sums);
+                let at = Place { row: place.row + r, ..place };
+                if at.width == W {
+                    epilogue.row::<$arithmetic, W>(Place { width: W, ..at }, *sums);
                 } else {
-                    epilogue.row::<$arithmetic, W>(place.row + r, place.column, place.width, *sums);
+                    epilogue.row::<$arithmetic, W>(at, *sums);
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::SpectralInputs;
 use super::backward::{GraphTerms, Pass, Sink};
 use crate::dispatch::{Arithmetic, simd_fn};
-use crate::gemm::{Epilogue, Left, PANEL, load_lanes, packed_len, product_body, store_lanes};
+use crate::gemm::{Epilogue, Left, PANEL, Place, load_lanes, packed_len, product_body, store_lanes};
 use crate::math::dot;
 use crate::scratch::Scratch;
 use std::ops::Range;
@@ -95,13 +95,8 @@ struct ContractToRows<'a> {
 
 impl Epilogue for ContractToRows<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let p = self.p[row * self.eigenpairs + self.pair];
         let dt = load_lanes::<W>(&self.dt[column..], width);
         let dw = &mut self.dw[row * self.channels + column..];
@@ -129,13 +124,8 @@ impl Epilogue for Contract<'_> {
     const IN_REGISTERS: bool = false;
 
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let start = row * self.channels + column;
         let entry = row * self.eigenpairs + self.pair;
         let dt = load_lanes::<W>(&self.dt[column..], width);
