@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use crate::ui::memory::peak_bytes;
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::bench::{Measurement, Shape, Workload, measure};
+use graphminnet::data::text::grouped;
 use graphminnet::kernels::peak::measure_matmul_peak;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -142,7 +143,7 @@ fn table(objects: &[Value]) -> Table {
     ]);
     for object in objects {
         let number = |key: &str| object[key].as_f64().unwrap_or(f64::NAN);
-        let count = |key: &str| grouped(number(key) as usize);
+        let count = |key: &str| grouped(number(key));
         table.row([
             object["shape"].as_str().unwrap_or_default().to_owned(),
             count("graphs"),
