@@ -204,6 +204,7 @@ fn describe_data(data: &TrainingData) -> serde_json::Value {
         "valid": data.splits.valid.len(),
         "test": data.splits.test.len(),
         "schema": data.dataset.schema,
+        "deviations": data.deviations,
     })
 }
 
