@@ -4,11 +4,13 @@
 //! node without outgoing edges has a zero row). Only half of the powers are formed:
 //! `(P^(a+b))_uu = Σ_w (P^a)_uw (P^b)_wu` with `a − b` equal to 0 or 1.
 //!
-//! Small graphs keep whole powers and multiply them with the sparse `P`. Large ones walk from every node on its own, forwards for the row of `P^a`
+//! Small graphs keep whole powers and multiply them with `P`, sparse or dense. Large ones walk from every node on its own, forwards for the row of `P^a`
 //! and backwards for the column of `P^b`, touching only the nodes within `steps / 2` edges: the cost is the number of
 //! nodes times the size of such a neighbourhood, and the memory of a walk is linear in the graph.
 
 use crate::graph::Graph;
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
 /// Up to this many nodes whole powers are faster than single walks.
@@ -45,16 +47,27 @@ impl Columns {
         self.values.chunks_exact(self.nodes.max(1))
     }
 
-    /// Adds up columns of `self`: each term is (column of the result, column of `self`, weight).
-    fn combined(&self, terms: impl Iterator<Item = (u32, u32, f64)>) -> Self {
+    fn as_matrix(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(&self.values, self.nodes, self.nodes)
+    }
+
+    /// The product with a sparse matrix whose entries (row, column, value) are given.
+    fn times_sparse(&self, entries: impl Iterator<Item = (u32, u32, f64)>) -> Self {
         let mut result = Self::zeros(self.nodes);
-        for (to, from, weight) in terms {
-            let from = &self.values[from as usize * self.nodes..][..self.nodes];
-            let to = &mut result.values[to as usize * self.nodes..][..self.nodes];
+        for (row, column, value) in entries {
+            let from = &self.values[row as usize * self.nodes..][..self.nodes];
+            let to = &mut result.values[column as usize * self.nodes..][..self.nodes];
             for (to, from) in to.iter_mut().zip(from) {
-                *to += weight * from;
+                *to += value * from;
             }
         }
+        result
+    }
+
+    fn times(&self, other: MatRef<'_, f64>) -> Self {
+        let mut result = Self::zeros(self.nodes);
+        let to = MatMut::from_column_major_slice_mut(&mut result.values, self.nodes, self.nodes);
+        matmul(to, Accum::Replace, self.as_matrix(), other, 1.0, Par::Seq);
         result
     }
 }
@@ -65,18 +78,25 @@ fn by_powers(graph: &Graph, steps: usize) -> Vec<f32> {
     for [source, _] in graph.edges() {
         degrees[*source as usize] += 1;
     }
-    let weighted =
+    let entries =
         || graph.edges().iter().map(|&[from, to]| (from, to, 1.0 / f64::from(degrees[from as usize])));
+    // A dense product does several multiplications in the time of one of a sparse product.
+    let dense =
+        (graph.num_edges() * 6 > nodes * nodes).then(|| Columns::identity(nodes).times_sparse(entries()));
     // P^a by columns and P^b by rows, so that the diagonal of their product is summed over whole columns.
     let mut powers = Columns::identity(nodes);
     let mut transposed = Columns::identity(nodes);
     let mut result = vec![0f32; nodes * steps];
     let mut diagonal = vec![0f64; nodes];
     for step in 1..=steps {
-        if step % 2 == 1 {
-            powers = powers.combined(weighted().map(|(from, to, weight)| (to, from, weight)));
-        } else {
-            transposed = transposed.combined(weighted());
+        let odd = step % 2 == 1;
+        match &dense {
+            Some(walk) if odd => powers = powers.times(walk.as_matrix()),
+            Some(walk) => transposed = transposed.times(walk.as_matrix().transpose()),
+            None if odd => powers = powers.times_sparse(entries()),
+            None => {
+                transposed = transposed.times_sparse(entries().map(|(from, to, value)| (to, from, value)))
+            }
         }
         diagonal.fill(0.0);
         for (power, transposed) in powers.iter().zip(transposed.iter()) {
