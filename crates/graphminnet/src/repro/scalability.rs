@@ -23,9 +23,9 @@ pub const PAPER_NODES: [usize; 5] = [1_000, 5_000, 10_000, 15_000, 20_000];
 /// Beyond the paper, up to a million.
 pub const MORE_NODES: [usize; 5] = [50_000, 100_000, 200_000, 500_000, 1_000_000];
 
-/// Layers that the backward pass computes again at a time, unless asked otherwise: with three of six, a million nodes
-/// fit into 12 GiB.
-pub const RECOMPUTE_LAYERS: usize = 3;
+/// Layers that the backward pass computes again at a time, unless asked otherwise: with two of six, memory is
+/// smallest.
+pub const RECOMPUTE_LAYERS: usize = 2;
 
 /// What was measured on one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
