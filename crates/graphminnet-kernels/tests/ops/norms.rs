@@ -216,7 +216,8 @@ fn the_gradient_written_over_its_input_has_the_same_bits() {
         let (gamma, beta) = (random.values(case.channels), random.values(case.channels));
         let (mean, variance) = &case.running;
         let used = || UsedStatistics { mean, variance, from_batch: case.train };
-        let [mut d_pre, mut first, mut second] = [size, 2 * case.channels, 2 * case.channels].map(|n| vec![0.0; n]);
+        let [mut d_pre, mut first, mut second] =
+            [size, 2 * case.channels, 2 * case.channels].map(|n| vec![0.0; n]);
         let (d_gamma, d_beta) = first.split_at_mut(case.channels);
         let wanted = NormGradients { input: Some(&mut d_pre), gamma: Some(d_gamma), beta: Some(d_beta) };
         norm_relu_residual_backward(&pre, &gamma, &beta, used(), case.dropout, &dy, wanted);

@@ -13,11 +13,15 @@
 use super::layer::{Place, Shared};
 use super::{Encoded, GraphMinNet, ModelInput, Spectrum, Trace};
 use crate::nn::Pass;
-use crate::ops::given_gradient;
+use crate::ops::{given_gradient, recorded_later};
 use crate::optim::NamedGradients;
 use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
 use std::ops::Range;
+
+/// Node features in the middle of a model are further from the leaves than anything that a layer computes from its
+/// parameters and φ alone, which is at most this far.
+const DEPTH_BELOW: usize = 16;
 
 /// A forward pass in training that recorded nothing, and can be differentiated all the same.
 #[derive(Debug)]
@@ -129,7 +133,8 @@ impl<'a> Recomputation<'a> {
                 let spectrum = leaf_spectrum(&spectrum, model);
                 let (nodes, edges) = (leaf(inputs.nodes), inputs.edges.map(leaf));
                 let shared = Shared { spectrum: &spectrum, ..shared };
-                let (mixed, new_edges) = module.mix(nodes.clone(), edges.clone(), shared, place);
+                let later = recorded_later(nodes.clone(), DEPTH_BELOW);
+                let (mixed, new_edges) = module.mix(later, edges.clone(), shared, place);
                 // The engine follows first what was given last: nodes before edges, as where all layers are recorded.
                 let root = seed(d_spectrum.seed(&spectrum), new_edges, d_edges);
                 let mut gradients = backward(seed(root, Some(mixed), d_mixed));

@@ -79,7 +79,8 @@ mod tests {
             let gradient = |scale: f32| Tensor::<2>::ones([2, 3], &plain) * scale;
             let rest = body(None, first.clone() * 2.0, gradient(5.0));
             let gradients = (body(Some(rest), second.clone() * 3.0, gradient(7.0)) * 2.0).backward();
-            let values = |leaf: &Tensor<2>| leaf.grad(&gradients).unwrap().into_data().to_vec::<f32>().unwrap();
+            let values =
+                |leaf: &Tensor<2>| leaf.grad(&gradients).unwrap().into_data().try_to_vec::<f32>().unwrap();
             assert_eq!(values(&first), [20.0; 6]);
             assert_eq!(values(&second), [42.0; 6]);
         }

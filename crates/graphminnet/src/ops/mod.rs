@@ -20,6 +20,7 @@ mod layer_norm_silu;
 mod linear;
 mod normalize;
 mod pool;
+mod recorded_later;
 mod spectral_product;
 mod structure;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use layer_norm_silu::layer_norm_silu;
 pub use linear::{Epilogue, linear};
 pub use normalize::{BatchStatistics, Statistics, norm_relu_residual, residual_norm};
 pub use pool::{PoolKind, pool};
+pub use recorded_later::recorded_later;
 pub use spectral_product::{batched_rows, outer_sums, spectral_product};
 pub use structure::Structure;
 pub use weighted_squares::weighted_squares;

@@ -36,9 +36,7 @@ impl<'a> GradientPass<'a> {
         let pass = Pass::Train { seed };
         let way = match recompute_layers {
             None => Way::Kept(model.forward(input, pass)),
-            Some(together) => {
-                Way::Recomputed(Box::new(Recomputation::forward(model, input, pass, together)))
-            }
+            Some(together) => Way::Recomputed(Box::new(Recomputation::forward(model, input, pass, together))),
         };
         Self { model, input, pass, way }
     }
