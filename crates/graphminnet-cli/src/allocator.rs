@@ -3,7 +3,8 @@
 //! A training step makes and drops hundreds of arrays of many megabytes. The usual allocators ask the system for each
 //! of them, which costs a page fault per 4 KiB and a pass that zeroes it: up to a sixth of the time of a step. Here a
 //! freed block waits for a request of the same size class. What is in use and what waits never exceed the largest
-//! amount that was ever in use by more than an eighth, so speed is not bought with memory.
+//! amount that was ever in use by more than an eighth and never by more than 256 MiB, so speed is not bought with
+//! memory.
 //!
 //! Small blocks are the system allocator's business.
 
@@ -18,6 +19,8 @@ const SMALLEST_BITS: u32 = 17;
 const STEPS: usize = 8;
 /// Classes up to 2⁴⁴ bytes, more than any machine has.
 const CLASSES: usize = (44 - SMALLEST_BITS as usize) * STEPS;
+/// Most bytes that may wait beyond what was ever in use at once.
+const MOST_EXTRA: usize = 256 << 20;
 /// Every large block starts at a multiple of this; requests for more are left to the system.
 const ALIGNMENT: usize = 64;
 
@@ -79,7 +82,7 @@ impl Reserve {
 
     /// Gives blocks back to the system, the largest first, until no more than the limit is held.
     fn shrink(&mut self) {
-        let limit = self.most_used_bytes + self.most_used_bytes / 8;
+        let limit = self.most_used_bytes + (self.most_used_bytes / 8).min(MOST_EXTRA);
         let mut class = CLASSES;
         while self.used_bytes + self.waiting_bytes > limit && class > 0 {
             class -= 1;

@@ -22,6 +22,10 @@ pub struct Arguments {
     /// One random graph with this many nodes and mean degree 5 instead of a shape.
     #[arg(long, value_name = "NODES", conflicts_with = "shape")]
     large_graph: Option<usize>,
+    /// Compute this many layers at a time again in the backward pass instead of keeping what they computed (the same
+    /// as `train.recompute_layers`): less memory, more time.
+    #[arg(long, value_name = "LAYERS", value_parser = clap::value_parser!(u64).range(1..))]
+    recompute_layers: Option<u64>,
     /// Seconds to spend on each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -49,9 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("--seconds {} must be a positive number", arguments.seconds)));
     }
     let objects = match (arguments.shape, arguments.large_graph) {
-        (Some(shape), _) => vec![one(shape.name, &Workload::new(shape, 0)?, arguments)?],
+        (Some(shape), _) => vec![one(shape.name, Workload::new(shape, 0)?, arguments)?],
         (None, Some(nodes)) => {
-            vec![one(&format!("{nodes} nodes"), &Workload::large_graph(nodes, 5.0, 0)?, arguments)?]
+            vec![one(&format!("{nodes} nodes"), Workload::large_graph(nodes, 5.0, 0)?, arguments)?]
         }
         (None, None) => each_in_its_own_process(arguments)?,
     };
@@ -66,15 +70,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(name: &str, workload: &Workload, arguments: &Arguments) -> Result<Value, Failure> {
+fn one(name: &str, mut workload: Workload, arguments: &Arguments) -> Result<Value, Failure> {
+    workload.recipe.train.recompute_layers = arguments.recompute_layers.map(|layers| layers as usize);
     let budget = Duration::from_secs_f64(arguments.seconds);
     let threads = arguments.threads.unwrap_or(0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
     let (measurement, peak_rate) = pool.install(|| {
-        let measurement = measure(workload, arguments.device, budget);
+        let measurement = measure(&workload, arguments.device, budget);
         (measurement, measure_matmul_peak(Duration::from_millis(300)))
     });
-    Ok(as_json(name, &measurement?, peak_rate, pool.current_num_threads()))
+    let mut object = as_json(name, &measurement?, peak_rate, pool.current_num_threads());
+    object["recompute_layers"] = arguments.recompute_layers.into();
+    object["tensor_bytes"] = crate::ALLOCATOR.most_used_bytes().into();
+    Ok(object)
 }
 
 fn as_json(name: &str, measured: &Measurement, peak_rate: f64, threads: usize) -> Value {
@@ -116,6 +124,9 @@ fn each_in_its_own_process(arguments: &Arguments) -> Result<Vec<Value>, Failure>
         ]);
         if let Some(threads) = arguments.threads {
             command.args(["--threads", &threads.to_string()]);
+        }
+        if let Some(layers) = arguments.recompute_layers {
+            command.args(["--recompute-layers", &layers.to_string()]);
         }
         eprintln!("timing {} …", shape.name);
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
