@@ -33,8 +33,8 @@ pub enum BenchError {
     Optim(#[from] OptimError),
 }
 
-/// An activity that takes longer than this is not repeated for the sake of the minimum.
-const LONG: Duration = Duration::from_secs(20);
+/// An activity that takes longer than this is run once: what warming up saves is little beside it.
+const LONG: Duration = Duration::from_secs(10);
 
 /// Times of one activity, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,8 +48,8 @@ pub struct Times {
 }
 
 impl Times {
-    /// Runs an activity once to warm up and then for at least `budget` and four times; only once where the first run
-    /// shows that four would take minutes.
+    /// Runs an activity once to warm up and then for at least `budget` and four times. Where the first run takes longer
+    /// than ten seconds it is the only one.
     ///
     /// # Errors
     ///
@@ -57,9 +57,13 @@ impl Times {
     pub fn of<E>(budget: Duration, mut activity: impl FnMut() -> Result<(), E>) -> Result<Self, E> {
         let warm_up = Instant::now();
         activity()?;
-        let fewest = if warm_up.elapsed() > LONG { 1 } else { 4 };
+        let warm_up = warm_up.elapsed();
+        if warm_up > LONG {
+            let seconds = warm_up.as_secs_f64();
+            return Ok(Self { min: seconds, median: seconds, repetitions: 1 });
+        }
         let (start, mut times) = (Instant::now(), Vec::new());
-        while times.len() < fewest || start.elapsed() < budget {
+        while times.len() < 4 || start.elapsed() < budget {
             let begin = Instant::now();
             activity()?;
             times.push(begin.elapsed().as_secs_f64());

@@ -103,7 +103,7 @@ impl<'a> Recomputation<'a> {
         let Self { model, unrecorded, input, pass, spectrum, together, mut starts, mut known, .. } = self;
         let mut parameters = NamedGradients::default();
         let mut backward = |root: Option<Tensor<1>>| {
-            let gradients = root.map(|root| root.backward());
+            let gradients = root.filter(Tensor::is_tracked).map(|root| root.backward());
             if let Some(gradients) = &gradients {
                 parameters.add(NamedGradients::of(model, gradients));
             }
@@ -131,22 +131,31 @@ impl<'a> Recomputation<'a> {
                 let d_mixed = taken(mixed, &mut backward(root));
 
                 let spectrum = leaf_spectrum(&spectrum, model);
-                let (nodes, edges) = (leaf(inputs.nodes), inputs.edges.map(leaf));
                 let shared = Shared { spectrum: &spectrum, ..shared };
-                let later = recorded_later(nodes.clone(), DEPTH_BELOW);
-                let (mixed, new_edges) = module.mix(later, edges.clone(), shared, place);
+                let leaves = (layer > 0).then(|| (leaf(inputs.nodes), inputs.edges.map(leaf)));
+                let (nodes, edges) = match leaves.clone() {
+                    Some((nodes, edges)) => (recorded_later(nodes, DEPTH_BELOW), edges),
+                    // The encoder goes with the first layer.
+                    None => {
+                        let Encoded { nodes, edges } = model.encode(input, pass);
+                        (nodes, edges)
+                    }
+                };
+                let (mixed, new_edges) = module.mix(nodes, edges, shared, place);
                 // The engine follows first what was given last: nodes before edges, as where all layers are recorded.
                 let root = seed(d_spectrum.seed(&spectrum), new_edges, d_edges);
                 let mut gradients = backward(seed(root, Some(mixed), d_mixed));
-                d_nodes = taken(nodes, &mut gradients);
-                d_edges = edges.and_then(|edges| taken(edges, &mut gradients));
                 d_spectrum = SpectrumGradients::taken(spectrum, &mut gradients);
+                (d_nodes, d_edges) = match leaves {
+                    Some((nodes, edges)) => {
+                        (taken(nodes, &mut gradients), edges.and_then(|edges| taken(edges, &mut gradients)))
+                    }
+                    None => (None, None),
+                };
             }
         }
 
         backward(d_spectrum.seed(&model.spectrum(input)));
-        let Encoded { nodes, edges } = model.encode(input, pass);
-        backward(seed(seed(None, edges, d_edges), Some(nodes), d_nodes));
         parameters
     }
 }
