@@ -11,6 +11,7 @@ use crate::batch_norm::{
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
+use crate::scratch::Scratch;
 
 /// Computes `y`. Backward needs `pre`, γ, β and the statistics used. `residual` may be absent (zero).
 ///
@@ -162,7 +163,9 @@ pub fn norm_relu_residual_backward_in_place(
         // SAFETY: pieces are disjoint.
         let out = unsafe { pre.rows(&range, channels) };
         let dy = rows_of(dy, &range, channels);
-        gradient_rows(&out.to_vec(), dy, &affine, mask, range.start, &coefficients, out);
+        let mut before = Scratch::new(out.len());
+        before.copy_from_slice(out);
+        gradient_rows(&before, dy, &affine, mask, range.start, &coefficients, out);
     });
 }
 
