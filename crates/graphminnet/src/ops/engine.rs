@@ -254,12 +254,10 @@ mod tests {
         let shared = array.clone();
         drop(array);
         assert_eq!(shared.values()[0], 3.0, "another owner keeps the values");
-        let shared = match shared.clone().into_values() {
-            Ok(_) => panic!("the values have another reader"),
-            Err(_) => shared.into_values().map_err(|_| "one owner").unwrap(),
-        };
-        assert_eq!(shared.as_ptr(), address);
-        drop(Array::new(shared, [length]));
+        assert!(shared.clone().into_values().is_err(), "the values have another reader");
+        let values = shared.into_values().expect("one owner");
+        assert_eq!(values.as_ptr(), address);
+        drop(Array::new(values, [length]));
         let again = Array::written([length], |_| {});
         assert_eq!(again.values().as_ptr(), address);
     }
