@@ -58,7 +58,10 @@ fn assert_same(name: &str, config: &ModelConfig) {
                 assert_eq!(again.is_some(), kept.is_some(), "{name}, {together} at a time: {parameter}");
                 continue;
             };
-            let allowed = if parameter.starts_with("set_encoder") { SHARED } else { 0.0 };
+            // GAT's layers all read the same edge features.
+            let shared = parameter.starts_with("set_encoder")
+                || (config.local == LocalKind::Gat && parameter.starts_with("edge_encoder"));
+            let allowed = if shared { SHARED } else { 0.0 };
             if again != kept && difference(again, kept).max(f32::MIN_POSITIVE) > allowed {
                 differing.push((parameter, difference(again, kept)));
             }

@@ -5,7 +5,7 @@
 //! the first: it computes the inputs of the group's layers again, then takes the layers one by one, each as two
 //! recorded pieces (the feed-forward half, then the branches), so that the tape of half a layer is all that is ever
 //! in memory. The same numbers are computed in the same order as without, so gradients have the same bits; only
-//! where a tensor is shared by all layers (the coefficients φ) can a sum be formed in another order.
+//! where a tensor is shared by all layers (the coefficients φ, the edge features of GAT) can a sum be formed in another order.
 //!
 //! Unrecorded passes run on a copy of the model whose running estimates are thrown away: those of the model itself
 //! are updated by the recorded pieces, once each.
