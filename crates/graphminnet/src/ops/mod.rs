@@ -20,6 +20,7 @@ mod layer_norm_silu;
 mod linear;
 mod normalize;
 mod pool;
+#[cfg(feature = "train")]
 mod recorded_later;
 mod spectral_product;
 mod structure;
@@ -42,6 +43,7 @@ pub use layer_norm_silu::layer_norm_silu;
 pub use linear::{Epilogue, linear};
 pub use normalize::{BatchStatistics, Statistics, norm_relu_residual, residual_norm};
 pub use pool::{PoolKind, pool};
+#[cfg(feature = "train")]
 pub(crate) use recorded_later::recorded_later;
 pub use spectral_product::{batched_rows, outer_sums, spectral_product};
 pub use structure::Structure;
