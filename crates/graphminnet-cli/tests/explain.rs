@@ -67,6 +67,16 @@ fn a_run_ends_with_a_report_that_says_how_to_get_it_again() {
     assert_eq!(text(&workspace, "again.html"), html);
     ok(workspace.run("report run run -o both.html"));
     assert!(text(&workspace, "both.html").contains("2 runs"));
+    // How a copy of the data differs from the published one is on the card.
+    let mut data: Value = serde_json::from_str(&text(&workspace, "run/data.json")).unwrap();
+    assert_eq!(data["deviations"], serde_json::json!([]));
+    data["deviations"] = serde_json::json!(["The order of the rows is not the <published> one."]);
+    workspace.write("run/data.json", data.to_string());
+    ok(workspace.run("report run -o deviating.html"));
+    assert!(
+        text(&workspace, "deviating.html")
+            .contains("The order of the rows is not the &lt;published&gt; one.")
+    );
     std::fs::remove_file(workspace.path("molecules.csv")).unwrap();
     ok(workspace.run("report run -o without.html"));
     assert!(text(&workspace, "without.html").contains("the data could not be read again"));

@@ -19,5 +19,6 @@ pub mod graph;
 pub mod io;
 pub mod rng;
 pub mod spectral;
+pub mod text;
 
 pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};

@@ -10,7 +10,8 @@
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::edges::Edges;
 use crate::gemm::{
-    Epilogue, Left, load_lanes, pack_transposed, packed_len, product, rows_per_product_piece, store_lanes,
+    Epilogue, Left, Place, load_lanes, pack_transposed, packed_len, prefetch_rows, product,
+    rows_per_product_piece, store_lanes,
 };
 use crate::linear::{Activation, LinearGradients, LinearShape, linear_backward};
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, for_each_range, prefetch, rows_of};
@@ -68,6 +69,7 @@ impl Epilogue for StoreGate<'_> {
     #[inline(always)]
     fn prepare(&self, rows: Range<usize>, column: usize) {
         let stride = self.bias.len();
+        prefetch_rows(self.gate, stride, rows.clone(), column);
         for (&target, &source) in self.target[rows.clone()].iter().zip(&self.source[rows]) {
             prefetch(&self.de[target as usize * 2 * stride + column..][..1]);
             prefetch(&self.de[(source as usize * 2 + 1) * stride + column..][..1]);
@@ -75,13 +77,8 @@ impl Epilogue for StoreGate<'_> {
     }
 
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let stride = self.bias.len();
         let bias = load_lanes::<W>(&self.bias[column..], width);
         let d = load_lanes::<W>(&self.de[self.target[row] as usize * 2 * stride + column..], width);

@@ -13,8 +13,8 @@
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::gemm::{
-    Add, Epilogue, Left, Right, Store, load_lanes, pack, pack_transposed, packed_len, product, product_with,
-    rows_per_product_piece, store_lanes,
+    Add, Epilogue, Left, Place, Right, Store, load_lanes, pack, pack_transposed, packed_len, prefetch_rows,
+    product, product_with, rows_per_product_piece, store_lanes,
 };
 use crate::parallel::{Disjoint, for_each_piece, map_pieces, rows_of};
 use crate::scratch::Scratch;
@@ -104,13 +104,13 @@ struct StoreBiased<'a> {
 
 impl Epilogue for StoreBiased<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn prepare(&self, rows: Range<usize>, column: usize) {
+        prefetch_rows(self.out, self.bias.len(), rows, column);
+    }
+
+    #[inline(always)]
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let bias = load_lanes::<W>(&self.bias[column..], width);
         let mut values = sums;
         for c in 0..W {
@@ -130,13 +130,13 @@ struct StoreRelu<'a> {
 
 impl Epilogue for StoreRelu<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn prepare(&self, rows: Range<usize>, column: usize) {
+        prefetch_rows(self.out, self.columns, rows, column);
+    }
+
+    #[inline(always)]
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let mut values = sums;
         if let Some(bias) = self.bias {
             let bias = load_lanes::<W>(&bias[column..], width);

@@ -11,6 +11,7 @@ use crate::batch_norm::{
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
+use crate::scratch::Scratch;
 
 /// Computes `y`. Backward needs `pre`, γ, β and the statistics used. `residual` may be absent (zero).
 ///
@@ -120,33 +121,80 @@ pub fn norm_relu_residual_backward(
     dy: &[f32],
     gradients: NormGradients<'_>,
 ) {
+    let NormGradients { input, gamma: d_gamma, beta: d_beta } = gradients;
     let channels = gamma.len();
-    assert_eq!(pre.len(), dy.len(), "norm_relu_residual_backward: pre and dy differ in length");
-    assert!(pre.len().is_multiple_of(channels.max(1)), "norm_relu_residual_backward: length of pre");
     let affine = Affine::new(used.mean, used.variance, gamma, beta);
     let mask = dropout.and_then(Dropout::mask);
-    let rows = pre.len() / channels.max(1);
-    let NormGradients { input, gamma: d_gamma, beta: d_beta } = gradients;
-    let needs_sums = used.from_batch || d_gamma.is_some() || d_beta.is_some();
-    let sums = if needs_sums {
-        sum_blocks(rows, channels, |range, sums, products| {
-            let (pre, dy) = (rows_of(pre, &range, channels), rows_of(dy, &range, channels));
-            sum_rows(pre, dy, &affine, mask, range.start, sums, products);
-        })
-    } else {
-        vec![0.0; 2 * channels]
-    };
-    let coefficients = GradientCoefficients::new(rows, &sums, used, gamma, d_gamma, d_beta);
+    let coefficients = gradient_coefficients(pre, gamma, &affine, used, mask, dy, d_gamma, d_beta);
     if let Some(d_pre) = input {
         assert_eq!(d_pre.len(), pre.len(), "norm_relu_residual_backward: length of d_pre");
         let d_pre = Disjoint::new(d_pre);
-        for_each_piece(rows, rows_per_piece(channels), |range| {
+        for_each_piece(pre.len() / channels.max(1), rows_per_piece(channels), |range| {
             // SAFETY: pieces are disjoint.
             let out = unsafe { d_pre.rows(&range, channels) };
             let (pre, dy) = (rows_of(pre, &range, channels), rows_of(dy, &range, channels));
             gradient_rows(pre, dy, &affine, mask, range.start, &coefficients, out);
         });
     }
+}
+
+/// As [`norm_relu_residual_backward`], with the gradient of `pre` written over `pre`; `gradients.input` is not used.
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn norm_relu_residual_backward_in_place(
+    pre: &mut [f32],
+    gamma: &[f32],
+    beta: &[f32],
+    used: UsedStatistics<'_>,
+    dropout: Option<Dropout>,
+    dy: &[f32],
+    gradients: NormGradients<'_>,
+) {
+    let NormGradients { gamma: d_gamma, beta: d_beta, .. } = gradients;
+    let channels = gamma.len();
+    let affine = Affine::new(used.mean, used.variance, gamma, beta);
+    let mask = dropout.and_then(Dropout::mask);
+    let coefficients = gradient_coefficients(pre, gamma, &affine, used, mask, dy, d_gamma, d_beta);
+    let rows = pre.len() / channels.max(1);
+    let pre = Disjoint::new(pre);
+    for_each_piece(rows, rows_per_piece(channels), |range| {
+        // SAFETY: pieces are disjoint.
+        let out = unsafe { pre.rows(&range, channels) };
+        let dy = rows_of(dy, &range, channels);
+        let mut before = Scratch::new(out.len());
+        before.copy_from_slice(out);
+        gradient_rows(&before, dy, &affine, mask, range.start, &coefficients, out);
+    });
+}
+
+/// Sums over all rows, the gradients of γ and β, and what turns the gradient of a normalised row into that of the row.
+#[allow(clippy::too_many_arguments)]
+fn gradient_coefficients(
+    pre: &[f32],
+    gamma: &[f32],
+    affine: &Affine<'_>,
+    used: UsedStatistics<'_>,
+    mask: Option<Mask>,
+    dy: &[f32],
+    d_gamma: Option<&mut [f32]>,
+    d_beta: Option<&mut [f32]>,
+) -> GradientCoefficients {
+    let channels = gamma.len();
+    assert_eq!(pre.len(), dy.len(), "norm_relu_residual_backward: pre and dy differ in length");
+    assert!(pre.len().is_multiple_of(channels.max(1)), "norm_relu_residual_backward: length of pre");
+    let rows = pre.len() / channels.max(1);
+    let needs_sums = used.from_batch || d_gamma.is_some() || d_beta.is_some();
+    let sums = if needs_sums {
+        sum_blocks(rows, channels, |range, sums, products| {
+            let (pre, dy) = (rows_of(pre, &range, channels), rows_of(dy, &range, channels));
+            sum_rows(pre, dy, affine, mask, range.start, sums, products);
+        })
+    } else {
+        vec![0.0; 2 * channels]
+    };
+    GradientCoefficients::new(rows, &sums, used, gamma, d_gamma, d_beta)
 }
 
 /// `out = dy ⊙ mask ⊙ [BN(pre) > 0]`.

@@ -91,6 +91,26 @@ fn one_and_two_threads_and_two_runs_give_the_same_bits() {
 }
 
 #[test]
+fn training_with_layers_computed_again_goes_the_same_way() {
+    let data = data(&recipe(|_| {}), &rings(Level::Node));
+    let trained = |recompute_layers| {
+        let recipe = recipe(|recipe| {
+            recipe.model.layers = 4;
+            recipe.train.recompute_layers = recompute_layers;
+        });
+        let mut epochs = Epochs::default();
+        train(&recipe, &data, None, &mut epochs).unwrap();
+        epochs.0
+    };
+    let kept = trained(None);
+    for together in [1, 2] {
+        for (again, kept) in trained(Some(together)).iter().zip(&kept) {
+            assert!((again.0 - kept.0).abs() <= 1e-5 * kept.0.abs(), "{again:?}, not {kept:?}");
+        }
+    }
+}
+
+#[test]
 fn evaluation_sees_the_running_statistics_of_training() {
     let recipe = recipe(|_| {});
     let data = data(&recipe, &rings(Level::Node));

@@ -2,10 +2,11 @@
 
 use crate::failure::Failure;
 use crate::ui::memory::peak_bytes;
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::bench::{Measurement, Shape, Workload, measure};
+use graphminnet::data::text::grouped;
 use graphminnet::kernels::peak::measure_matmul_peak;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -21,6 +22,10 @@ pub struct Arguments {
     /// One random graph with this many nodes and mean degree 5 instead of a shape.
     #[arg(long, value_name = "NODES", conflicts_with = "shape")]
     large_graph: Option<usize>,
+    /// Compute this many layers at a time again in the backward pass instead of keeping what they computed (the same
+    /// as `train.recompute_layers`): less memory, more time.
+    #[arg(long, value_name = "LAYERS", value_parser = clap::value_parser!(u64).range(1..))]
+    recompute_layers: Option<u64>,
     /// Seconds to spend on each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
@@ -48,9 +53,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("--seconds {} must be a positive number", arguments.seconds)));
     }
     let objects = match (arguments.shape, arguments.large_graph) {
-        (Some(shape), _) => vec![one(shape.name, &Workload::new(shape, 0)?, arguments)?],
+        (Some(shape), _) => vec![one(shape.name, Workload::new(shape, 0)?, arguments)?],
         (None, Some(nodes)) => {
-            vec![one(&format!("{nodes} nodes"), &Workload::large_graph(nodes, 5.0, 0)?, arguments)?]
+            vec![one(&format!("{nodes} nodes"), Workload::large_graph(nodes, 5.0, 0)?, arguments)?]
         }
         (None, None) => each_in_its_own_process(arguments)?,
     };
@@ -65,15 +70,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(name: &str, workload: &Workload, arguments: &Arguments) -> Result<Value, Failure> {
+fn one(name: &str, mut workload: Workload, arguments: &Arguments) -> Result<Value, Failure> {
+    workload.recipe.train.recompute_layers = arguments.recompute_layers.map(|layers| layers as usize);
     let budget = Duration::from_secs_f64(arguments.seconds);
     let threads = arguments.threads.unwrap_or(0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
     let (measurement, peak_rate) = pool.install(|| {
-        let measurement = measure(workload, arguments.device, budget);
+        let measurement = measure(&workload, arguments.device, budget);
         (measurement, measure_matmul_peak(Duration::from_millis(300)))
     });
-    Ok(as_json(name, &measurement?, peak_rate, pool.current_num_threads()))
+    let mut object = as_json(name, &measurement?, peak_rate, pool.current_num_threads());
+    object["recompute_layers"] = arguments.recompute_layers.into();
+    object["tensor_bytes"] = crate::ALLOCATOR.most_used_bytes().into();
+    Ok(object)
 }
 
 fn as_json(name: &str, measured: &Measurement, peak_rate: f64, threads: usize) -> Value {
@@ -116,6 +125,9 @@ fn each_in_its_own_process(arguments: &Arguments) -> Result<Vec<Value>, Failure>
         if let Some(threads) = arguments.threads {
             command.args(["--threads", &threads.to_string()]);
         }
+        if let Some(layers) = arguments.recompute_layers {
+            command.args(["--recompute-layers", &layers.to_string()]);
+        }
         eprintln!("timing {} …", shape.name);
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         if !output.status.success() {
@@ -142,7 +154,7 @@ fn table(objects: &[Value]) -> Table {
     ]);
     for object in objects {
         let number = |key: &str| object[key].as_f64().unwrap_or(f64::NAN);
-        let count = |key: &str| grouped(number(key) as usize);
+        let count = |key: &str| grouped(number(key));
         table.row([
             object["shape"].as_str().unwrap_or_default().to_owned(),
             count("graphs"),

@@ -3,10 +3,11 @@
 use super::prepare::cache;
 use crate::failure::Failure;
 use crate::ui::bytes::{parse_bytes, readable};
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::{Args, Subcommand};
 use graphminnet::data::data::cache::{Cache, CacheEntry};
 use graphminnet::data::data::escape;
+use graphminnet::data::text::grouped;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;

@@ -3,12 +3,12 @@
 use crate::failure::Failure;
 use crate::ui::bytes::readable;
 use crate::ui::disk::{folder_size, free_bytes};
-use crate::ui::table::grouped;
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::data::data::cache::default_cache_dir;
 use graphminnet::data::data::escape;
 use graphminnet::data::data::registry::{DATA_VARIABLE, data_dir, datasets, locate};
+use graphminnet::data::text::grouped;
 use graphminnet::kernels::peak::measure_matmul_peak;
 use graphminnet::kernels::uses_wide_instructions;
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ fn write_folder(out: &mut impl Write, label: &str, folder: Option<&Path>, variab
         return writeln!(out, "{label:<11} no folder (set {variable})");
     };
     let content = match folder_size(folder) {
-        Some((files, bytes)) => format!("{} files, {}", grouped(files as usize), readable(bytes)),
+        Some((files, bytes)) => format!("{} files, {}", grouped(files), readable(bytes)),
         None => "does not exist yet".to_owned(),
     };
     let free = free_bytes(folder).map_or_else(|| "unknown".to_owned(), readable);

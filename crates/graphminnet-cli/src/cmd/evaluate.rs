@@ -2,10 +2,11 @@
 
 use super::using::{InputColumns, ModelArguments};
 use crate::failure::Failure;
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::bundle::evaluate;
 use graphminnet::data::data::{OnBadRow, ReadOptions, Split, open};
+use graphminnet::data::text::grouped;
 use graphminnet::task::assess::Bootstrap;
 use serde_json::json;
 use std::io::{Write, stdout};

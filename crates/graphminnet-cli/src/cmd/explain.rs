@@ -249,7 +249,8 @@ fn range(
     }
     let mut out = stdout().lock();
     let graphs = models.first().map_or(0, |(_, report)| report.graphs);
-    writeln!(out, "\nshare of the gradient by distance, mean over {graphs} graphs")?;
+    let over = if graphs == 1 { "one graph".to_owned() } else { format!("mean over {graphs} graphs") };
+    writeln!(out, "\nshare of the gradient by distance, {over}")?;
     let mut header = vec![("hops", Align::Right)];
     header.extend(models.iter().map(|(name, _)| (name.as_str(), Align::Right)));
     header.push(("even spread", Align::Right));

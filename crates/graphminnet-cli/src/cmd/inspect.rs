@@ -1,9 +1,10 @@
 //! `graphminnet inspect`: what a model is made of.
 
 use crate::failure::Failure;
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::config::{ConfigError, RECIPE_NAMES, Recipe};
+use graphminnet::data::text::grouped;
 use graphminnet::summary::{Part, layer_parts, parts};
 use graphminnet::{DeviceKind, GraphMinNet, paper};
 use serde_json::json;

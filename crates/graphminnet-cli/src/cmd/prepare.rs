@@ -4,7 +4,7 @@ use super::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::counter::{Counter, Unit};
 use crate::ui::report::say_report;
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::Recipe;
 use graphminnet::data::data::cache::{Cache, default_cache_dir};
@@ -12,6 +12,7 @@ use graphminnet::data::data::prepare::{Origin, PreparationReport, Transform, pre
 use graphminnet::data::data::registry::load;
 use graphminnet::data::data::{Read, ReadOptions, escape, open};
 use graphminnet::data::spectral::PrepareOptions;
+use graphminnet::data::text::grouped;
 use graphminnet::train::infer_recipe;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};

@@ -1,7 +1,8 @@
 //! A data set on one page.
 
-use super::table::{Align, Table, grouped};
+use super::table::{Align, Table};
 use graphminnet::data::data::{Column, ColumnKind, DataCard, Schema, TargetSummary, TargetValues, escape};
+use graphminnet::data::text::grouped;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -12,13 +13,13 @@ const NAMES_SHOWN: usize = 12;
 pub fn write_card(out: &mut impl Write, schema: &Schema, card: &DataCard) -> io::Result<()> {
     let counts = &card.statistics;
     let (fewest, most) = counts.nodes_range;
-    writeln!(out, "graphs      {}", grouped(counts.graphs as usize))?;
+    writeln!(out, "graphs      {}", grouped(counts.graphs))?;
     writeln!(
         out,
         "nodes       {:.1} on average, {} to {}",
         counts.mean_nodes,
-        grouped(fewest as usize),
-        grouped(most as usize)
+        grouped(fewest),
+        grouped(most)
     )?;
     writeln!(
         out,
@@ -28,7 +29,7 @@ pub fn write_card(out: &mut impl Write, schema: &Schema, card: &DataCard) -> io:
     for (count, what) in [(counts.edgeless_graphs, "graphs without edges"), (counts.self_loops, "self-loops")]
     {
         if count > 0 {
-            writeln!(out, "            {what}: {}", grouped(count as usize))?;
+            writeln!(out, "            {what}: {}", grouped(count))?;
         }
     }
     match card.parts {
@@ -83,17 +84,11 @@ fn summary(target: &TargetSummary) -> String {
             format!("mean {mean:.4}, deviation {deviation:.4}, from {smallest} to {largest}")
         }
         TargetValues::Classes(classes) => {
-            let named = classes
-                .iter()
-                .map(|(name, count)| format!("{} × {}", escape(name), grouped(*count as usize)));
+            let named = classes.iter().map(|(name, count)| format!("{} × {}", escape(name), grouped(*count)));
             list(named, classes.len())
         }
     };
-    if target.missing == 0 {
-        values
-    } else {
-        format!("{values}; {} missing", grouped(target.missing as usize))
-    }
+    if target.missing == 0 { values } else { format!("{values}; {} missing", grouped(target.missing)) }
 }
 
 fn list(names: impl Iterator<Item = String>, total: usize) -> String {

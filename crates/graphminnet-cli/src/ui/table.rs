@@ -72,19 +72,6 @@ impl Display for Table {
     }
 }
 
-/// A count with thousands separated, as in `415,283`.
-pub fn grouped(count: usize) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,14 +85,6 @@ mod tests {
         assert_eq!(
             table.to_string(),
             "part   count\n────────────\nβ          1\n────────────\ntotal  1,000\n"
-        );
-    }
-
-    #[test]
-    fn thousands_are_separated() {
-        assert_eq!(
-            ["0", "999", "1,000", "415,283"],
-            [0, 999, 1000, 415_283].map(grouped).each_ref().map(String::as_str)
         );
     }
 }

@@ -1,5 +1,9 @@
 //! Runs the real command in a folder of its own.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
+#[path = "../../../graphminnet-data/tests/common/real_data.rs"]
+mod real_data;
+
+pub use real_data::real_data;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -83,22 +87,4 @@ fn tests() -> PathBuf {
 /// A small archive in a published layout.
 pub fn published_fixture(name: &str) -> PathBuf {
     tests().join("../../graphminnet-data/tests/fixtures/import").join(name)
-}
-
-/// The folder with real data sets: `GRAPHMINNET_DATA`, or `../shared/data` beside the workspace.
-/// Says so and returns `None` where there is none.
-pub fn real_data(test: &str) -> Option<PathBuf> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let candidates = [
-        std::env::var_os("GRAPHMINNET_DATA").map(PathBuf::from),
-        Some(workspace.join("../shared/data")),
-        Some(workspace.join("../../shared/data")),
-    ];
-    let found = candidates.into_iter().flatten().find(|folder| folder.join("zinc-12k").is_dir());
-    if found.is_none() {
-        eprintln!(
-            "SKIPPED {test}: no real data (set GRAPHMINNET_DATA to a folder with zinc-12k, ogbg-molhiv, …)"
-        );
-    }
-    found
 }

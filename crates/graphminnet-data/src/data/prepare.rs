@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// To be raised whenever the numbers that a transform gives can change.
 const EIGENPAIRS_VERSION: u32 = 1;
-const RANDOM_WALK_VERSION: u32 = 1;
+const RANDOM_WALK_VERSION: u32 = 2;
 
 /// One sample with everything that was computed for its graph.
 #[derive(Debug, Clone, PartialEq)]

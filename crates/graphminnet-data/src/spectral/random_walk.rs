@@ -4,17 +4,16 @@
 //! node without outgoing edges has a zero row). Only half of the powers are formed:
 //! `(P^(a+b))_uu = Σ_w (P^a)_uw (P^b)_wu` with `a − b` equal to 0 or 1.
 //!
-//! Small graphs multiply dense matrices. Large ones walk from every node on its own, forwards for the row of `P^a`
+//! Small graphs keep whole powers and multiply them with `P`, sparse or dense. Large ones walk from every node on its own, forwards for the row of `P^a`
 //! and backwards for the column of `P^b`, touching only the nodes within `steps / 2` edges: the cost is the number of
 //! nodes times the size of such a neighbourhood, and the memory of a walk is linear in the graph.
 
 use crate::graph::Graph;
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par};
+use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
 
-/// Up to this many nodes dense powers are faster: 24 steps of a molecule of 150 nodes take 7 ms densely and 6 ms by
-/// walking, of a block-model graph of 120 nodes and 6,000 edges 4 ms and 11 ms.
+/// Up to this many nodes whole powers are faster than single walks.
 const DENSE_NODES: usize = 192;
 /// Nodes whose walks are done by one task on a large graph.
 const NODES_PER_TASK: usize = 64;
@@ -27,32 +26,86 @@ pub fn return_probabilities(graph: &Graph, steps: usize) -> Vec<f32> {
     if graph.num_nodes() <= DENSE_NODES { by_powers(graph, steps) } else { by_walking(graph, steps) }
 }
 
+/// A square matrix by columns.
+struct Columns {
+    nodes: usize,
+    values: Vec<f64>,
+}
+
+impl Columns {
+    fn zeros(nodes: usize) -> Self {
+        Self { nodes, values: vec![0.0; nodes * nodes] }
+    }
+
+    fn identity(nodes: usize) -> Self {
+        let mut identity = Self::zeros(nodes);
+        identity.values.iter_mut().step_by(nodes + 1).for_each(|entry| *entry = 1.0);
+        identity
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[f64]> {
+        self.values.chunks_exact(self.nodes.max(1))
+    }
+
+    fn as_matrix(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice(&self.values, self.nodes, self.nodes)
+    }
+
+    /// The product with a sparse matrix whose entries (row, column, value) are given.
+    fn times_sparse(&self, entries: impl Iterator<Item = (u32, u32, f64)>) -> Self {
+        let mut result = Self::zeros(self.nodes);
+        for (row, column, value) in entries {
+            let from = &self.values[row as usize * self.nodes..][..self.nodes];
+            let to = &mut result.values[column as usize * self.nodes..][..self.nodes];
+            for (to, from) in to.iter_mut().zip(from) {
+                *to += value * from;
+            }
+        }
+        result
+    }
+
+    fn times(&self, other: MatRef<'_, f64>) -> Self {
+        let mut result = Self::zeros(self.nodes);
+        let to = MatMut::from_column_major_slice_mut(&mut result.values, self.nodes, self.nodes);
+        matmul(to, Accum::Replace, self.as_matrix(), other, 1.0, Par::Seq);
+        result
+    }
+}
+
 fn by_powers(graph: &Graph, steps: usize) -> Vec<f32> {
     let nodes = graph.num_nodes();
     let mut degrees = vec![0u32; nodes];
     for [source, _] in graph.edges() {
         degrees[*source as usize] += 1;
     }
-    let mut walk = Mat::<f64>::zeros(nodes, nodes);
-    for &[source, target] in graph.edges() {
-        walk[(source as usize, target as usize)] += 1.0 / f64::from(degrees[source as usize]);
-    }
+    let entries =
+        || graph.edges().iter().map(|&[from, to]| (from, to, 1.0 / f64::from(degrees[from as usize])));
+    // A dense product does several multiplications in the time of one of a sparse product.
+    let dense =
+        (graph.num_edges() * 6 > nodes * nodes).then(|| Columns::identity(nodes).times_sparse(entries()));
+    // P^a by columns and P^b by rows, so that the diagonal of their product is summed over whole columns.
+    let mut powers = Columns::identity(nodes);
+    let mut transposed = Columns::identity(nodes);
     let mut result = vec![0f32; nodes * steps];
-    let mut lower = Mat::<f64>::identity(nodes, nodes);
-    let mut upper = walk.clone();
+    let mut diagonal = vec![0f64; nodes];
     for step in 1..=steps {
-        // `lower` is P^⌊step/2⌋ and `upper` is P^⌈step/2⌉, transposed or not: only their product's diagonal matters.
-        if step > 1 && step % 2 == 1 {
-            let mut next = Mat::zeros(nodes, nodes);
-            matmul(next.as_mut(), Accum::Replace, upper.as_ref(), walk.as_ref(), 1.0, Par::Seq);
-            lower = std::mem::replace(&mut upper, next);
+        let odd = step % 2 == 1;
+        match &dense {
+            Some(walk) if odd => powers = powers.times(walk.as_matrix()),
+            Some(walk) => transposed = transposed.times(walk.as_matrix().transpose()),
+            None if odd => powers = powers.times_sparse(entries()),
+            None => {
+                transposed = transposed.times_sparse(entries().map(|(from, to, value)| (to, from, value)))
+            }
         }
-        let partner = if step % 2 == 1 { &lower } else { &upper };
-        // Σ_w upper[u, w] · partner[w, u], column by column of both, so that memory is read in order.
-        let transposed = partner.transpose();
-        for node in 0..nodes {
-            let sum: f64 = (0..nodes).map(|other| upper[(node, other)] * transposed[(node, other)]).sum();
-            result[node * steps + step - 1] = sum as f32;
+        diagonal.fill(0.0);
+        for (power, transposed) in powers.iter().zip(transposed.iter()) {
+            for ((sum, power), transposed) in diagonal.iter_mut().zip(power).zip(transposed) {
+                *sum += power * transposed;
+            }
+        }
+        for (result, sum) in result.iter_mut().skip(step - 1).step_by(steps).zip(&diagonal) {
+            *result = *sum as f32;
         }
     }
     result

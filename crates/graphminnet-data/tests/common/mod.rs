@@ -1,26 +1,11 @@
 //! What several test files need: temporary folders and the way to real data.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
+mod real_data;
+
+pub use real_data::real_data;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The folder with real data sets: `GRAPHMINNET_DATA`, or `../shared/data` beside the workspace.
-/// Says so and returns `None` where there is none.
-pub fn real_data(test: &str) -> Option<PathBuf> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let candidates = [
-        std::env::var_os("GRAPHMINNET_DATA").map(PathBuf::from),
-        Some(workspace.join("../shared/data")),
-        Some(workspace.join("../../shared/data")),
-    ];
-    let found = candidates.into_iter().flatten().find(|folder| folder.join("zinc-12k").is_dir());
-    if found.is_none() {
-        eprintln!(
-            "SKIPPED {test}: no real data (set GRAPHMINNET_DATA to a folder with zinc-12k, ogbg-molhiv, …)"
-        );
-    }
-    found
-}
 
 /// A folder that is removed again.
 pub struct Scratch(PathBuf);

@@ -10,10 +10,10 @@ mod tile;
 pub(crate) use pack::{pack, pack_transposed, packed_len};
 
 use crate::dispatch::{Arithmetic, simd_fn};
-use crate::parallel::{Disjoint, for_each_piece};
+use crate::parallel::{Disjoint, for_each_piece, prefetch};
 use crate::scratch::Scratch;
 use std::ops::Range;
-use tile::tile;
+use tile::{Operands, tile};
 
 /// Columns of a panel of packed B.
 pub(crate) const PANEL: usize = 16;
@@ -66,17 +66,30 @@ impl<'a> Right<'a> {
     }
 }
 
+/// A part of a row of C, or the upper left end of a tile.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub row: usize,
+    pub column: usize,
+    /// Columns that count; the others are padding.
+    pub width: usize,
+}
+
 /// Receives the finished sums.
 ///
 /// Implementations work on arrays of `W` lanes loaded with [`load_lanes`] and written with [`store_lanes`]: slices behind
 /// a reference may overlap for all the compiler knows, and then loops over them are not vectorised.
 pub(crate) trait Epilogue {
+    /// Whether rows of sums are handed over straight from the registers of the tile. Long epilogues need the registers
+    /// themselves; with them the compiler would move the sums out of the innermost loop's registers.
+    const IN_REGISTERS: bool = true;
+
     /// Called before the sums of rows `rows` from `column` on are computed: the time to ask for memory they will need.
     #[inline(always)]
     fn prepare(&self, _rows: Range<usize>, _column: usize) {}
 
-    /// `sums` are the values of C in `row`, from `column` on; only the first `width` of them count.
-    fn row<S: Arithmetic, const W: usize>(&mut self, row: usize, column: usize, width: usize, sums: [f32; W]);
+    /// `sums` are the values of C at the place given; only the first `width` of them count.
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]);
 }
 
 /// The first `width` values of `from`, then zeros.
@@ -105,6 +118,15 @@ pub(crate) fn store_lanes<const W: usize>(to: &mut [f32], width: usize, lanes: [
     }
 }
 
+/// Asks for the part of `out` that a tile is going to write: lines that are not in the cache must be fetched even to be
+/// overwritten, and the arithmetic of the tile hides the wait.
+#[inline(always)]
+pub(crate) fn prefetch_rows(out: &[f32], row_stride: usize, rows: Range<usize>, column: usize) {
+    for row in rows {
+        prefetch(&out[row * row_stride + column..][..1]);
+    }
+}
+
 /// Writes C.
 pub(crate) struct Store<'a> {
     pub out: &'a mut [f32],
@@ -113,13 +135,13 @@ pub(crate) struct Store<'a> {
 
 impl Epilogue for Store<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn prepare(&self, rows: Range<usize>, column: usize) {
+        prefetch_rows(self.out, self.row_stride, rows, column);
+    }
+
+    #[inline(always)]
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         store_lanes(&mut self.out[row * self.row_stride + column..], width, sums);
     }
 }
@@ -132,13 +154,8 @@ pub(crate) struct Add<'a> {
 
 impl Epilogue for Add<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let out = &mut self.out[row * self.row_stride + column..];
         let mut total = load_lanes::<W>(out, width);
         for c in 0..W {
@@ -148,27 +165,9 @@ impl Epilogue for Add<'_> {
     }
 }
 
-#[inline(always)]
-fn finish<S: Arithmetic, E: Epilogue, const R: usize, const W: usize>(
-    sums: &[[f32; W]; R],
-    row: usize,
-    column: usize,
-    width: usize,
-    epilogue: &mut E,
-) {
-    for (r, sums) in sums.iter().enumerate() {
-        // Told apart here, so that the usual case is compiled for the full width.
-        if width == W {
-            epilogue.row::<S, W>(row + r, column, W, *sums);
-        } else {
-            epilogue.row::<S, W>(row + r, column, width, *sums);
-        }
-    }
-}
-
 /// # Safety
 ///
-/// As [`tile`] for `R` rows from `row` on.
+/// `left` must hold `R` rows from `row` on, and `panel` a panel of B.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
@@ -183,27 +182,16 @@ unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
 ) {
     // SAFETY: the caller promises that row `row` exists.
     let a = unsafe { left.values.as_ptr().add(row * left.row_stride) };
+    let Left { row_stride, depth_stride, .. } = left;
+    let operands = Operands { depth, a, row_stride, depth_stride, b: panel, line_stride };
+    let place = Place { row, column, width };
     epilogue.prepare(row..row + R, column);
     // Many layers are a multiple of four wide, so narrow last panels get tiles of their own.
     // SAFETY (of all calls): promised by the caller; part of a line is readable where the line is.
-    if width > 8 {
-        let mut sums = [[0.0; 16]; R];
-        unsafe {
-            tile::<S, R, 16>(depth, a, left.row_stride, left.depth_stride, panel, line_stride, &mut sums)
-        };
-        finish::<S, E, R, 16>(&sums, row, column, width, epilogue);
-    } else if width > 4 {
-        let mut sums = [[0.0; 8]; R];
-        unsafe {
-            tile::<S, R, 8>(depth, a, left.row_stride, left.depth_stride, panel, line_stride, &mut sums)
-        };
-        finish::<S, E, R, 8>(&sums, row, column, width, epilogue);
-    } else {
-        let mut sums = [[0.0; 4]; R];
-        unsafe {
-            tile::<S, R, 4>(depth, a, left.row_stride, left.depth_stride, panel, line_stride, &mut sums)
-        };
-        finish::<S, E, R, 4>(&sums, row, column, width, epilogue);
+    match width {
+        ..=4 => unsafe { tile::<S, E, R, 4>(operands, place, epilogue) },
+        5..=8 => unsafe { tile::<S, E, R, 8>(operands, place, epilogue) },
+        _ => unsafe { tile::<S, E, R, PANEL>(operands, place, epilogue) },
     }
 }
 
@@ -274,17 +262,24 @@ fn product_right<S: Arithmetic, E: Epilogue>(
                     rows!(2 * TILE_ROWS);
                     row += 2 * TILE_ROWS;
                 }
-                while row + TILE_ROWS <= end {
-                    rows!(TILE_ROWS);
-                    row += TILE_ROWS;
-                }
-                match end - row {
-                    5 => rows!(5),
-                    4 => rows!(4),
-                    3 => rows!(3),
-                    2 => rows!(2),
-                    1 => rows!(1),
-                    _ => {}
+                // The last rows are shared out evenly: a tile of one or two rows would leave the arithmetic idle.
+                loop {
+                    let rows = match end - row {
+                        0 => break,
+                        1..=6 => end - row,
+                        7 | 8 => 4,
+                        9 => 5,
+                        _ => TILE_ROWS,
+                    };
+                    match rows {
+                        1 => rows!(1),
+                        2 => rows!(2),
+                        3 => rows!(3),
+                        4 => rows!(4),
+                        5 => rows!(5),
+                        _ => rows!(TILE_ROWS),
+                    }
+                    row += rows;
                 }
             }
         }

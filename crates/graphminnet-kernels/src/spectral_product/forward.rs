@@ -3,7 +3,7 @@
 use super::{LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{
-    Add, Epilogue, Left, PANEL, Store, load_lanes, pack_transposed, packed_len, product, product_body,
+    Add, Epilogue, Left, PANEL, Place, Store, load_lanes, pack_transposed, packed_len, product, product_body,
     store_lanes,
 };
 use crate::parallel::Disjoint;
@@ -221,13 +221,8 @@ struct AddTimesCode<'a> {
 
 impl Epilogue for AddTimesCode<'_> {
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let out = &mut self.s[row * self.hidden + column..];
         let code = load_lanes::<W>(&self.code[column..], width);
         let mut total = load_lanes::<W>(out, width);

@@ -3,7 +3,7 @@
 use super::SpectralInputs;
 use super::backward::{GraphTerms, Pass, Sink};
 use crate::dispatch::{Arithmetic, simd_fn};
-use crate::gemm::{Epilogue, Left, PANEL, load_lanes, packed_len, product_body, store_lanes};
+use crate::gemm::{Epilogue, Left, PANEL, Place, load_lanes, packed_len, product_body, store_lanes};
 use crate::math::dot;
 use crate::scratch::Scratch;
 use std::ops::Range;
@@ -68,18 +68,43 @@ simd_fn! {
                 line.copy_from_slice(&lanes);
             }
         }
-        let mut contract = Contract {
-            pair,
-            channels,
-            eigenpairs,
-            p: inputs.p_rows(&rows.nodes),
-            w: inputs.w_rows(&rows.nodes),
-            dt,
-            dw: rows.dw.as_deref_mut(),
-            dp: rows.dp.as_deref_mut(),
-        };
         let left = Left::row_major(&rows.pass.ds[rows.nodes.start * hidden..rows.nodes.end * hidden], hidden);
-        product_body::<S, _>(rows.nodes.len(), hidden, channels, left, &rows.q, &mut contract);
+        let (p, w) = (inputs.p_rows(&rows.nodes), inputs.w_rows(&rows.nodes));
+        match (rows.dw.as_deref_mut(), rows.dp.as_deref_mut()) {
+            (Some(dw), None) => {
+                let mut contract = ContractToRows { pair, channels, eigenpairs, p, dt, dw };
+                product_body::<S, _>(rows.nodes.len(), hidden, channels, left, &rows.q, &mut contract);
+            }
+            (dw, dp) => {
+                let mut contract = Contract { pair, channels, eigenpairs, p, w, dt, dw, dp };
+                product_body::<S, _>(rows.nodes.len(), hidden, channels, left, &rows.q, &mut contract);
+            }
+        }
+    }
+}
+
+/// Contracts `d(p⊗w)_u[i,·] + dT_i` with `p_u[i]` to dw: all that training needs while eigenvectors are constants.
+struct ContractToRows<'a> {
+    pair: usize,
+    channels: usize,
+    eigenpairs: usize,
+    p: &'a [f32],
+    dt: &'a [f32],
+    dw: &'a mut [f32],
+}
+
+impl Epilogue for ContractToRows<'_> {
+    #[inline(always)]
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
+        let p = self.p[row * self.eigenpairs + self.pair];
+        let dt = load_lanes::<W>(&self.dt[column..], width);
+        let dw = &mut self.dw[row * self.channels + column..];
+        let mut total = load_lanes::<W>(dw, width);
+        for c in 0..W {
+            total[c] = S::fma(p, sums[c] + dt[c], total[c]);
+        }
+        store_lanes(dw, width, total);
     }
 }
 
@@ -96,14 +121,11 @@ struct Contract<'a> {
 }
 
 impl Epilogue for Contract<'_> {
+    const IN_REGISTERS: bool = false;
+
     #[inline(always)]
-    fn row<S: Arithmetic, const W: usize>(
-        &mut self,
-        row: usize,
-        column: usize,
-        width: usize,
-        sums: [f32; W],
-    ) {
+    fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
+        let Place { row, column, width } = at;
         let start = row * self.channels + column;
         let entry = row * self.eigenpairs + self.pair;
         let dt = load_lanes::<W>(&self.dt[column..], width);

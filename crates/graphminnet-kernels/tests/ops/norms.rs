@@ -2,7 +2,7 @@ use crate::common::{Check, Random, assert_close};
 use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics, batch_statistics};
 use graphminnet_kernels::dropout::{Dropout, dropout_mask};
 use graphminnet_kernels::norm_relu_residual::{
-    NormGradients, norm_relu_residual, norm_relu_residual_backward,
+    NormGradients, norm_relu_residual, norm_relu_residual_backward, norm_relu_residual_backward_in_place,
 };
 use graphminnet_kernels::residual_norm::{
     Branch, ResidualNormGradients, residual_norm, residual_norm_backward,
@@ -204,5 +204,26 @@ fn a_large_offset_does_not_spoil_the_variance() {
         let spread = column.iter().map(|v| (v - expected).powi(2)).sum::<f64>() / 1000.0;
         assert_close("mean", &mean[c..=c], &[expected], 1e-7);
         assert_close("variance", &variance[c..=c], &[spread], 1e-5);
+    }
+}
+
+#[test]
+fn the_gradient_written_over_its_input_has_the_same_bits() {
+    for case in cases() {
+        let mut random = Random::new(5);
+        let size = case.rows * case.channels;
+        let (mut pre, dy) = (random.values(size), random.values(size));
+        let (gamma, beta) = (random.values(case.channels), random.values(case.channels));
+        let (mean, variance) = &case.running;
+        let used = || UsedStatistics { mean, variance, from_batch: case.train };
+        let [mut d_pre, mut first, mut second] =
+            [size, 2 * case.channels, 2 * case.channels].map(|n| vec![0.0; n]);
+        let (d_gamma, d_beta) = first.split_at_mut(case.channels);
+        let wanted = NormGradients { input: Some(&mut d_pre), gamma: Some(d_gamma), beta: Some(d_beta) };
+        norm_relu_residual_backward(&pre, &gamma, &beta, used(), case.dropout, &dy, wanted);
+        let (d_gamma, d_beta) = second.split_at_mut(case.channels);
+        let wanted = NormGradients { input: None, gamma: Some(d_gamma), beta: Some(d_beta) };
+        norm_relu_residual_backward_in_place(&mut pre, &gamma, &beta, used(), case.dropout, &dy, wanted);
+        assert_eq!((pre, second), (d_pre, first));
     }
 }

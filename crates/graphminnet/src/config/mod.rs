@@ -4,6 +4,7 @@
 //! key), and every key that is written has an effect (a key that the other choices leave without effect is an error
 //! too). Only a checked configuration can build a model.
 
+mod checks;
 mod choices;
 mod keys;
 mod model;

@@ -17,9 +17,11 @@
 //!
 //! ```no_run
 //! use graphminnet::Bundle;
+//! use graphminnet::data::Graph;
 //! use graphminnet::explain::{Explainer, Method, Target};
-//! # let graph: std::sync::Arc<graphminnet::data::Graph> = unimplemented!();
+//! use std::sync::Arc;
 //!
+//! let graph = Arc::new(Graph::from_edges(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]])?);
 //! let bundle = Bundle::load("best.gmn".as_ref())?;
 //! let explainer = Explainer::new(&bundle)?;
 //! let graphs = explainer.prepare(&[graph]);

@@ -69,6 +69,16 @@ pub(super) struct Shared<'a> {
     pub(super) spectrum: &'a Spectrum,
 }
 
+/// Where in a pass a layer stands.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Number of the layer.
+    pub(super) layer: usize,
+    pub(super) pass: Pass,
+    /// Whether anybody will read the layer's edge features.
+    pub(super) update_edges: bool,
+}
+
 /// One layer's parameters; at most one of the global branches is there.
 #[derive(Module, Debug)]
 pub struct Layer {
@@ -138,12 +148,23 @@ impl Layer {
         nodes: Tensor<2>,
         edges: Option<Tensor<2>>,
         shared: Shared<'_>,
-        layer: usize,
-        pass: Pass,
-        update_edges: bool,
+        place: Place,
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let (mixed, edges) = self.mix(nodes, edges, shared, place);
+        (self.feed_forward(mixed, shared, place), edges)
+    }
+
+    /// The first half of the layer: both branches side by side, `y` of the formulas, and the edge features for the
+    /// next layer.
+    pub(super) fn mix(
+        &self,
+        nodes: Tensor<2>,
+        edges: Option<Tensor<2>>,
+        shared: Shared<'_>,
+        place: Place,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let Shared { config, input, .. } = shared;
-        let site = |place| Site { layer, place };
+        let Place { layer, pass, update_edges } = place;
         let global = match (self.global(&nodes, shared, layer, pass), &self.norm_global) {
             (Some(output), Some(norm)) => {
                 let branch = Some((output, output_dropout(config, layer, pass)));
@@ -151,7 +172,7 @@ impl Layer {
             }
             _ => None,
         };
-        let (mixed, edges) = match (&self.local, &self.norm_local, edges) {
+        match (&self.local, &self.norm_local, edges) {
             (Some(Local::Gated(gated)), Some(norm), Some(edges)) => {
                 let (local, edges) = gated.forward(
                     nodes,
@@ -164,16 +185,20 @@ impl Layer {
             }
             (Some(local), Some(norm), edges) => {
                 let change = local.change(nodes.clone(), edges.clone(), &input.structure);
-                let rate = pass.dropout(config.drop_local, site(config.local.word()));
+                let rate = pass.dropout(config.drop_local, Site { layer, place: config.local.word() });
                 (norm.residual(nodes, Some((change, rate)), global, pass), edges)
             }
             (_, _, edges) => (global.unwrap_or(nodes), edges),
-        };
+        }
+    }
+
+    /// The second half of the layer: from `y` to the new node features.
+    pub(super) fn feed_forward(&self, mixed: Tensor<2>, shared: Shared<'_>, place: Place) -> Tensor<2> {
+        let Place { layer, pass, .. } = place;
         let feed_forward = FeedForward { expand: &self.ffn1, contract: &self.ffn2 };
-        let inner = pass.dropout(config.drop_ffn, site("ffn inner"));
-        let outer = pass.dropout(config.drop_ffn, site("ffn outer"));
-        let change = feed_forward.forward(mixed.clone(), inner);
-        (self.norm_ffn.residual(mixed, Some((change, outer)), None, pass), edges)
+        let rate = |place| pass.dropout(shared.config.drop_ffn, Site { layer, place });
+        let change = feed_forward.forward(mixed.clone(), rate("ffn inner"));
+        self.norm_ffn.residual(mixed, Some((change, rate("ffn outer"))), None, pass)
     }
 }
 

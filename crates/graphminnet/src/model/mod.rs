@@ -14,6 +14,8 @@ mod gssc;
 mod inner_product;
 mod input;
 mod layer;
+#[cfg(feature = "train")]
+mod recompute;
 mod spectrum;
 
 pub use attention::Attention;
@@ -22,6 +24,8 @@ pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
 pub use gssc::Gssc;
 pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
 pub use layer::{Layer, Local};
+#[cfg(feature = "train")]
+pub use recompute::Recomputation;
 pub use spectrum::Spectrum;
 
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
@@ -191,7 +195,8 @@ impl GraphMinNet {
         for (number, layer) in self.layers.iter().enumerate() {
             // Nobody reads the edges of the last layer, unless a trace was asked for.
             let update_edges = keep_edges || number + 1 < self.layers.len();
-            (nodes, edges) = layer.forward(nodes, edges, shared, number, pass, update_edges);
+            let place = layer::Place { layer: number, pass, update_edges };
+            (nodes, edges) = layer.forward(nodes, edges, shared, place);
             observe(&nodes);
         }
         (nodes, edges)

@@ -14,6 +14,10 @@ use std::collections::{BTreeMap, VecDeque};
 /// Buffers smaller than this many values are left to the allocator.
 const SMALLEST: usize = 16 * 1024;
 
+/// Buffers larger than this many values are left to the allocator too: on a graph with a million nodes an idle one
+/// would be a tenth of all memory.
+const LARGEST: usize = 16 * 1024 * 1024;
+
 /// A buffer serves requests down to this share of its size.
 const TIGHTEST: f64 = 0.75;
 
@@ -33,14 +37,15 @@ pub(super) fn take(length: usize) -> Vec<f32> {
         return vec![0.0; length];
     }
     let reused = RESERVE.with_borrow_mut(|reserve| reserve.take(length));
+    // A little room, so that the next batch, which may be a little larger, fits too.
+    let room = if length > LARGEST { 0 } else { length / 8 };
     match reused {
         Some(mut buffer) => {
             buffer.resize(length, 0.0);
             buffer
         }
         None => {
-            // A little room, so that the next batch, which may be a little larger, fits too.
-            let mut buffer = Vec::with_capacity(length + length / 8);
+            let mut buffer = Vec::with_capacity(length + room);
             // On all threads: a fresh buffer costs a page fault per 4 KiB, and even a used one a pass over memory.
             rayon::iter::repeat_n(0.0, length).with_min_len(ZEROED_TOGETHER).collect_into_vec(&mut buffer);
             buffer
@@ -50,7 +55,7 @@ pub(super) fn take(length: usize) -> Vec<f32> {
 
 /// Keeps a buffer for later.
 pub(super) fn give(buffer: Vec<f32>) {
-    if buffer.capacity() >= SMALLEST {
+    if (SMALLEST..=LARGEST + LARGEST / 8).contains(&buffer.capacity()) {
         // A thread that is ending has no reserve any more; the buffer is simply freed.
         let _ = RESERVE.try_with(|reserve| reserve.borrow_mut().give(buffer));
     }

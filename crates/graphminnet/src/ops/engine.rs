@@ -13,7 +13,7 @@ use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, DispatchDevice, Flex, tensor::FloatTensor};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor, TensorData};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -59,6 +59,25 @@ impl Array {
         let mut values = buffers::take(shape.iter().product());
         write(&mut values);
         Self::new(values, shape)
+    }
+
+    /// The values as a buffer to write to, if nobody else reads them; otherwise the array as it was.
+    pub(crate) fn into_values(mut self) -> Result<Vec<f32>, Self> {
+        let Some(tensor) = self.0.take() else { return Err(self) };
+        let length = tensor.layout().num_elements();
+        let whole = tensor.is_unique() && tensor.layout().contiguous_offsets() == Some((0, length));
+        if !whole || tensor.storage::<f32>().len() != length {
+            self.0 = Some(tensor);
+            return Err(self);
+        }
+        let shape = tensor.layout().shape().to_vec();
+        let data = tensor.data_arc();
+        drop(tensor);
+        let Ok(bytes) = Arc::try_unwrap(data) else { unreachable!("the array was the only owner") };
+        // Memory that the engine allocated in its own way cannot become a vector.
+        bytes.try_into_vec::<f32>().map_err(|bytes| {
+            Self(Some(FlexTensor::from_data(TensorData::from_bytes(bytes, shape, DType::F32))))
+        })
     }
 
     /// The values, row-major.
@@ -235,7 +254,10 @@ mod tests {
         let shared = array.clone();
         drop(array);
         assert_eq!(shared.values()[0], 3.0, "another owner keeps the values");
-        drop(shared);
+        assert!(shared.clone().into_values().is_err(), "the values have another reader");
+        let values = shared.into_values().expect("one owner");
+        assert_eq!(values.as_ptr(), address);
+        drop(Array::new(values, [length]));
         let again = Array::written([length], |_| {});
         assert_eq!(again.values().as_ptr(), address);
     }

@@ -14,11 +14,14 @@ mod gate_product;
 mod gated_aggregate;
 mod generic;
 mod gine_aggregate;
+mod given_gradient;
 mod lap_pe;
 mod layer_norm_silu;
 mod linear;
 mod normalize;
 mod pool;
+#[cfg(feature = "train")]
+mod recorded_later;
 mod spectral_product;
 mod structure;
 #[cfg(test)]
@@ -34,11 +37,14 @@ pub use gated_aggregate::gated_aggregate;
 pub use generic::{gather_graphs, sum_per_graph};
 pub(crate) use generic::{gather_rows, sum_rows};
 pub use gine_aggregate::gine_aggregate;
+pub(crate) use given_gradient::given_gradient;
 pub use lap_pe::{LapPeWeights, lap_pe};
 pub use layer_norm_silu::layer_norm_silu;
 pub use linear::{Epilogue, linear};
 pub use normalize::{BatchStatistics, Statistics, norm_relu_residual, residual_norm};
 pub use pool::{PoolKind, pool};
+#[cfg(feature = "train")]
+pub(crate) use recorded_later::recorded_later;
 pub use spectral_product::{batched_rows, outer_sums, spectral_product};
 pub use structure::Structure;
 pub use weighted_squares::weighted_squares;

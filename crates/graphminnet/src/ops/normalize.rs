@@ -202,24 +202,31 @@ impl Kernel<6> for FusedReluResidual {
 
     fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; 6]) -> [Option<Array>; 6] {
         let ([pre, scale, shift], statistics) = saved;
-        let mut d_pre = Slot::like(&pre, wanted[1]);
         let mut d_scale = Slot::like(&scale, wanted[2]);
         let mut d_shift = Slot::like(&shift, wanted[3]);
-        relu_kernels::norm_relu_residual_backward(
-            pre.values(),
-            scale.values(),
-            shift.values(),
-            used(&statistics, &self.measured),
-            self.rate,
-            gradient.values(),
-            relu_kernels::NormGradients {
-                input: d_pre.as_mut(),
-                gamma: d_scale.as_mut(),
-                beta: d_shift.as_mut(),
-            },
-        );
+        let (gamma, beta, used) = (scale.values(), shift.values(), used(&statistics, &self.measured));
+        let sums =
+            relu_kernels::NormGradients { input: None, gamma: d_scale.as_mut(), beta: d_shift.as_mut() };
+        let (shape, dy) = (pre.shape().to_vec(), gradient.values());
+        // The last reader of `pre` writes over it: of edges that is a large part of all memory.
+        let d_pre = match pre.into_values() {
+            Ok(mut pre) if wanted[1] => {
+                relu_kernels::norm_relu_residual_backward_in_place(
+                    &mut pre, gamma, beta, used, self.rate, dy, sums,
+                );
+                Some(Array::new(pre, shape))
+            }
+            pre => {
+                let pre = pre.map_or_else(|shared| shared, |values| Array::new(values, shape));
+                let mut d_pre = Slot::like(&pre, wanted[1]);
+                let wanted = relu_kernels::NormGradients { input: d_pre.as_mut(), ..sums };
+                let pre = pre.values();
+                relu_kernels::norm_relu_residual_backward(pre, gamma, beta, used, self.rate, dy, wanted);
+                d_pre.into_array()
+            }
+        };
         let d_residual = wanted[0].then_some(gradient);
-        [d_residual, d_pre.into_array(), d_scale.into_array(), d_shift.into_array(), None, None]
+        [d_residual, d_pre, d_scale.into_array(), d_shift.into_array(), None, None]
     }
 }
 

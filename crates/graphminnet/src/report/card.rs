@@ -74,6 +74,10 @@ pub(super) fn card(page: &mut Page, run: &Run) {
         ));
     }
     page.facts(&facts);
+    if !data.deviations.is_empty() {
+        page.heading("Differences of this copy of the data from the published one");
+        page.list(&data.deviations);
+    }
     page.heading("Differences from the recipe");
     match run.deviations() {
         None => page.paragraph("The settings are not those of a recipe; run.toml holds all of them."),

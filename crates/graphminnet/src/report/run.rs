@@ -21,6 +21,9 @@ pub(super) struct DataCard {
     pub(super) valid: usize,
     pub(super) test: usize,
     pub(super) schema: Schema,
+    /// How the copy differs from the published data; runs of earlier versions did not record it.
+    #[serde(default)]
+    pub(super) deviations: Vec<String>,
 }
 
 /// One seed.

@@ -3,6 +3,7 @@
 use super::{Lab, Outcome, ReproError, Sheet, Side, Verdict};
 use crate::config::Recipe;
 use graphminnet_data::data::registry;
+use graphminnet_data::text::grouped;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -79,17 +80,4 @@ pub fn run(lab: &Lab<'_>, recipes: &[String]) -> Result<Outcome, ReproError> {
     }
     sheet.note("Verdicts: matched — equal to the printed digit; different — not.");
     Ok(Outcome { sheets: vec![("datasets".to_owned(), sheet)], figures: Vec::new() })
-}
-
-/// A count with thousands separated, as the paper prints it.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

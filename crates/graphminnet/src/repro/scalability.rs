@@ -23,8 +23,9 @@ pub const PAPER_NODES: [usize; 5] = [1_000, 5_000, 10_000, 15_000, 20_000];
 /// Beyond the paper, up to a million.
 pub const MORE_NODES: [usize; 5] = [50_000, 100_000, 200_000, 500_000, 1_000_000];
 
-/// Training steps are timed up to this many nodes; beyond, inference only.
-pub const MOST_TRAINED: usize = 100_000;
+/// Layers that the backward pass computes again at a time, unless asked otherwise: with two of six, memory is
+/// smallest.
+pub const RECOMPUTE_LAYERS: usize = 2;
 
 /// What was measured on one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -39,8 +40,10 @@ pub struct Point {
     pub training_flops: f64,
     /// Fastest forward pass, in seconds.
     pub inference_seconds: f64,
-    /// Fastest training step, in seconds; `None` where it was not measured.
-    pub training_seconds: Option<f64>,
+    /// Fastest training step, in seconds.
+    pub training_seconds: f64,
+    /// Layers that its backward pass computed again at a time; `None` if everything was kept.
+    pub recompute_layers: Option<usize>,
     /// Lowest eigenpairs of a graph of the same kind, in seconds; `None` where they were not computed.
     pub preparation_seconds: Option<f64>,
     /// Peak resident memory of the process, in bytes.
@@ -58,6 +61,8 @@ pub struct Plan {
     pub budget: Duration,
     /// Whether the eigenpairs are computed too.
     pub prepare: bool,
+    /// Layers that the backward pass computes again at a time; `None` keeps everything.
+    pub recompute_layers: Option<usize>,
 }
 
 /// Measures one size. Memory is left to the caller.
@@ -66,7 +71,8 @@ pub struct Plan {
 ///
 /// [`ReproError`].
 pub fn measure(plan: Plan, device: &Device) -> Result<Point, ReproError> {
-    let workload = Workload::large_graph(plan.nodes, MEAN_DEGREE, 0)?;
+    let mut workload = Workload::large_graph(plan.nodes, MEAN_DEGREE, 0)?;
+    workload.recipe.train.recompute_layers = plan.recompute_layers;
     let (config, edges) = (&workload.recipe.model, workload.batch.num_edges());
     let model = GraphMinNet::new(config, 0, device)?;
     let inference = {
@@ -76,11 +82,7 @@ pub fn measure(plan: Plan, device: &Device) -> Result<Point, ReproError> {
             Ok::<(), BenchError>(())
         })?
     };
-    let training = if plan.nodes <= MOST_TRAINED {
-        Some(crate::bench::time_training(&workload, &device.clone().autodiff(), plan.budget)?)
-    } else {
-        None
-    };
+    let training = crate::bench::time_training(&workload, &device.clone().autodiff(), plan.budget)?;
     let preparation_seconds = if plan.prepare {
         let undirected = (plan.nodes as f64 * MEAN_DEGREE / 2.0).round() as usize;
         let graph = random_graph(plan.nodes, undirected, &mut rng::stream(0, "scalability", &[]))?;
@@ -97,7 +99,8 @@ pub fn measure(plan: Plan, device: &Device) -> Result<Point, ReproError> {
         inference_flops: forward_flops(config, 1, plan.nodes, edges),
         training_flops: training_flops(config, 1, plan.nodes, edges),
         inference_seconds: inference.min,
-        training_seconds: training.map(|times| times.min),
+        training_seconds: training.min,
+        recompute_layers: plan.recompute_layers,
         preparation_seconds,
         peak_bytes: None,
         tensor_bytes: None,
@@ -168,7 +171,7 @@ pub fn tabulate(points: &[Point]) -> Outcome {
             format!("{:.3}", point.inference_flops / 1e9),
             seconds(Some(point.inference_seconds)),
             format!("{:.1}", point.inference_flops / 1e9 / point.inference_seconds),
-            seconds(point.training_seconds),
+            seconds(Some(point.training_seconds)),
             mebibytes(point.tensor_bytes),
             mebibytes(point.peak_bytes),
             seconds(point.preparation_seconds),
@@ -181,7 +184,7 @@ pub fn tabulate(points: &[Point]) -> Outcome {
     let fits = [
         ("operations", exponent(|point| Some(point.inference_flops))),
         ("inference", exponent(|point| Some(point.inference_seconds))),
-        ("training step", exponent(|point| point.training_seconds)),
+        ("training step", exponent(|point| Some(point.training_seconds))),
         ("tensors", exponent(|point| point.tensor_bytes.map(|bytes| bytes as f64))),
         ("peak memory", exponent(|point| point.peak_bytes.map(|bytes| bytes as f64))),
         ("eigenpairs", exponent(|point| point.preparation_seconds)),
@@ -194,11 +197,15 @@ pub fn tabulate(points: &[Point]) -> Outcome {
             fits.join(", ")
         ));
     }
+    let kept = match points.first().and_then(|point| point.recompute_layers) {
+        None => "everything that the backward pass needs is kept".to_owned(),
+        Some(layers) => format!("the backward pass computes {layers} layers at a time again"),
+    };
     sheet.note(format!(
         "6 layers of width 64, GatedGCN beside the block, 16 eigenpairs, self term. GFLOP: the matrix products of a \
          forward pass, counted. Tensors: most bytes of arrays of 128 KiB or more in use at once in the process, peak \
-         memory: largest resident size of the process; both over inference and, up to {MOST_TRAINED} nodes, training. \
-         Eigenpairs: the lowest 17 of the largest connected part of a graph of the same kind, once per graph and cached, \
+         memory: largest resident size of the process; both over inference and training steps (forward, backward, \
+         clipping, AdamW), in which {kept}. Eigenpairs: the lowest 17 of the largest connected part of a graph of the same kind, once per graph and cached, \
          apart from the passes."
     ));
     let figure = |title: &str, y_label: &str, value: &dyn Fn(&Point) -> Option<f64>| Figure {

@@ -23,6 +23,8 @@ pub struct TrainingData {
     pub splits: Splits,
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
     pub fingerprint: String,
+    /// How this copy of the data differs from the published one, a sentence each; goes into `data.json` and the report.
+    pub deviations: Vec<String>,
 }
 
 impl TrainingData {
@@ -41,7 +43,8 @@ impl TrainingData {
         let fingerprint = data_fingerprint(dataset, &splits);
         let source_schema = dataset.schema.clone();
         let (dataset, report) = prepare_dataset(dataset, &model.prepare_options(), cache, progress)?;
-        Ok((Self { dataset: Arc::new(dataset), source_schema, splits, fingerprint }, report))
+        let dataset = Arc::new(dataset);
+        Ok((Self { dataset, source_schema, splits, fingerprint, deviations: Vec::new() }, report))
     }
 
     /// Number of target columns.

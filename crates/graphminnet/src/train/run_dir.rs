@@ -77,8 +77,9 @@ pub(super) fn config_hash(model: &ModelConfig, train: &TrainConfig) -> String {
         checkpoint_steps: defaults.checkpoint_steps,
         ..train.clone()
     };
-    let text = serde_json::to_vec(&(model, &train)).unwrap_or_default();
-    sha256(&text)
+    let text = serde_json::to_string(&(model, &train)).unwrap_or_default();
+    // A key that came later counts where it is set, so that older runs keep their hash.
+    sha256(text.replace(r#""recompute_layers":null,"#, "").as_bytes())
 }
 
 /// A run directory that this process may write to.
@@ -204,6 +205,7 @@ fn describe_data(data: &TrainingData) -> serde_json::Value {
         "valid": data.splits.valid.len(),
         "test": data.splits.test.len(),
         "schema": data.dataset.schema,
+        "deviations": data.deviations,
     })
 }
 

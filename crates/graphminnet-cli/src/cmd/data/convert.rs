@@ -3,9 +3,9 @@
 use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
-use crate::ui::table::grouped;
 use clap::Args;
 use graphminnet::data::data::{escape, formats, open};
+use graphminnet::data::text::grouped;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;

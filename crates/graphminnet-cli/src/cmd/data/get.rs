@@ -17,10 +17,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
     use super::import::required_data_dir;
     use crate::ui::counter::{Counter, Unit};
-    use crate::ui::table::grouped;
     use graphminnet::data::data::download::{Http, Progress, download};
     use graphminnet::data::data::registry::{NotHere, find};
     use graphminnet::data::data::{Limits, escape};
+    use graphminnet::data::text::grouped;
     use std::io::{Write, stdout};
 
     let info = find(&arguments.name)?;
@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
         writeln!(out, "{}  {path}", receipt.sha256)?;
         let origin = if receipt.was_here { "was here already" } else { "fetched" };
         let check = if receipt.was_known { "hash verified" } else { "hash recorded for later downloads" };
-        eprintln!("{path}: {origin}, {} bytes, {check}", grouped(receipt.bytes as usize));
+        eprintln!("{path}: {origin}, {} bytes, {check}", grouped(receipt.bytes));
     }
     Ok(ExitCode::SUCCESS)
 }

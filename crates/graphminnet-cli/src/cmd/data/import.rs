@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::ui::report::say_report;
-use crate::ui::table::grouped;
 use clap::Args;
 use graphminnet::data::data::registry::{DATA_VARIABLE, data_dir, find, import_published, store};
 use graphminnet::data::data::{ReadOptions, escape};
+use graphminnet::data::text::grouped;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,13 +1,13 @@
 //! `graphminnet data info`: everything known about one data set.
 
 use crate::failure::Failure;
-use crate::ui::table::grouped;
 use clap::Args;
 use graphminnet::data::data::download::recorded_hash;
 use graphminnet::data::data::escape;
 use graphminnet::data::data::registry::{
     DATA_VARIABLE, DatasetInfo, EdgeCount, PublishedFile, data_dir, find, locate,
 };
+use graphminnet::data::text::grouped;
 use serde_json::json;
 use std::io::{self, Write, stdout};
 use std::path::Path;
@@ -72,7 +72,7 @@ fn show(
         EdgeCount::Undirected => "both directions counted once",
     };
     let paper = &info.paper;
-    let graphs = grouped(paper.graphs as usize);
+    let graphs = grouped(paper.graphs);
     writeln!(
         out,
         "paper       {graphs} graphs, on average {} nodes and {} edges ({counted})",
@@ -102,7 +102,7 @@ fn show_file(out: &mut impl Write, file: &PublishedFile, hash: Option<&str>) -> 
         writeln!(out, "  from      {url}")?;
     }
     if let Some(size) = file.size {
-        writeln!(out, "  size      {} bytes", grouped(size as usize))?;
+        writeln!(out, "  size      {} bytes", grouped(size))?;
     }
     match (hash, &file.sha256) {
         (Some(hash), Some(_)) => writeln!(out, "  SHA-256   {hash}"),

@@ -1,10 +1,11 @@
 //! `graphminnet data list`: the ten benchmark data sets.
 
 use crate::failure::Failure;
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::data::data::escape;
 use graphminnet::data::data::registry::{DATA_VARIABLE, DatasetInfo, data_dir, datasets, locate};
+use graphminnet::data::text::grouped;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -44,7 +45,7 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
             info.level.to_string(),
             info.task().to_string(),
             info.metric.clone(),
-            grouped(info.paper.graphs as usize),
+            grouped(info.paper.graphs),
             name.unwrap_or_else(|| "–".to_owned()),
             info.licence.clone(),
         ]);

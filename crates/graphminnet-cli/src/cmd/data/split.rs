@@ -3,11 +3,11 @@
 use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
-use crate::ui::table::grouped;
 use clap::{Args, ValueEnum};
 use graphminnet::data::data::split::{Ratios, Splits, read_with_scaffolds};
 use graphminnet::data::data::{OnBadRow, Read, escape, open};
 use graphminnet::data::io::write_atomically;
+use graphminnet::data::text::grouped;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,12 +3,13 @@
 use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
-use crate::ui::table::{Align, Table, grouped};
+use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::data::data::registry::{
     Comparison, DatasetInfo, Statistics, compare, datasets, find, is_name, load, statistics,
 };
 use graphminnet::data::data::{DataError, ReadOptions, escape, open};
+use graphminnet::data::text::grouped;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -127,7 +128,7 @@ fn table(rows: &[Row]) -> Table {
             }
             None => {
                 let (graphs, nodes, edges) =
-                    (grouped(paper.graphs as usize), paper.nodes.clone(), paper.edges.clone());
+                    (grouped(paper.graphs), paper.nodes.clone(), paper.edges.clone());
                 let absent = "not here".to_owned();
                 [title, level, task, graphs, none.clone(), nodes, none.clone(), edges, none, absent]
             }
@@ -188,7 +189,7 @@ fn file(path: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
         escape(&read.dataset.name),
         statistics.level.to_string(),
         statistics.task.to_string(),
-        grouped(statistics.graphs as usize),
+        grouped(statistics.graphs),
         format!("{:.1}", statistics.mean_nodes),
         format!("{:.1}", statistics.mean_directed_edges),
         format!("{:.1}", statistics.mean_undirected_edges),

@@ -1,13 +1,13 @@
 //! `graphminnet data synth`: graphs from a recipe and a seed.
 
 use crate::failure::Failure;
-use crate::ui::table::grouped;
 use clap::{Args, ValueEnum};
 use graphminnet::data::GraphError;
 use graphminnet::data::data::generate::{
     CircularSkipLinks, Cluster, Pattern, RandomGraph, RingTransfer, TreeNeighboursMatch,
 };
 use graphminnet::data::data::{Dataset, Level, escape, formats};
+use graphminnet::data::text::grouped;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;

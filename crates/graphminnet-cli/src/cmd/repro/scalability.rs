@@ -6,7 +6,9 @@ use crate::ui::memory::peak_bytes;
 use crate::ui::progress::Verbosity;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::repro::scalability::{MORE_NODES, PAPER_NODES, Plan, Point, measure, tabulate};
+use graphminnet::repro::scalability::{
+    MORE_NODES, PAPER_NODES, Plan, Point, RECOMPUTE_LAYERS, measure, tabulate,
+};
 use graphminnet::repro::{ReproError, Store};
 use serde_json::json;
 use std::io::{Write, stdout};
@@ -24,6 +26,10 @@ pub struct Arguments {
     /// Largest graph whose eigenpairs are computed.
     #[arg(long, value_name = "NODES", default_value_t = 100_000)]
     max_prepared: usize,
+    /// Layers that the backward pass computes again at a time (`train.recompute_layers`), for every size alike; 0 keeps
+    /// what they computed, which needs some 44 kB per node.
+    #[arg(long, value_name = "LAYERS", default_value_t = RECOMPUTE_LAYERS)]
+    recompute_layers: usize,
     /// Seconds to spend on each measurement, at least.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
@@ -58,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for nodes in sizes {
         let identity = json!({
             "nodes": nodes, "prepared": nodes <= arguments.max_prepared, "threads": arguments.threads,
-            "seconds": seconds,
+            "seconds": seconds, "recompute_layers": arguments.recompute_layers,
         });
         let point: Point = store.cell(&format!("scalability-{nodes}"), &identity, || {
             verbosity.say(format_args!("measuring {nodes} nodes"));
@@ -76,6 +82,7 @@ fn in_its_own_process(nodes: usize, seconds: f64, arguments: &Arguments) -> Resu
     command.args(["repro", "scalability", "--one", &nodes.to_string()]);
     command.args(["--seconds", &seconds.to_string()]);
     command.args(["--max-prepared", &arguments.max_prepared.to_string()]);
+    command.args(["--recompute-layers", &arguments.recompute_layers.to_string()]);
     if let Some(threads) = arguments.threads {
         command.args(["--threads", &threads.to_string()]);
     }
@@ -93,6 +100,7 @@ fn one(nodes: usize, arguments: &Arguments) -> Result<ExitCode, Failure> {
         nodes,
         budget: Duration::from_secs_f64(arguments.seconds),
         prepare: nodes <= arguments.max_prepared,
+        recompute_layers: Some(arguments.recompute_layers).filter(|layers| *layers > 0),
     };
     let device = DeviceKind::Cpu.open()?;
     let point = pool.install(|| measure(plan, &device))?;

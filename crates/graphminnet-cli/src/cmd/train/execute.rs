@@ -133,7 +133,8 @@ pub fn prepare(loaded: Loaded, model: &ModelConfig, context: &Context) -> Result
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
-    let (data, report) = prepared?;
+    let (mut data, report) = prepared?;
+    data.deviations = loaded.report.deviations;
     say_preparation(context.verbosity, &report);
     Ok(data)
 }

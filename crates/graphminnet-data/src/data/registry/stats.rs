@@ -2,6 +2,7 @@
 
 use super::{DatasetInfo, EdgeCount};
 use crate::data::{Dataset, Level, Sample, Task};
+use crate::text::grouped;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -149,8 +150,8 @@ pub fn compare(info: &DatasetInfo, statistics: &Statistics) -> Comparison {
         let is_equal = found == paper;
         (paper.to_owned(), found, is_equal)
     };
-    let graphs = with_separators(info.paper.graphs);
-    let found_graphs = with_separators(statistics.graphs);
+    let graphs = grouped(info.paper.graphs);
+    let found_graphs = grouped(statistics.graphs);
     let graphs_agree = graphs == found_graphs;
     Comparison {
         title: info.title.clone(),
@@ -166,20 +167,8 @@ fn with_digits_of(like: &str, value: f64) -> String {
     let decimals = like.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let text = format!("{value:.decimals$}");
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let whole = with_separators(whole.parse().unwrap_or(0));
+    let whole = grouped(whole);
     if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
-}
-
-fn with_separators(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]
@@ -190,7 +179,7 @@ mod tests {
     fn numbers_are_printed_as_the_paper_prints_them() {
         assert_eq!(with_digits_of("3,039.3", 3039.26), "3,039.3");
         assert_eq!(with_digits_of("70.6", 70.5667), "70.6");
-        assert_eq!(with_separators(1_234_567), "1,234,567");
-        assert_eq!(with_separators(12), "12");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(12), "12");
     }
 }

@@ -15,6 +15,7 @@ pub(super) use cross_entropy::{negative_log_likelihood, read_class};
 
 use super::Rows;
 use crate::config::Loss;
+use crate::ops::given_gradient;
 use burn::tensor::{Tensor, TensorData};
 use thiserror::Error;
 
@@ -99,8 +100,7 @@ pub fn evaluate(loss: Loss, rows: Rows<'_>) -> Result<Option<LossValue>, LossErr
 ///
 /// Its value has no meaning; that of the loss is in [`LossValue::value`].
 pub fn attach(outputs: Tensor<2>, loss: &LossValue, scale: f64) -> Tensor<1> {
-    let shape = outputs.dims();
     let gradient = loss.gradient.iter().map(|value| (f64::from(*value) * scale) as f32).collect::<Vec<_>>();
-    let gradient = Tensor::from_data(TensorData::new(gradient, shape), &outputs.device());
-    (outputs * gradient).sum()
+    let gradient = Tensor::from_data(TensorData::new(gradient, outputs.dims()), &outputs.device().inner());
+    given_gradient(None, outputs, gradient)
 }

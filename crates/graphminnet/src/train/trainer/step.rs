@@ -1,12 +1,11 @@
 //! One batch: forward, loss, backward; one step: clip, move; and what to do when a number is not finite.
 
 use super::Training;
-use crate::nn::Pass;
 use crate::optim::{NamedGradients, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::evaluate::values;
 use crate::train::run_dir::write_json;
-use crate::train::{TrainError, model_input};
+use crate::train::{GradientPass, TrainError, model_input};
 use graphminnet_data::data::loader::PreparedBatch;
 use graphminnet_data::rng;
 
@@ -31,8 +30,8 @@ impl Training<'_> {
         let epoch = self.state.position.epoch;
         let input = model_input(config, batch, &self.settings.device.clone().autodiff())?;
         let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
-        let output = self.model.forward(&input, Pass::Train { seed });
-        let outputs = values(output.clone());
+        let pass = GradientPass::forward(&self.model, &input, seed, train.recompute_layers);
+        let outputs = values(pass.output().clone());
         let mut targets = batch.targets.clone();
         if let Some(scaler) = &self.scaler {
             scaler.scale(&mut targets);
@@ -43,10 +42,15 @@ impl Training<'_> {
             targets: &targets,
             target_columns: self.data.target_columns(),
         };
-        let Some(value) = loss::evaluate(train.loss, rows)? else { return Ok(None) };
+        let Some(value) = loss::evaluate(train.loss, rows)? else {
+            if let Some(model) = pass.abandon() {
+                self.model = model;
+            }
+            return Ok(None);
+        };
         if !value.value.is_finite() {
-            let trace = self.model.forward_traced(&input, Pass::Train { seed });
-            let layer = trace
+            let layer = pass
+                .traced()
                 .nodes
                 .into_iter()
                 .position(|nodes| values(nodes).iter().any(|value| !value.is_finite()))
@@ -57,8 +61,7 @@ impl Training<'_> {
                 );
             return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), batch, number)?);
         }
-        let gradients = loss::attach(output, &value, 1.0).backward();
-        let gradients = NamedGradients::of(&self.model, &gradients);
+        let gradients = pass.gradients(&value);
         if !gradients.norm().is_finite() {
             let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
             return Err(self.not_finite("gradient", place, batch, number)?);
