@@ -80,7 +80,7 @@ macro_rules! exits_with {
 exits_with! {
     2: ConfigError, DeviceError;
     3: InputError, PredictError, SpectralError;
-    4: io::Error, IoError, serde_json::Error, BenchError, CacheError;
+    4: io::Error, IoError, serde_json::Error, CacheError;
 }
 
 impl From<DataError> for Failure {
@@ -91,6 +91,15 @@ impl From<DataError> for Failure {
             _ => 3,
         };
         Self { code, error: Box::new(error) }
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Device(error) => error.into(),
+            error => Self { code: 4, error: Box::new(error) },
+        }
     }
 }
 

@@ -328,6 +328,8 @@ fn the_doctor_describes_program_and_machine() {
     let object = workspace.run("doctor --json --data-dir . --cache-dir cache").json();
     assert_eq!(object["version"], env!("CARGO_PKG_VERSION"));
     assert!(object["threads"].as_u64().unwrap() > 0);
+    assert_eq!(object["devices"][0], serde_json::json!({"kind": "cpu", "names": ["cpu"]}));
+    assert_eq!(object["devices"].as_array().unwrap().len(), 4);
     assert_eq!(
         (&object["data"]["exists"], &object["cache"]["exists"]),
         (&Value::from(true), &Value::from(false))
@@ -335,6 +337,18 @@ fn the_doctor_describes_program_and_machine() {
     let run = workspace.run("doctor");
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     assert!(run.stdout.starts_with("version     graphminnet "));
+    assert!(run.stdout.contains("\ndevices     cpu "), "{}", run.stdout);
+}
+
+#[cfg(not(feature = "rocm"))]
+#[test]
+fn a_device_that_was_not_built_in_is_refused_by_name() {
+    let workspace = Workspace::new();
+    for command in ["train --device rocm", "bench --shape zinc --device rocm"] {
+        let run = workspace.run(command);
+        let error = "error: this build cannot use `rocm`; build it with `--features rocm`\n";
+        assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (2, "", error), "{command}");
+    }
 }
 
 #[test]

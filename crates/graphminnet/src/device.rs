@@ -35,6 +35,22 @@ pub enum DeviceError {
         /// The device.
         device: DeviceKind,
     },
+    /// This build contains the device, but the machine has none, or no driver for it.
+    #[error("no `{device}` device was found on this machine; {needs}, or run on `cpu`")]
+    NotFound {
+        /// The device.
+        device: DeviceKind,
+        /// What it would take.
+        needs: &'static str,
+    },
+    /// The machine has the device, but its driver does not let us use it.
+    #[error("the `{device}` device of this machine cannot be used: {reason}")]
+    Refused {
+        /// The device.
+        device: DeviceKind,
+        /// What the driver says.
+        reason: String,
+    },
 }
 
 impl DeviceKind {
@@ -50,24 +66,92 @@ impl DeviceKind {
         }
     }
 
-    /// The device itself.
+    /// The device itself: the first of its kind, or the one that the system calls its fastest.
     ///
     /// # Errors
     ///
-    /// [`DeviceError::NotBuilt`] if this build does not contain it.
+    /// [`DeviceError::NotBuilt`] if this build does not contain it, [`DeviceError::NotFound`] or
+    /// [`DeviceError::Refused`] if the machine does not have it.
     pub fn open(self) -> Result<Device, DeviceError> {
         match self {
-            Self::Cpu => Ok(Device::flex()),
             #[cfg(feature = "wgpu")]
-            Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+            Self::Wgpu => wgpu::open(),
+            kind => kind.all()?.into_iter().next().ok_or_else(|| kind.not_found()),
+        }
+    }
+
+    /// What the devices of this kind on this machine call themselves; asking opens them.
+    ///
+    /// # Errors
+    ///
+    /// [`DeviceError::NotBuilt`] if this build does not contain the kind.
+    pub fn names(self) -> Result<Vec<String>, DeviceError> {
+        let devices = self.all()?;
+        Ok(devices.iter().map(|device| name(device).unwrap_or_else(|| self.to_string())).collect())
+    }
+
+    /// All devices of this kind on this machine.
+    fn all(self) -> Result<Vec<Device>, DeviceError> {
+        #[cfg(any(feature = "wgpu", feature = "cuda", feature = "rocm"))]
+        let found = |kind: burn::tensor::DeviceType| Ok(Device::enumerate(kind).into_iter().collect());
+        match self {
+            Self::Cpu => Ok(vec![Device::flex()]),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => found(burn::tensor::DeviceType::Wgpu),
             #[cfg(feature = "cuda")]
-            Self::Cuda => Ok(Device::cuda(0)),
+            Self::Cuda => found(burn::tensor::DeviceType::Cuda),
             #[cfg(feature = "rocm")]
-            Self::Rocm => Ok(Device::rocm(0)),
+            Self::Rocm => found(burn::tensor::DeviceType::Rocm),
             #[allow(unreachable_patterns)]
             device => Err(DeviceError::NotBuilt { device }),
         }
     }
+
+    fn not_found(self) -> DeviceError {
+        let needs = match self {
+            Self::Cpu => "it needs a processor",
+            Self::Wgpu => "it needs a driver for Vulkan, Metal or DirectX 12",
+            Self::Cuda => "it needs an NVIDIA card and its driver",
+            Self::Rocm => "it needs an AMD card and the HIP runtime",
+        };
+        DeviceError::NotFound { device: self, needs }
+    }
+}
+
+/// Opening of the device that has drivers of many kinds, and with them many ways to fail.
+#[cfg(feature = "wgpu")]
+mod wgpu {
+    use super::{DeviceError, DeviceKind};
+    use burn::tensor::Device;
+    use burn::tensor::wgpu::WgpuInitError;
+    use std::sync::OnceLock;
+
+    /// It can be opened once; everyone after the first shares it.
+    static OPENED: OnceLock<Result<Device, DeviceError>> = OnceLock::new();
+
+    pub(super) fn open() -> Result<Device, DeviceError> {
+        let open = || match Device::wgpu_options().init() {
+            Ok(device) => Ok(device),
+            // A program that uses the tensor engine on its own account has opened it before.
+            Err(WgpuInitError::Registration { .. }) => {
+                Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice))
+            }
+            Err(WgpuInitError::AdapterUnavailable { .. }) => Err(DeviceKind::Wgpu.not_found()),
+            Err(error) => Err(DeviceError::Refused { device: DeviceKind::Wgpu, reason: error.to_string() }),
+        };
+        OPENED.get_or_init(open).clone()
+    }
+}
+
+#[cfg(any(feature = "wgpu", feature = "cuda", feature = "rocm"))]
+fn name(device: &Device) -> Option<String> {
+    device.identity().map(|identity| identity.name)
+}
+
+/// The processor does not report a name.
+#[cfg(not(any(feature = "wgpu", feature = "cuda", feature = "rocm")))]
+fn name(_: &Device) -> Option<String> {
+    None
 }
 
 impl FromStr for DeviceKind {
@@ -84,5 +168,33 @@ impl FromStr for DeviceKind {
 impl fmt::Display for DeviceKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_opens_or_says_what_it_takes() {
+        assert_eq!(DeviceKind::Cpu.names().unwrap(), ["cpu"]);
+        for kind in DeviceKind::ALL {
+            match (kind.open(), kind.names()) {
+                (Ok(_), Ok(names)) => assert!(!names.is_empty(), "{kind}"),
+                (Err(DeviceError::NotBuilt { device }), Err(_)) => assert_eq!(device, kind),
+                (Err(DeviceError::NotFound { device, .. }), Ok(names)) => {
+                    assert!(device == kind && names.is_empty(), "{kind}");
+                }
+                (Err(DeviceError::Refused { device, .. }), Ok(_)) => assert_eq!(device, kind),
+                other => panic!("{kind}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_word_that_names_no_device_is_refused() {
+        assert_eq!("wgpu".parse(), Ok(DeviceKind::Wgpu));
+        let error = "gpu".parse::<DeviceKind>().unwrap_err();
+        assert_eq!(error.to_string(), "`gpu` is not one of cpu, wgpu, cuda, rocm");
     }
 }

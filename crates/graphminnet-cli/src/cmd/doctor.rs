@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::ui::bytes::readable;
 use crate::ui::disk::{folder_size, free_bytes};
 use clap::Args;
+use graphminnet::DeviceKind;
 use graphminnet::data::data::cache::default_cache_dir;
 use graphminnet::data::data::escape;
 use graphminnet::data::data::registry::{DATA_VARIABLE, data_dir, datasets, locate};
@@ -53,6 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "cores": cores(),
             "threads": rayon::current_num_threads(),
             "wide_instructions": uses_wide_instructions(),
+            "devices": DeviceKind::ALL.map(|kind| json!({"kind": kind.to_string(), "names": kind.names().ok()})),
             "matmul_peak_gflops": peak,
             "data": data.as_deref().map(describe),
             "datasets": here,
@@ -71,6 +73,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     )?;
     writeln!(out, "threads     {} (the system reports {} cores)", rayon::current_num_threads(), cores())?;
     writeln!(out, "kernels     {}", kernels())?;
+    for (at, kind) in DeviceKind::ALL.into_iter().enumerate() {
+        writeln!(out, "{:<11} {kind:<5} {}", if at == 0 { "devices" } else { "" }, devices(kind))?;
+    }
     if let Some(rate) = peak {
         writeln!(out, "matmul      {rate:.0} GFLOP/s")?;
     }
@@ -101,6 +106,16 @@ fn features() -> Vec<&'static str> {
     .into_iter()
     .filter_map(|(name, is_on)| is_on.then_some(name))
     .collect()
+}
+
+/// The devices of a kind in words.
+fn devices(kind: DeviceKind) -> String {
+    match (kind, kind.names()) {
+        (DeviceKind::Cpu, _) => "always there".to_owned(),
+        (_, Err(error)) => error.to_string(),
+        (_, Ok(names)) if names.is_empty() => "none found".to_owned(),
+        (_, Ok(names)) => names.join(", "),
+    }
 }
 
 fn kernels() -> &'static str {

@@ -3,6 +3,8 @@
 // Every test file uses its own share.
 #![allow(dead_code)]
 
+pub mod golden;
+
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet::config::{
     Aggregate, EdgeEncoderKind, GlobalKind, InnerProduct, InputNorm, Layout, LocalKind, NodeEncoderKind,
