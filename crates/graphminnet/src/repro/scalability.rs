@@ -27,6 +27,9 @@ pub const MORE_NODES: [usize; 5] = [50_000, 100_000, 200_000, 500_000, 1_000_000
 /// smallest.
 pub const RECOMPUTE_LAYERS: usize = 2;
 
+/// From this size on the exponents are also fitted apart: below it, caches hold most of what a pass touches.
+const LARGE: usize = 10_000;
+
 /// What was measured on one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Point {
@@ -177,23 +180,14 @@ pub fn tabulate(points: &[Point]) -> Outcome {
             seconds(point.preparation_seconds),
         ]);
     }
-    let exponent = |value: fn(&Point) -> Option<f64>| {
-        let known = points.iter().filter_map(|point| Some((point.nodes as f64, value(point)?)));
-        fitted_exponent(&known.collect::<Vec<_>>())
-    };
-    let fits = [
-        ("operations", exponent(|point| Some(point.inference_flops))),
-        ("inference", exponent(|point| Some(point.inference_seconds))),
-        ("training step", exponent(|point| Some(point.training_seconds))),
-        ("tensors", exponent(|point| point.tensor_bytes.map(|bytes| bytes as f64))),
-        ("peak memory", exponent(|point| point.peak_bytes.map(|bytes| bytes as f64))),
-        ("eigenpairs", exponent(|point| point.preparation_seconds)),
-    ];
-    let fits: Vec<String> =
-        fits.iter().filter_map(|(name, fit)| fit.map(|fit| format!("{name} {fit:.2}"))).collect();
-    if !fits.is_empty() {
+    let large: Vec<Point> = points.iter().filter(|point| point.nodes >= LARGE).copied().collect();
+    let mut fits = vec![("", fitted_exponents(points))];
+    if large.len() > 2 && large.len() < points.len() {
+        fits.push((" from 10,000 nodes on", fitted_exponents(&large)));
+    }
+    for (range, fits) in fits.into_iter().filter(|(_, fits)| !fits.is_empty()) {
         sheet.note(format!(
-            "Fitted exponents b of c·nodes^b (1 is linear, as the paper claims for operations and memory): {}.",
+            "Fitted exponents b of c·nodes^b{range} (1 is linear, as the paper claims for operations and memory): {}.",
             fits.join(", ")
         ));
     }
@@ -208,29 +202,57 @@ pub fn tabulate(points: &[Point]) -> Outcome {
          clipping, AdamW), in which {kept}. Eigenpairs: the lowest 17 of the largest connected part of a graph of the same kind, once per graph and cached, \
          apart from the passes."
     ));
-    let figure = |title: &str, y_label: &str, value: &dyn Fn(&Point) -> Option<f64>| Figure {
+    let line = |name: &str, value: &dyn Fn(&Point) -> Option<f64>| Line {
+        name: name.to_owned(),
+        points: points.iter().filter_map(|point| Some((point.nodes as f64, value(point)?))).collect(),
+        deviations: Vec::new(),
+    };
+    let logarithmic = points.iter().any(|point| point.nodes > 20_000);
+    let figure = |title: &str, y_label: &str, lines: Vec<Line>| Figure {
         title: title.to_owned(),
         description: format!("{y_label} against the number of nodes of a random graph of mean degree 5."),
         x_label: "nodes".to_owned(),
         y_label: y_label.to_owned(),
-        x_log: points.iter().any(|point| point.nodes > 20_000),
-        y_log: points.iter().any(|point| point.nodes > 20_000),
-        lines: vec![Line {
-            name: "GraphMinNet".to_owned(),
-            points: points.iter().filter_map(|point| Some((point.nodes as f64, value(point)?))).collect(),
-            deviations: Vec::new(),
-        }],
+        x_log: logarithmic,
+        y_log: logarithmic,
+        lines,
         ..Figure::default()
     };
-    let flops = figure("Operations", "GFLOP of a forward pass", &|point| Some(point.inference_flops / 1e9));
-    let memory = figure("Memory", "MiB of tensors in use at once", &|point| {
+    let flops = line("GraphMinNet", &|point| Some(point.inference_flops / 1e9));
+    let memory = line("GraphMinNet", &|point| {
         let bytes = point.tensor_bytes.or(point.peak_bytes)?;
         Some(bytes as f64 / f64::from(1 << 20))
     });
+    let times = vec![
+        line("training step", &|point| Some(point.training_seconds)),
+        line("inference", &|point| Some(point.inference_seconds)),
+    ];
+    let figures = [
+        ("scalability-flops", figure("Operations", "GFLOP of a forward pass", vec![flops])),
+        ("scalability-memory", figure("Memory", "MiB of tensors in use at once", vec![memory])),
+        ("scalability-time", figure("Time", "Seconds", times)),
+    ];
     Outcome {
         sheets: vec![("scalability".to_owned(), sheet)],
-        figures: vec![("scalability-flops".to_owned(), flops), ("scalability-memory".to_owned(), memory)],
+        figures: figures.map(|(name, figure)| (name.to_owned(), figure)).into(),
     }
+}
+
+/// The exponent of every quantity that was measured, in words.
+fn fitted_exponents(points: &[Point]) -> Vec<String> {
+    let exponent = |value: fn(&Point) -> Option<f64>| {
+        let known = points.iter().filter_map(|point| Some((point.nodes as f64, value(point)?)));
+        fitted_exponent(&known.collect::<Vec<_>>())
+    };
+    let fits = [
+        ("operations", exponent(|point| Some(point.inference_flops))),
+        ("inference", exponent(|point| Some(point.inference_seconds))),
+        ("training step", exponent(|point| Some(point.training_seconds))),
+        ("tensors", exponent(|point| point.tensor_bytes.map(|bytes| bytes as f64))),
+        ("peak memory", exponent(|point| point.peak_bytes.map(|bytes| bytes as f64))),
+        ("eigenpairs", exponent(|point| point.preparation_seconds)),
+    ];
+    fits.iter().filter_map(|(name, fit)| fit.map(|fit| format!("{name} {fit:.2}"))).collect()
 }
 
 /// Exponent `b` of the least-squares fit of `c·x^b`; `None` for fewer than two points.
