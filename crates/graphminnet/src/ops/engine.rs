@@ -8,12 +8,16 @@
 //! A kernel sees contiguous arrays of 32-bit floats ([`Array`]) and nothing of the engine.
 
 use super::buffers;
+use burn::backend::autodiff::NodeId;
 use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::NoCheckpointing};
 use burn::backend::autodiff::grads::Gradients;
 use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
 use burn::backend::flex::FlexTensor;
 use burn::backend::{Autodiff, DispatchDevice, Flex, tensor::FloatTensor};
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use graphminnet_kernels::add::accumulate;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -88,6 +92,24 @@ impl Array {
     /// The shape.
     pub(crate) fn shape(&self) -> &[usize] {
         self.tensor().layout().shape()
+    }
+
+    /// The sum with an array of the same shape, in the memory of one of the two if it has no other reader.
+    fn plus(self, other: Self) -> Self {
+        let shape = self.shape().to_vec();
+        let (mut sum, other) = match (self.into_values(), other) {
+            (Ok(values), other) => (values, other),
+            (Err(shared), other) => match other.into_values() {
+                Ok(values) => (values, shared),
+                Err(other) => {
+                    let mut copy = buffers::take(other.values().len());
+                    copy.copy_from_slice(other.values());
+                    (copy, shared)
+                }
+            },
+        };
+        accumulate(&mut sum, other.values());
+        Self::new(sum, shape)
     }
 
     /// Size of dimension `dim`.
@@ -232,14 +254,45 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Recorded<K> {
 
     fn backward(self, operation: Ops<K::Saved, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = Array::from_tensor(gradients.consume::<Flex>(&operation.node));
+        forget(&operation.node.id);
         let wanted = operation.parents.each_ref().map(Option::is_some);
         let results = self.0.backward(operation.state, gradient, wanted);
         for (parent, result) in operation.parents.into_iter().zip(results) {
-            if let (Some(parent), Some(result)) = (parent, result) {
-                gradients.register::<Flex>(parent.id, result.into_tensor());
+            let (Some(parent), Some(mut result)) = (parent, result) else { continue };
+            // What an operation computed, as this one's output, as opposed to a parameter.
+            let is_computed = parent.requirement == operation.node.requirement;
+            if is_computed && !remember(&parent.id) {
+                result = result.plus(Array::from_tensor(gradients.consume::<Flex>(&parent)));
             }
+            gradients.register::<Flex>(parent.id, result.into_tensor());
         }
     }
+}
+
+// The engine adds the gradients of a value that was used twice on one thread and drops the memory of one of them. To
+// do better, one has to know that there is a gradient already, which the engine does not tell: these are the values of
+// which a kernel has delivered one and whose turn has not come. Forgetting one costs time, never a gradient: then the
+// engine adds.
+thread_local! {
+    static DELIVERED: RefCell<HashSet<u64>> = RefCell::default();
+}
+
+/// Values whose turn comes outside of the kernels are never forgotten one by one; so many may pile up.
+const MOST_DELIVERED: usize = 4096;
+
+/// Whether this is the first gradient that a kernel delivers for the value.
+fn remember(value: &NodeId) -> bool {
+    DELIVERED.with_borrow_mut(|delivered| {
+        if delivered.len() >= MOST_DELIVERED {
+            delivered.clear();
+        }
+        delivered.insert(value.value)
+    })
+}
+
+/// The value's gradient is complete and was taken.
+fn forget(value: &NodeId) {
+    DELIVERED.with_borrow_mut(|delivered| delivered.remove(&value.value));
 }
 
 #[cfg(test)]
@@ -260,5 +313,39 @@ mod tests {
         drop(Array::new(values, [length]));
         let again = Array::written([length], |_| {});
         assert_eq!(again.values().as_ptr(), address);
+    }
+
+    /// A value that kernels and operations of the engine use, in every order.
+    #[test]
+    fn all_uses_of_a_value_add_to_its_gradient() {
+        use crate::ops::{Epilogue, linear};
+        let device = Device::flex().autodiff();
+        let by_kernel = |y: &Tensor<2>, factor: f32| {
+            let weight = Tensor::<2>::eye(2, &y.device()) * factor;
+            linear(y.clone(), weight, None, Epilogue::None)
+        };
+        let (kernel, engine) = (true, false);
+        let cases: [&[(bool, f32)]; 5] = [
+            &[(kernel, 2.0), (kernel, 3.0)],
+            &[(kernel, 2.0), (kernel, 3.0), (engine, 5.0)],
+            &[(engine, 5.0), (kernel, 2.0), (kernel, 3.0)],
+            &[(kernel, 2.0), (engine, 5.0), (kernel, 2.0), (engine, 5.0), (kernel, 3.0)],
+            &[(engine, 5.0), (engine, 5.0)],
+        ];
+        for uses in cases {
+            let x = Tensor::<2>::ones([30_000, 2], &device).require_grad();
+            // Computed by a kernel, computed by the engine, the parameter itself.
+            for y in [by_kernel(&x, 1.0), x.clone() * 1.0, x.clone()] {
+                let used = uses.iter().map(|(by, factor)| match by {
+                    true => by_kernel(&y, *factor),
+                    false => y.clone() * *factor,
+                });
+                let sum = used.reduce(|sum, next| sum + next).unwrap();
+                let gradient = x.grad(&sum.sum().backward()).unwrap().into_data();
+                let expected: f32 = uses.iter().map(|(_, factor)| factor).sum();
+                let values = gradient.as_slice::<f32>().unwrap();
+                assert!(values.iter().all(|value| *value == expected), "{uses:?}: {}", values[0]);
+            }
+        }
     }
 }
