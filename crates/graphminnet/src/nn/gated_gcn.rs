@@ -63,11 +63,14 @@ impl GatedGcn {
         let target_and_source = Linear::side_by_side(&[&self.D, &self.E], nodes.clone());
         let (weight, bias) = (self.C.weight.val(), self.C.bias.as_ref().map(|bias| bias.val()));
         let bias = bias.unwrap_or_else(|| unreachable!("C has a bias"));
-        let gates = edge_gate(edges.clone(), weight, bias, target_and_source, structure);
-        let mixed = gated_aggregate(gates.clone(), own_and_message, structure);
+        // What nobody reads afterwards is handed over, so that its memory can be used again at once.
+        let residual = update_edges.then(|| edges.clone());
+        let gates = edge_gate(edges, weight, bias, target_and_source, structure);
+        let residual_and_gates = residual.map(|edges| (edges, gates.clone()));
+        let mixed = gated_aggregate(gates, own_and_message, structure);
         let node_rate = pass.dropout(drop, Site { layer, place: "gated nodes" });
         let nodes = self.bn_node.relu_residual(nodes, mixed, node_rate, pass);
-        let edges = update_edges.then(|| {
+        let edges = residual_and_gates.map(|(edges, gates)| {
             let edge_rate = pass.dropout(drop, Site { layer, place: "gated edges" });
             self.bn_edge.relu_residual(edges, gates, edge_rate, pass)
         });

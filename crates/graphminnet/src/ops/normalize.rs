@@ -264,10 +264,9 @@ impl Kernel<7> for FusedResidual {
                 );
             }));
         });
-        let kept = used.filter(|_| keep).map(|used| {
-            let sum = if self.has_branch { Array::new(sum, x.shape()) } else { x.clone() };
-            ([sum, scale.clone(), shift.clone()], used)
-        });
+        // As an array, so that its memory is used again even if it is not kept.
+        let sum = if self.has_branch { Array::new(sum, x.shape()) } else { x.clone() };
+        let kept = used.filter(|_| keep).map(|used| ([sum, scale.clone(), shift.clone()], used));
         (y, kept)
     }
 
