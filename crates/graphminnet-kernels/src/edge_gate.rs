@@ -96,6 +96,8 @@ impl Epilogue for StoreGate<'_> {
 pub struct EdgeGateGradients<'a> {
     /// `[edges, l]`
     pub edge_features: Option<&'a mut [f32]>,
+    /// Whether the gradient of the edge features is added to what is there instead of written over it.
+    pub add_to_edge_features: bool,
     /// `[l, l]`
     pub weight: Option<&'a mut [f32]>,
     /// `[l]`
@@ -118,10 +120,11 @@ pub fn edge_gate_backward(
     gradients: EdgeGateGradients<'_>,
 ) {
     edges.check();
-    let EdgeGateGradients { edge_features: input, weight: d_weight, bias, de } = gradients;
+    let EdgeGateGradients { edge_features: input, add_to_edge_features, weight: d_weight, bias, de } =
+        gradients;
     if input.is_some() || d_weight.is_some() || bias.is_some() {
         let shape = LinearShape { rows: edges.num_edges(), inputs: width, outputs: width };
-        let gradients = LinearGradients { input, weight: d_weight, bias };
+        let gradients = LinearGradients { input, add_to_input: add_to_edge_features, weight: d_weight, bias };
         linear_backward(shape, edge_features, weight, Activation::None, None, d_gate, gradients);
     }
     if let Some(de) = de {

@@ -49,6 +49,8 @@ pub enum Activation {
 pub struct LinearGradients<'a> {
     /// `[rows, inputs]`
     pub input: Option<&'a mut [f32]>,
+    /// Whether the input's gradient is added to what is there instead of written over it.
+    pub add_to_input: bool,
     /// `[outputs, inputs]`
     pub weight: Option<&'a mut [f32]>,
     /// `[outputs]`
@@ -191,7 +193,7 @@ pub fn linear_backward(
             Some((y, dropout.and_then(Dropout::mask).map_or(1.0, |mask| mask.scale)))
         }
     };
-    let LinearGradients { input, weight: d_weight, bias: d_bias } = gradients;
+    let LinearGradients { input, add_to_input, weight: d_weight, bias: d_bias } = gradients;
     assert!(input.as_ref().is_none_or(|g| g.len() == x.len()), "linear_backward: length of dx");
     assert!(d_weight.as_ref().is_none_or(|g| g.len() == weight.len()), "linear_backward: length of dW");
     assert!(d_bias.as_ref().is_none_or(|g| g.len() == outputs), "linear_backward: length of db");
@@ -208,6 +210,7 @@ pub fn linear_backward(
         active,
         packed_weight: packed_weight.as_deref(),
         input: input.map(Disjoint::new),
+        add_to_input,
         wants_weight: d_weight.is_some(),
         wants_bias: d_bias.is_some(),
     };
@@ -242,12 +245,13 @@ struct Part<'a> {
     active: Option<(&'a [f32], f32)>,
     packed_weight: Option<&'a [f32]>,
     input: Option<Disjoint<'a>>,
+    add_to_input: bool,
     wants_weight: bool,
     wants_bias: bool,
 }
 
 impl Part<'_> {
-    /// Gradients of the rows `range`: dx is written, this part's dW and db are returned.
+    /// Gradients of the rows `range`: dx is written or added to, this part's dW and db are returned.
     fn run(&self, range: Range<usize>) -> (Scratch, Scratch) {
         let LinearShape { inputs, outputs, .. } = self.shape;
         let mut d_weight = Scratch::zeroed(if self.wants_weight { outputs * inputs } else { 0 });
@@ -266,7 +270,12 @@ impl Part<'_> {
                 // SAFETY: blocks of all parts are disjoint.
                 let out = unsafe { input.rows(&block, inputs) };
                 let left = Left::row_major(dz, outputs);
-                product(block.len(), outputs, inputs, left, packed, &mut Store { out, row_stride: inputs });
+                let (rows, row_stride) = (block.len(), inputs);
+                if self.add_to_input {
+                    product(rows, outputs, inputs, left, packed, &mut Add { out, row_stride });
+                } else {
+                    product(rows, outputs, inputs, left, packed, &mut Store { out, row_stride });
+                }
             }
             if self.wants_weight {
                 add_weight_gradient(

@@ -154,6 +154,11 @@ pub(crate) struct Add<'a> {
 
 impl Epilogue for Add<'_> {
     #[inline(always)]
+    fn prepare(&self, rows: Range<usize>, column: usize) {
+        prefetch_rows(self.out, self.row_stride, rows, column);
+    }
+
+    #[inline(always)]
     fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]) {
         let Place { row, column, width } = at;
         let out = &mut self.out[row * self.row_stride + column..];

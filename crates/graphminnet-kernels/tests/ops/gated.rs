@@ -50,11 +50,21 @@ fn edge_gate_agrees_with_the_reference() {
                 let [d_features, d_weight, d_bias, d_de] = &mut gradients[..] else { unreachable!() };
                 let wanted = EdgeGateGradients {
                     edge_features: Some(d_features),
+                    add_to_edge_features: false,
                     weight: Some(d_weight),
                     bias: Some(d_bias),
                     de: Some(d_de),
                 };
                 edge_gate_backward(edges, width, &v[0], &v[1], d_gate, wanted);
+                let mut added = v[0].clone();
+                let wanted = EdgeGateGradients {
+                    edge_features: Some(&mut added),
+                    add_to_edge_features: true,
+                    ..Default::default()
+                };
+                edge_gate_backward(edges, width, &v[0], &v[1], d_gate, wanted);
+                let expected = v[0].iter().zip(&gradients[0]).map(|(before, gradient)| before + gradient);
+                assert!(added.iter().copied().eq(expected), "added to what was there");
                 gradients.into_iter().map(Some).collect()
             },
             tolerance: 3e-6,

@@ -39,19 +39,27 @@ fn check(rows: usize, inputs: usize, outputs: usize, with_bias: bool, activation
             let mut dx = vec![f32::NAN; v[0].len()];
             let mut dw = vec![f32::NAN; v[1].len()];
             let mut db = vec![f32::NAN; outputs];
-            let gradients =
-                LinearGradients { input: Some(&mut dx), weight: Some(&mut dw), bias: Some(&mut db) };
+            let gradients = LinearGradients {
+                input: Some(&mut dx),
+                add_to_input: false,
+                weight: Some(&mut dw),
+                bias: Some(&mut db),
+            };
             linear_backward(shape, &v[0], &v[1], activation, y.as_deref(), dy, gradients);
-            // Each gradient alone is the same as together.
-            let (mut alone_dx, mut alone_dw, mut alone_db) = (dx.clone(), dw.clone(), db.clone());
+            // Each gradient alone is the same as together, and so is one that is added to something.
+            let unwritten = |gradient: &[f32]| vec![f32::NAN; gradient.len()];
+            let (mut alone_dx, mut alone_dw, mut alone_db) = (unwritten(&dx), unwritten(&dw), unwritten(&db));
+            let mut added_dx: Vec<f32> = (0..dx.len()).map(|i| 0.25 * i as f32).collect();
             for gradients in [
                 LinearGradients { input: Some(&mut alone_dx), ..Default::default() },
                 LinearGradients { weight: Some(&mut alone_dw), ..Default::default() },
                 LinearGradients { bias: Some(&mut alone_db), ..Default::default() },
+                LinearGradients { input: Some(&mut added_dx), add_to_input: true, ..Default::default() },
             ] {
                 linear_backward(shape, &v[0], &v[1], activation, y.as_deref(), dy, gradients);
             }
             assert!(alone_dx == dx && alone_dw == dw && alone_db == db);
+            assert!(added_dx.iter().zip(&dx).enumerate().all(|(i, (sum, dx))| *sum == 0.25 * i as f32 + dx));
             vec![Some(dx), Some(dw), with_bias.then_some(db)]
         },
         tolerance: 3e-6,

@@ -54,14 +54,33 @@ impl Kernel<4> for Fused {
         (gates, keep.then(|| (edges.clone(), weight.clone())))
     }
 
-    fn backward(
+    fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; 4]) -> [Option<Array>; 4] {
+        let d_edges = Slot::like(&saved.0, wanted[0]);
+        self.gradients(d_edges, false, saved, gradient, wanted)
+    }
+
+    fn backward_onto(
         &self,
-        (edges, weight): Self::Saved,
+        onto: Array,
+        saved: Self::Saved,
+        gradient: Array,
+        wanted: [bool; 4],
+    ) -> [Option<Array>; 4] {
+        self.gradients(Slot::onto(onto), true, saved, gradient, wanted)
+    }
+}
+
+impl Fused {
+    /// All gradients; that of the first input is written to its slot or added to what is there.
+    fn gradients(
+        &self,
+        mut d_edges: Slot,
+        add: bool,
+        (edges, weight): <Self as Kernel<4>>::Saved,
         gradient: Array,
         wanted: [bool; 4],
     ) -> [Option<Array>; 4] {
         let width = edges.dim(1);
-        let mut d_edges = Slot::like(&edges, wanted[0]);
         let mut d_weight = Slot::like(&weight, wanted[1]);
         let mut d_bias = Slot::new([width], wanted[2]);
         let mut d_nodes = Slot::new([self.structure.num_nodes(), 2 * width], wanted[3]);
@@ -73,6 +92,7 @@ impl Kernel<4> for Fused {
             gradient.values(),
             kernels::EdgeGateGradients {
                 edge_features: d_edges.as_mut(),
+                add_to_edge_features: add,
                 weight: d_weight.as_mut(),
                 bias: d_bias.as_mut(),
                 de: d_nodes.as_mut(),

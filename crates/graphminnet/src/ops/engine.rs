@@ -94,19 +94,21 @@ impl Array {
         self.tensor().layout().shape()
     }
 
+    /// The values as a buffer to write to; a copy if somebody else reads them.
+    fn into_own_values(self) -> Vec<f32> {
+        self.into_values().unwrap_or_else(|shared| {
+            let mut copy = buffers::take(shared.values().len());
+            copy.copy_from_slice(shared.values());
+            copy
+        })
+    }
+
     /// The sum with an array of the same shape, in the memory of one of the two if it has no other reader.
     fn plus(self, other: Self) -> Self {
         let shape = self.shape().to_vec();
-        let (mut sum, other) = match (self.into_values(), other) {
-            (Ok(values), other) => (values, other),
-            (Err(shared), other) => match other.into_values() {
-                Ok(values) => (values, shared),
-                Err(other) => {
-                    let mut copy = buffers::take(other.values().len());
-                    copy.copy_from_slice(other.values());
-                    (copy, shared)
-                }
-            },
+        let (mut sum, other) = match self.into_values() {
+            Ok(values) => (values, other),
+            Err(shared) => (other.into_own_values(), shared),
         };
         accumulate(&mut sum, other.values());
         Self::new(sum, shape)
@@ -141,6 +143,26 @@ pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
 
     /// The gradients of those inputs that are `wanted`, given the gradient of the output.
     fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; N]) -> [Option<Array>; N];
+
+    /// The same, where the first input has a gradient already, from other uses, to which this one is added.
+    ///
+    /// A kernel that can add while it computes saves a pass over memory by an implementation of its own.
+    fn backward_onto(
+        &self,
+        onto: Array,
+        saved: Self::Saved,
+        gradient: Array,
+        wanted: [bool; N],
+    ) -> [Option<Array>; N] {
+        let mut results = self.backward(saved, gradient, wanted);
+        if let Some(first) = results.first_mut() {
+            *first = Some(match first.take() {
+                Some(result) => result.plus(onto),
+                None => onto,
+            });
+        }
+        results
+    }
 }
 
 /// Where a wanted gradient is to be written; `None` for one that is not wanted.
@@ -162,6 +184,11 @@ impl Slot {
     /// A buffer shaped like `like` if `wanted`.
     pub(crate) fn like(like: &Array, wanted: bool) -> Self {
         Self::new(like.shape(), wanted)
+    }
+
+    /// A buffer with the values of an array, to be added to.
+    pub(crate) fn onto(array: Array) -> Self {
+        Self { shape: array.shape().to_vec(), values: Some(array.into_own_values()) }
     }
 
     /// The buffer for a kernel to write.
@@ -254,15 +281,27 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Recorded<K> {
 
     fn backward(self, operation: Ops<K::Saved, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = Array::from_tensor(gradients.consume::<Flex>(&operation.node));
-        forget(&operation.node.id);
+        delivered(&operation.node.id);
+        // What an operation computed, as this one's output, as opposed to a parameter.
+        let computed = operation.node.requirement;
         let wanted = operation.parents.each_ref().map(Option::is_some);
-        let results = self.0.backward(operation.state, gradient, wanted);
+        let onto = match operation.parents.first() {
+            Some(Some(first)) if first.requirement == computed && delivered(&first.id) => {
+                Some(Array::from_tensor(gradients.consume::<Flex>(first)))
+            }
+            _ => None,
+        };
+        let results = match onto {
+            Some(onto) => self.0.backward_onto(onto, operation.state, gradient, wanted),
+            None => self.0.backward(operation.state, gradient, wanted),
+        };
         for (parent, result) in operation.parents.into_iter().zip(results) {
             let (Some(parent), Some(mut result)) = (parent, result) else { continue };
-            // What an operation computed, as this one's output, as opposed to a parameter.
-            let is_computed = parent.requirement == operation.node.requirement;
-            if is_computed && !remember(&parent.id) {
-                result = result.plus(Array::from_tensor(gradients.consume::<Flex>(&parent)));
+            if parent.requirement == computed {
+                if delivered(&parent.id) {
+                    result = result.plus(Array::from_tensor(gradients.consume::<Flex>(&parent)));
+                }
+                deliver(&parent.id);
             }
             gradients.register::<Flex>(parent.id, result.into_tensor());
         }
@@ -280,19 +319,19 @@ thread_local! {
 /// Values whose turn comes outside of the kernels are never forgotten one by one; so many may pile up.
 const MOST_DELIVERED: usize = 4096;
 
-/// Whether this is the first gradient that a kernel delivers for the value.
-fn remember(value: &NodeId) -> bool {
+/// A kernel has delivered a gradient of the value.
+fn deliver(value: &NodeId) {
     DELIVERED.with_borrow_mut(|delivered| {
         if delivered.len() >= MOST_DELIVERED {
             delivered.clear();
         }
-        delivered.insert(value.value)
-    })
+        delivered.insert(value.value);
+    });
 }
 
-/// The value's gradient is complete and was taken.
-fn forget(value: &NodeId) {
-    DELIVERED.with_borrow_mut(|delivered| delivered.remove(&value.value));
+/// Whether a kernel has delivered a gradient of the value, which the caller takes now.
+fn delivered(value: &NodeId) -> bool {
+    DELIVERED.with_borrow_mut(|delivered| delivered.remove(&value.value))
 }
 
 #[cfg(test)]
@@ -346,6 +385,15 @@ mod tests {
                 let values = gradient.as_slice::<f32>().unwrap();
                 assert!(values.iter().all(|value| *value == expected), "{uses:?}: {}", values[0]);
             }
+        }
+        // Twice by one kernel, and by another before it: the sum of the entries of y yᵀ + 3 y.
+        for order in [0, 1] {
+            let x = Tensor::<2>::ones([2, 2], &device).require_grad();
+            let y = by_kernel(&x, 1.0);
+            let square = || linear(y.clone(), y.clone(), None, Epilogue::None);
+            let sum = if order == 0 { square() + by_kernel(&y, 3.0) } else { by_kernel(&y, 3.0) + square() };
+            let gradient = x.grad(&sum.sum().backward()).unwrap().into_data();
+            assert_eq!(gradient.as_slice::<f32>().unwrap(), [7.0; 4]);
         }
     }
 }

@@ -64,13 +64,32 @@ impl Kernel<3> for Fused {
         (y, keep.then(|| (x.clone(), weight.clone(), kept_output)))
     }
 
-    fn backward(
+    fn backward(&self, saved: Self::Saved, gradient: Array, wanted: [bool; 3]) -> [Option<Array>; 3] {
+        let dx = Slot::like(&saved.0, wanted[0]);
+        self.gradients(dx, false, saved, gradient, wanted)
+    }
+
+    fn backward_onto(
         &self,
-        (x, weight, y): Self::Saved,
+        onto: Array,
+        saved: Self::Saved,
         gradient: Array,
         wanted: [bool; 3],
     ) -> [Option<Array>; 3] {
-        let mut dx = Slot::like(&x, wanted[0]);
+        self.gradients(Slot::onto(onto), true, saved, gradient, wanted)
+    }
+}
+
+impl Fused {
+    /// All gradients; that of the first input is written to its slot or added to what is there.
+    fn gradients(
+        &self,
+        mut dx: Slot,
+        add: bool,
+        (x, weight, y): <Self as Kernel<3>>::Saved,
+        gradient: Array,
+        wanted: [bool; 3],
+    ) -> [Option<Array>; 3] {
         let mut d_weight = Slot::like(&weight, wanted[1]);
         let mut d_bias = Slot::new([weight.dim(0)], wanted[2] && self.has_bias);
         kernels::linear_backward(
@@ -80,7 +99,12 @@ impl Kernel<3> for Fused {
             self.activation(),
             y.as_ref().map(Array::values),
             gradient.values(),
-            kernels::LinearGradients { input: dx.as_mut(), weight: d_weight.as_mut(), bias: d_bias.as_mut() },
+            kernels::LinearGradients {
+                input: dx.as_mut(),
+                add_to_input: add,
+                weight: d_weight.as_mut(),
+                bias: d_bias.as_mut(),
+            },
         );
         [dx.into_array(), d_weight.into_array(), d_bias.into_array()]
     }
