@@ -81,7 +81,8 @@ fn linear_shapes(bench: &Bench) {
             linear_backward(shape, &x, &weight, Activation::None, None, &dy, gradients);
         });
         bench.run(&format!("linear dw {name}"), flop, || {
-            let gradients = LinearGradients { weight: Some(&mut dw), bias: Some(&mut db), input: None };
+            let gradients =
+                LinearGradients { weight: Some(&mut dw), bias: Some(&mut db), ..Default::default() };
             linear_backward(shape, &x, &weight, Activation::None, None, &dy, gradients);
         });
     }
@@ -169,6 +170,7 @@ fn gated_shapes(bench: &Bench) {
                 weight: Some(&mut d_weight),
                 bias: Some(&mut d_bias),
                 de: Some(&mut d_de),
+                ..Default::default()
             };
             edge_gate_backward(edges, width, &features, &weight, &gate, gradients);
         });

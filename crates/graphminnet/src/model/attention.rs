@@ -9,10 +9,11 @@
 //! memory does not grow with the square of the batch.
 
 use crate::nn::{Init, Linear};
-use crate::ops::{Structure, gather_rows, sum_rows};
+use crate::ops::{RowIndex, Structure, gather_rows, sum_rows};
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Tensor, TensorData, activation};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Scores per head that a group of graphs may have together; a larger graph stands alone.
 const GROUP_SCORES: usize = 1 << 22;
@@ -62,8 +63,8 @@ impl Attention {
         let sizes: Vec<usize> = offsets.windows(2).map(|range| (range[1] - range[0]) as usize).collect();
         let (graphs, longest) = (sizes.len(), sizes.iter().copied().max().unwrap_or(0));
         let (first, count) = (offsets[0] as usize, sizes.iter().sum());
-        let places = places(&sizes, longest, &device);
-        let padded = sum_rows(rows.narrow(0, first, count), places.clone(), graphs * longest)
+        let places = places(&sizes, longest);
+        let padded = sum_rows(rows.narrow(0, first, count), &places)
             .reshape([graphs, longest, 3, self.heads, width])
             .permute([2, 0, 3, 1, 4]); // [3, graphs, heads, longest, width]
         let part =
@@ -71,7 +72,7 @@ impl Attention {
         let (query, key, value) = (part(0) * (1.0 / (width as f64).sqrt()), part(1), part(2));
         let scores = query.matmul(key.swap_dims(2, 3)) + mask(&sizes, longest, &device);
         let mixed = activation::softmax(scores, 3).matmul(value); // [graphs, heads, longest, width]
-        gather_rows(mixed.swap_dims(1, 2).reshape([graphs * longest, hidden]), places)
+        gather_rows(mixed.swap_dims(1, 2).reshape([graphs * longest, hidden]), &places)
     }
 }
 
@@ -97,14 +98,10 @@ fn groups(offsets: &[u32]) -> Vec<Range<usize>> {
 }
 
 /// Row of every node in the padded layout.
-fn places(sizes: &[usize], longest: usize, device: &Device) -> Tensor<1, Int> {
-    let rows: Vec<i64> = sizes
-        .iter()
-        .enumerate()
-        .flat_map(|(graph, &size)| (0..size).map(move |row| (graph * longest + row) as i64))
-        .collect();
-    let count = rows.len();
-    Tensor::from_data(TensorData::new(rows, [count]), &device.clone().inner())
+fn places(sizes: &[usize], longest: usize) -> Arc<RowIndex> {
+    let graphs = sizes.iter().enumerate();
+    let rows = graphs.flat_map(|(graph, &size)| (0..size).map(move |row| (graph * longest + row) as u32));
+    RowIndex::new(sizes.len() * longest, rows.collect())
 }
 
 /// Zero for nodes, [`MASKED`] for padding: `[graphs, 1, 1, longest]`.

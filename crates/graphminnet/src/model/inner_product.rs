@@ -34,9 +34,8 @@ impl Terms<'_> {
         let hidden = self.config.hidden;
         let similarity = match (self.output.as_linear(), self.config.layout, embedding_dropout) {
             (Some(b), Layout::Channel, None) => self.channel_form(w, b.weight.val()),
-            _ => Err(w),
+            _ => self.definition(w, embedding_dropout),
         };
-        let similarity = similarity.unwrap_or_else(|w| self.definition(w, embedding_dropout));
         let [nodes, width] = similarity.dims();
         match (nodes, width == hidden) {
             (_, true) => similarity,
@@ -46,17 +45,17 @@ impl Terms<'_> {
         }
     }
 
-    /// The cheap form, where there is one; `w` as it was otherwise.
-    fn channel_form(&self, w: Tensor<2>, b: Tensor<2>) -> Result<Tensor<2>, Tensor<2>> {
+    /// The cheap form, where there is one.
+    fn channel_form(&self, w: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
         use InnerProduct::{Type1, Type2, Type3, Type4a, Type4b};
         match (self.config.inner_product, self.config.aggregate) {
-            (Type1, Aggregate::Mul) => Ok(self.product(w, b)),
-            (Type3, Aggregate::Mul) => Ok(self.product(w, b).sum_dim(1)),
-            (Type2, Aggregate::Mul) => Ok(self.type2_of_product(w, b)),
-            (Type1 | Type2 | Type3, Aggregate::Add) => Ok(self.of_sum(w, b)),
-            (Type4a, _) if self.config.type4_second == PairKind::Type3 => Ok(self.type4a(w, b)),
-            (Type4b, _) if self.config.type4_second == PairKind::Type3 => Ok(self.type4b(w, b)),
-            _ => Err(w),
+            (Type1, Aggregate::Mul) => self.product(w, b),
+            (Type3, Aggregate::Mul) => self.product(w, b).sum_dim(1),
+            (Type2, Aggregate::Mul) => self.type2_of_product(w, b),
+            (Type1 | Type2 | Type3, Aggregate::Add) => self.of_sum(w, b),
+            (Type4a, _) if self.config.type4_second == PairKind::Type3 => self.type4a(w, b),
+            (Type4b, _) if self.config.type4_second == PairKind::Type3 => self.type4b(w, b),
+            _ => self.definition(w, None),
         }
     }
 

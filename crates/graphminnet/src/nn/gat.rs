@@ -58,28 +58,25 @@ impl Gat {
             return nodes;
         }
         let [heads, width] = self.att_source.dims();
-        let indices = structure.indices(&device);
         // Every node is also its own neighbour: its edge is listed after the given ones.
-        let own = Tensor::arange(0..count as i64, &device.clone().inner());
-        let source = Tensor::cat(vec![indices.source, own.clone()], 0);
-        let target = Tensor::cat(vec![indices.target.clone(), own], 0);
+        let (source, target) = (structure.sources_and_own(), structure.targets_and_own());
         let values = self.lin.forward(nodes);
-        let mut scores = gather_rows(per_head(values.clone(), &self.att_source), source.clone())
-            + gather_rows(per_head(values.clone(), &self.att_target), target.clone());
+        let mut scores = gather_rows(per_head(values.clone(), &self.att_source), source)
+            + gather_rows(per_head(values.clone(), &self.att_target), target);
         if let (Some(map), Some(attention), Some(edges)) = (&self.lin_edge, &self.att_edge, edges) {
             let of_edges = per_head(map.forward(edges), attention);
-            let sums = sum_rows(of_edges.clone(), indices.target, count);
+            let sums = sum_rows(of_edges.clone(), structure.targets());
             let incoming = structure.topology().incoming.windows(2);
             let counts: Vec<f32> = incoming.map(|range| (range[1] - range[0]).max(1) as f32).collect();
             let counts = Tensor::<2>::from_data(TensorData::new(counts, [count, 1]), &device);
             scores = scores + Tensor::cat(vec![of_edges, sums / counts], 0);
         }
         let scores = activation::leaky_relu(scores, SLOPE);
-        let weights = edge_softmax(scores, &target, structure);
+        let weights = edge_softmax(scores, structure);
         let [rows, _] = weights.dims();
         let messages =
             gather_rows(values, source).reshape([rows, heads, width]) * weights.reshape([rows, heads, 1]);
-        sum_rows(messages.reshape([rows, hidden]), target, count) + self.bias.val().unsqueeze()
+        sum_rows(messages.reshape([rows, hidden]), target) + self.bias.val().unsqueeze()
     }
 }
 
@@ -95,11 +92,7 @@ fn per_head(rows: Tensor<2>, attention: &Param<Tensor<2>>) -> Tensor<2> {
 ///
 /// The largest score of each node is subtracted first. It is a constant: a softmax does not change when all of its
 /// scores do, so no gradient flows through it.
-fn edge_softmax(
-    scores: Tensor<2>,
-    target: &Tensor<1, burn::tensor::Int>,
-    structure: &Structure,
-) -> Tensor<2> {
+fn edge_softmax(scores: Tensor<2>, structure: &Structure) -> Tensor<2> {
     let [rows, heads] = scores.dims();
     let count = structure.num_nodes();
     let incoming = &structure.topology().incoming;
@@ -120,6 +113,6 @@ fn edge_softmax(
     }
     let largest = Tensor::from_data(TensorData::new(largest, [rows, heads]), &scores.device());
     let raised = (scores - largest).exp();
-    let sums = sum_rows(raised.clone(), target.clone(), count);
-    raised / gather_rows(sums, target.clone())
+    let sums = sum_rows(raised.clone(), structure.targets_and_own());
+    raised / gather_rows(sums, structure.targets_and_own())
 }

@@ -31,9 +31,8 @@ impl Gcn {
         let scales: Vec<f32> =
             incoming.map(|range| 1.0 / (1.0 + (range[1] - range[0]) as f32).sqrt()).collect();
         let scales = Tensor::<2>::from_data(TensorData::new(scales, [count, 1]), &device);
-        let indices = structure.indices(&device);
         let scaled = nodes * scales.clone();
-        let neighbours = sum_rows(gather_rows(scaled.clone(), indices.source), indices.target, count);
+        let neighbours = sum_rows(gather_rows(scaled.clone(), structure.sources()), structure.targets());
         self.lin.forward((scaled + neighbours) * scales)
     }
 }

@@ -25,9 +25,8 @@ impl Gin {
 
     /// `[nodes, hidden] → [nodes, hidden]`.
     pub fn forward(&self, nodes: Tensor<2>, structure: &Structure) -> Tensor<2> {
-        let indices = structure.indices(&nodes.device());
-        let messages = gather_rows(nodes.clone(), indices.source);
-        let mixed = nodes + sum_rows(messages, indices.target, structure.num_nodes());
+        let messages = gather_rows(nodes.clone(), structure.sources());
+        let mixed = nodes + sum_rows(messages, structure.targets());
         self.lin2.forward(self.lin1.forward_then(mixed, Epilogue::Relu(None)))
     }
 }

@@ -22,6 +22,7 @@ mod normalize;
 mod pool;
 #[cfg(feature = "train")]
 mod recorded_later;
+mod rows;
 mod spectral_product;
 mod structure;
 #[cfg(test)]
@@ -34,8 +35,6 @@ pub use edge_gate::edge_gate;
 pub use embedding_sum::{CategoryTable, embedding_sum};
 pub use gate_product::{SelfTerm, gate_product};
 pub use gated_aggregate::gated_aggregate;
-pub use generic::{gather_graphs, sum_per_graph};
-pub(crate) use generic::{gather_rows, sum_rows};
 pub use gine_aggregate::gine_aggregate;
 pub(crate) use given_gradient::given_gradient;
 pub use lap_pe::{LapPeWeights, lap_pe};
@@ -45,6 +44,8 @@ pub use normalize::{BatchStatistics, Statistics, norm_relu_residual, residual_no
 pub use pool::{PoolKind, pool};
 #[cfg(feature = "train")]
 pub(crate) use recorded_later::recorded_later;
+pub(crate) use rows::{RowIndex, gather_rows, sum_rows};
+pub use rows::{gather_graphs, sum_per_graph};
 pub use spectral_product::{batched_rows, outer_sums, spectral_product};
 pub use structure::Structure;
 pub use weighted_squares::weighted_squares;

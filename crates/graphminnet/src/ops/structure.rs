@@ -1,6 +1,7 @@
 //! The offsets and indices of a batch that graph operations need.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use super::rows::RowIndex;
+use burn::tensor::{Device, Int, Tensor};
 use graphminnet_data::{GraphBatch, Topology};
 use graphminnet_kernels::edges::Edges;
 use std::fmt;
@@ -12,17 +13,26 @@ pub struct Structure {
     topology: Topology,
     node_offsets: Vec<u32>,
     graph_of_node: Vec<u32>,
-    indices: OnceLock<Indices>,
+    moves: Moves,
+}
+
+/// Where rows are moved from and to; each is made on first use.
+#[derive(Default)]
+struct Moves {
+    sources: OnceLock<Arc<RowIndex>>,
+    targets: OnceLock<Arc<RowIndex>>,
+    sources_and_own: OnceLock<Arc<RowIndex>>,
+    targets_and_own: OnceLock<Arc<RowIndex>>,
+    graphs: OnceLock<Arc<RowIndex>>,
+    padded: OnceLock<Arc<RowIndex>>,
 }
 
 /// The same indices as tensors on the device of the model.
 #[derive(Clone)]
-pub(crate) struct Indices {
-    pub(crate) source: Tensor<1, Int>,
-    pub(crate) target: Tensor<1, Int>,
-    pub(crate) graph_of_node: Tensor<1, Int>,
-    /// Row of every node in the padded layout `[graphs · longest]`.
-    pub(crate) padded_row: Tensor<1, Int>,
+pub(super) struct Indices {
+    pub(super) source: Tensor<1, Int>,
+    pub(super) target: Tensor<1, Int>,
+    pub(super) graph_of_node: Tensor<1, Int>,
 }
 
 impl Structure {
@@ -32,7 +42,7 @@ impl Structure {
             topology: batch.topology().clone(),
             node_offsets: batch.node_offsets().to_vec(),
             graph_of_node: batch.graph_of_node(),
-            indices: OnceLock::new(),
+            moves: Moves::default(),
         })
     }
 
@@ -83,28 +93,55 @@ impl Structure {
         self.node_offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
     }
 
+    /// The node that each edge comes from.
+    pub(crate) fn sources(&self) -> &Arc<RowIndex> {
+        self.moves.sources.get_or_init(|| RowIndex::new(self.num_nodes(), self.topology.source.clone()))
+    }
+
+    /// The node that each edge goes to.
+    pub(crate) fn targets(&self) -> &Arc<RowIndex> {
+        self.moves.targets.get_or_init(|| RowIndex::new(self.num_nodes(), self.topology.target.clone()))
+    }
+
+    /// As [`Structure::sources`], with an edge from every node to itself after all others.
+    pub(crate) fn sources_and_own(&self) -> &Arc<RowIndex> {
+        self.moves.sources_and_own.get_or_init(|| self.and_own(&self.topology.source))
+    }
+
+    /// As [`Structure::targets`], with an edge from every node to itself after all others.
+    pub(crate) fn targets_and_own(&self) -> &Arc<RowIndex> {
+        self.moves.targets_and_own.get_or_init(|| self.and_own(&self.topology.target))
+    }
+
+    fn and_own(&self, ends: &[u32]) -> Arc<RowIndex> {
+        let own = (0..self.num_nodes()).map(|node| node as u32);
+        RowIndex::new(self.num_nodes(), ends.iter().copied().chain(own).collect())
+    }
+
+    /// The graph of each node.
+    pub(crate) fn graphs(&self) -> &Arc<RowIndex> {
+        self.moves.graphs.get_or_init(|| RowIndex::new(self.num_graphs(), self.graph_of_node.clone()))
+    }
+
+    /// The row of each node in the padded layout `[graphs · longest]`.
+    pub(crate) fn padded(&self) -> &Arc<RowIndex> {
+        self.moves.padded.get_or_init(|| {
+            let longest = self.longest();
+            let ranges = self.node_offsets.windows(2).enumerate();
+            let place = ranges.flat_map(|(graph, range)| {
+                (0..(range[1] - range[0]) as usize).map(move |row| (graph * longest + row) as u32)
+            });
+            RowIndex::new(self.num_graphs() * longest, place.collect())
+        })
+    }
+
     /// The indices as tensors on `device`.
-    pub(crate) fn indices(&self, device: &Device) -> Indices {
-        let device = device.clone().inner();
-        let upload = |values: &mut dyn Iterator<Item = i64>| {
-            let values: Vec<i64> = values.collect();
-            let length = values.len();
-            Tensor::<1, Int>::from_data(TensorData::new(values, [length]), &device)
-        };
-        self.indices
-            .get_or_init(|| {
-                let longest = self.longest() as i64;
-                Indices {
-                    source: upload(&mut self.topology.source.iter().map(|&node| i64::from(node))),
-                    target: upload(&mut self.topology.target.iter().map(|&node| i64::from(node))),
-                    graph_of_node: upload(&mut self.graph_of_node.iter().map(|&graph| i64::from(graph))),
-                    padded_row: upload(&mut self.graph_of_node.iter().enumerate().map(|(node, &graph)| {
-                        i64::from(graph) * longest + node as i64
-                            - i64::from(self.node_offsets[graph as usize])
-                    })),
-                }
-            })
-            .clone()
+    pub(super) fn indices(&self, device: &Device) -> Indices {
+        Indices {
+            source: self.sources().tensor(device),
+            target: self.targets().tensor(device),
+            graph_of_node: self.graphs().tensor(device),
+        }
     }
 }
 

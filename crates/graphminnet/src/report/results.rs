@@ -59,8 +59,7 @@ fn row(run: &Run) -> Vec<String> {
     let results = || run.seeds.iter().filter_map(|seed| seed.result.as_ref());
     let over = |values: Vec<f64>, scale: f64, decimals: usize| match MeanStd::of(&values) {
         None => "—".to_owned(),
-        Some(one) if one.count == 1 => format!("{:.decimals$}", one.mean * scale),
-        Some(all) => format!("{:.decimals$} ± {:.decimals$}", all.mean * scale, all.population_std * scale),
+        Some(all) => all.scaled(scale).printed(decimals),
     };
     let name = run.file.name.as_str();
     let printed = paper::result("graphminnet", name);

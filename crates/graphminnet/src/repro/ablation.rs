@@ -175,8 +175,7 @@ fn row(
 ) -> Result<Vec<String>, ReproError> {
     let number = |value: Option<crate::train::MeanStd>| match value {
         None => "undefined".to_owned(),
-        Some(value) if value.count > 1 => format!("{:.4} ± {:.4}", value.mean, value.population_std),
-        Some(value) => format!("{:.4}", value.mean),
+        Some(value) => value.printed(4),
     };
     let judged = match (&trained.shortened, trained.test()) {
         (Some(_), _) => Verdict::Shortened,

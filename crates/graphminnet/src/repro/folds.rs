@@ -58,7 +58,7 @@ pub(super) fn train(lab: &Lab<'_>, request: &Request, root: Option<&Path>) -> Re
             sheet.row([
                 title.to_owned(),
                 system.0.to_owned(),
-                format!("{:.2} ± {:.2} %", 100.0 * over.mean, 100.0 * over.population_std),
+                format!("{} %", over.scaled(100.0).printed(2)),
                 format!("{:.2} %", 100.0 * worst),
                 over.count.to_string(),
                 epochs.to_string(),

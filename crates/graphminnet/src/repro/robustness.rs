@@ -133,7 +133,7 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                     trained.recipe.train.metric.to_string(),
                     name.to_owned(),
                     format!("{level} %"),
-                    format!("{:.4} ± {:.4}", over.mean, over.population_std),
+                    over.printed(4),
                     format!("{:+.4}", over.mean - base),
                     over.count.to_string(),
                 ]);

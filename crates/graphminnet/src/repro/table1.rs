@@ -80,10 +80,7 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                     larger = trained.larger_is_better();
                     let decimals = printed.map_or(4, |printed| printed.decimals());
                     let test = trained.test();
-                    let ours = test.map_or_else(
-                        || "undefined".to_owned(),
-                        |test| format!("{:.decimals$} ± {:.decimals$}", test.mean, test.population_std),
-                    );
+                    let ours = test.map_or_else(|| "undefined".to_owned(), |test| test.printed(decimals));
                     let judged = match (&trained.shortened, test) {
                         (Some(_), _) => Verdict::Shortened,
                         (None, Some(test)) => Verdict::of(printed, test, larger),

@@ -53,6 +53,17 @@ impl MeanStd {
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
         Some(Self { mean, population_std: variance.sqrt(), count: values.len() })
     }
+
+    /// In other units.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self { mean: self.mean * factor, population_std: self.population_std * factor.abs(), ..self }
+    }
+
+    /// `mean ± deviation`, or the mean alone of a single number, which has no deviation.
+    pub fn printed(&self, decimals: usize) -> String {
+        let mean = format!("{:.decimals$}", self.mean);
+        if self.count == 1 { mean } else { format!("{mean} ± {:.decimals$}", self.population_std) }
+    }
 }
 
 /// The result of all seeds of a run.

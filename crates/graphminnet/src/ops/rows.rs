@@ -1,0 +1,159 @@
+//! Moving rows between edges, nodes and graphs: gathering `y_i = x_{p(i)}`, and its transpose, the sum of the rows with
+//! the same place, `y_q = Σ_{p(i) = q} x_i`. Each is the gradient of the other.
+
+use super::engine::{self, Array, Kernel};
+use super::{Structure, generic};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use graphminnet_kernels::edges::group_by;
+use graphminnet_kernels::gather_rows::{self as kernels, Groups};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// The place `p(i)` of every row `i`.
+pub(crate) struct RowIndex {
+    place: Vec<u32>,
+    places: usize,
+    /// The rows by place; made when a kernel asks for it.
+    groups: OnceLock<Grouped>,
+    /// The places as a tensor; made when a generic body asks for it.
+    tensor: OnceLock<Tensor<1, Int>>,
+}
+
+/// Rows by place: where the rows of each place begin, and the rows, unless they lie place by place already.
+struct Grouped {
+    offsets: Vec<u32>,
+    members: Option<Vec<u32>>,
+}
+
+impl RowIndex {
+    /// Rows with the given places, all of them below `places`.
+    pub(crate) fn new(places: usize, place: Vec<u32>) -> Arc<Self> {
+        Arc::new(Self { place, places, groups: OnceLock::new(), tensor: OnceLock::new() })
+    }
+
+    fn groups(&self) -> Groups<'_> {
+        let grouped = self.groups.get_or_init(|| {
+            let (offsets, members) = group_by(self.places, &self.place);
+            let members = (!self.place.is_sorted()).then_some(members);
+            Grouped { offsets, members }
+        });
+        Groups { offsets: &grouped.offsets, members: grouped.members.as_deref() }
+    }
+
+    /// The places as a tensor on the device of the model.
+    pub(super) fn tensor(&self, device: &Device) -> Tensor<1, Int> {
+        let upload = || {
+            let values: Vec<i64> = self.place.iter().map(|&place| i64::from(place)).collect();
+            let length = values.len();
+            Tensor::from_data(TensorData::new(values, [length]), &device.clone().inner())
+        };
+        self.tensor.get_or_init(upload).clone()
+    }
+}
+
+impl fmt::Debug for RowIndex {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} rows at {} places", self.place.len(), self.places)
+    }
+}
+
+/// The row at each place: `[places, columns] → [rows, columns]`.
+pub(crate) fn gather_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
+    if !engine::on_cpu(&x.device()) {
+        let place = index.tensor(&x.device());
+        return generic::gather_rows(x, place);
+    }
+    engine::run(Gather(index.clone()), [x.into()])
+}
+
+/// The sum of the rows of each place: `[rows, columns] → [places, columns]`.
+pub(crate) fn sum_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
+    if !engine::on_cpu(&x.device()) {
+        let place = index.tensor(&x.device());
+        return generic::sum_rows(x, place, index.places);
+    }
+    engine::run(Sum(index.clone()), [x.into()])
+}
+
+/// The row of each node's graph: `[graphs, columns] → [nodes, columns]`.
+pub fn gather_graphs(rows: Tensor<2>, structure: &Structure) -> Tensor<2> {
+    gather_rows(rows, structure.graphs())
+}
+
+/// Sum over the nodes of each graph: `[nodes, columns] → [graphs, columns]`.
+pub fn sum_per_graph(rows: Tensor<2>, structure: &Structure) -> Tensor<2> {
+    sum_rows(rows, structure.graphs())
+}
+
+fn gathered(index: &RowIndex, x: &Array) -> Array {
+    let width = x.dim(1);
+    Array::written([index.place.len(), width], |y| kernels::gather_rows(width, x.values(), &index.place, y))
+}
+
+fn summed(index: &RowIndex, x: &Array) -> Array {
+    let width = x.dim(1);
+    Array::written([index.places, width], |y| kernels::segment_sum(width, index.groups(), x.values(), y))
+}
+
+#[derive(Debug, Clone)]
+struct Gather(Arc<RowIndex>);
+
+impl Kernel<1> for Gather {
+    type Saved = ();
+
+    fn forward(&self, [x]: &[Array; 1], keep: bool) -> (Array, Option<()>) {
+        (gathered(&self.0, x), keep.then_some(()))
+    }
+
+    fn backward(&self, (): (), gradient: Array, [wanted]: [bool; 1]) -> [Option<Array>; 1] {
+        [wanted.then(|| summed(&self.0, &gradient))]
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Sum(Arc<RowIndex>);
+
+impl Kernel<1> for Sum {
+    type Saved = ();
+
+    fn forward(&self, [x]: &[Array; 1], keep: bool) -> (Array, Option<()>) {
+        (summed(&self.0, x), keep.then_some(()))
+    }
+
+    fn backward(&self, (): (), gradient: Array, [wanted]: [bool; 1]) -> [Option<Array>; 1] {
+        [wanted.then(|| gathered(&self.0, &gradient))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::assert_same_bodies;
+
+    #[test]
+    fn kernel_and_generic_body_agree() {
+        // Places in order and not, one of them without a row.
+        for place in [vec![0, 0, 1, 3, 3, 3], vec![3, 0, 1, 0, 3, 0, 3]] {
+            let (rows, index) = (place.len(), RowIndex::new(4, place));
+            assert_same_bodies(
+                &[[4, 5]],
+                |t| gather_rows(t[0].clone(), &index),
+                |t| generic::gather_rows(t[0].clone(), index.tensor(&t[0].device())),
+            );
+            assert_same_bodies(
+                &[[rows, 5]],
+                |t| sum_rows(t[0].clone(), &index),
+                |t| generic::sum_rows(t[0].clone(), index.tensor(&t[0].device()), 4),
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_can_be_moved_too() {
+        let device = Device::flex();
+        let index = RowIndex::new(3, Vec::new());
+        assert_eq!(gather_rows(Tensor::<2>::ones([3, 2], &device), &index).dims(), [0, 2]);
+        let sums = sum_rows(Tensor::<2>::ones([0, 2], &device), &index);
+        assert_eq!(sums.into_data().try_to_vec::<f32>().unwrap(), [0.0; 6]);
+    }
+}
