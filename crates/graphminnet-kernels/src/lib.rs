@@ -25,6 +25,7 @@ mod segments;
 pub mod activation;
 pub mod adamw;
 pub mod add;
+pub mod arbitrary;
 pub mod batch_norm;
 pub mod bound_rows;
 pub mod dropout;

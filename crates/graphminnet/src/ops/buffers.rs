@@ -7,7 +7,7 @@
 //! Every thread has its own reserve, which is only ever a matter of speed, never of results. A buffer that has been
 //! idle for some steps, because batches have other sizes now, is given back to the system.
 
-use rayon::iter::IndexedParallelIterator;
+use graphminnet_kernels::arbitrary::arbitrary_values;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,9 +20,6 @@ const LARGEST: usize = 16 * 1024 * 1024;
 
 /// A buffer serves requests down to this share of its size.
 const TIGHTEST: f64 = 0.75;
-
-/// Values that a thread zeroes at a time.
-const ZEROED_TOGETHER: usize = 256 * 1024;
 
 /// A buffer may be idle while the whole reserve is turned over this many times.
 const IDLE_TURNOVERS: usize = 3;
@@ -44,12 +41,7 @@ pub(super) fn take(length: usize) -> Vec<f32> {
             buffer.resize(length, 0.0);
             buffer
         }
-        None => {
-            let mut buffer = Vec::with_capacity(length + room);
-            // On all threads: a fresh buffer costs a page fault per 4 KiB, and even a used one a pass over memory.
-            rayon::iter::repeat_n(0.0, length).with_min_len(ZEROED_TOGETHER).collect_into_vec(&mut buffer);
-            buffer
-        }
+        None => arbitrary_values(length, length + room),
     }
 }
 

@@ -17,7 +17,7 @@ use burn::backend::{Autodiff, DispatchDevice, Flex, tensor::FloatTensor};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use graphminnet_kernels::add::accumulate;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -265,7 +265,9 @@ pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(
         OpsKind::Tracked(preparation) => {
             let (output, saved) = kernel.forward(&inputs, true);
             let saved = saved.expect("a kernel keeps what its gradient needs when asked to");
-            preparation.finish(saved, output.into_tensor())
+            let output = preparation.finish(saved, output.into_tensor());
+            OPEN.with_borrow_mut(|open| open.begin(output.id()));
+            output
         }
         OpsKind::UnTracked(preparation) => preparation.finish(kernel.forward(&inputs, false).0.into_tensor()),
     };
@@ -281,57 +283,68 @@ impl<K: Kernel<N>, const N: usize> Backward<Flex, N> for Recorded<K> {
 
     fn backward(self, operation: Ops<K::Saved, N>, gradients: &mut Gradients, _: &mut Checkpointer) {
         let gradient = Array::from_tensor(gradients.consume::<Flex>(&operation.node));
-        delivered(&operation.node.id);
-        // What an operation computed, as this one's output, as opposed to a parameter.
-        let computed = operation.node.requirement;
         let wanted = operation.parents.each_ref().map(Option::is_some);
-        let onto = match operation.parents.first() {
-            Some(Some(first)) if first.requirement == computed && delivered(&first.id) => {
-                Some(Array::from_tensor(gradients.consume::<Flex>(first)))
+        let is_delivered = |value: NodeId| OPEN.with_borrow(|open| open.is_delivered(value));
+        OPEN.with_borrow_mut(|open| open.end(operation.node.id));
+        let results = match operation.parents.first() {
+            Some(Some(first)) if is_delivered(first.id) => {
+                let onto = Array::from_tensor(gradients.consume::<Flex>(first));
+                OPEN.with_borrow_mut(|open| open.begin(first.id));
+                self.0.backward_onto(onto, operation.state, gradient, wanted)
             }
-            _ => None,
-        };
-        let results = match onto {
-            Some(onto) => self.0.backward_onto(onto, operation.state, gradient, wanted),
-            None => self.0.backward(operation.state, gradient, wanted),
+            _ => self.0.backward(operation.state, gradient, wanted),
         };
         for (parent, result) in operation.parents.into_iter().zip(results) {
             let (Some(parent), Some(mut result)) = (parent, result) else { continue };
-            if parent.requirement == computed {
-                if delivered(&parent.id) {
-                    result = result.plus(Array::from_tensor(gradients.consume::<Flex>(&parent)));
-                }
-                deliver(&parent.id);
+            if is_delivered(parent.id) {
+                result = result.plus(Array::from_tensor(gradients.consume::<Flex>(&parent)));
             }
             gradients.register::<Flex>(parent.id, result.into_tensor());
+            OPEN.with_borrow_mut(|open| open.deliver(parent.id));
         }
     }
 }
 
-// The engine adds the gradients of a value that was used twice on one thread and drops the memory of one of them. To
-// do better, one has to know that there is a gradient already, which the engine does not tell: these are the values of
-// which a kernel has delivered one and whose turn has not come. Forgetting one costs time, never a gradient: then the
-// engine adds.
+// The engine adds the gradients of a value that was used twice on one thread, and drops the memory of one of them. To
+// do better one has to know that there is a gradient already, which the engine does not tell.
 thread_local! {
-    static DELIVERED: RefCell<HashSet<u64>> = RefCell::default();
+    static OPEN: RefCell<OpenValues> = RefCell::default();
 }
 
-/// Values whose turn comes outside of the kernels are never forgotten one by one; so many may pile up.
-const MOST_DELIVERED: usize = 4096;
+/// What kernels have computed and not differentiated yet, and whether a kernel has delivered a gradient of it.
+///
+/// Only a value's own kernel takes its gradient away, and then the value is no longer listed: what is listed as
+/// delivered is there. A value that is not listed costs time, never a gradient: then the engine adds.
+#[derive(Default)]
+struct OpenValues(HashMap<u64, bool>);
 
-/// A kernel has delivered a gradient of the value.
-fn deliver(value: &NodeId) {
-    DELIVERED.with_borrow_mut(|delivered| {
-        if delivered.len() >= MOST_DELIVERED {
-            delivered.clear();
+impl OpenValues {
+    /// Values of a tape that is dropped without a backward pass stay behind; so many may pile up.
+    const MOST: usize = 1 << 16;
+
+    /// The value has no gradient yet.
+    fn begin(&mut self, value: NodeId) {
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
         }
-        delivered.insert(value.value);
-    });
-}
+        self.0.insert(value.value, false);
+    }
 
-/// Whether a kernel has delivered a gradient of the value, which the caller takes now.
-fn delivered(value: &NodeId) -> bool {
-    DELIVERED.with_borrow_mut(|delivered| delivered.remove(&value.value))
+    /// A kernel has delivered a gradient.
+    fn deliver(&mut self, value: NodeId) {
+        if let Some(delivered) = self.0.get_mut(&value.value) {
+            *delivered = true;
+        }
+    }
+
+    fn is_delivered(&self, value: NodeId) -> bool {
+        self.0.get(&value.value).is_some_and(|delivered| *delivered)
+    }
+
+    /// The value's gradient is complete and was taken.
+    fn end(&mut self, value: NodeId) {
+        self.0.remove(&value.value);
+    }
 }
 
 #[cfg(test)]
@@ -394,6 +407,12 @@ mod tests {
             let sum = if order == 0 { square() + by_kernel(&y, 3.0) } else { by_kernel(&y, 3.0) + square() };
             let gradient = x.grad(&sum.sum().backward()).unwrap().into_data();
             assert_eq!(gradient.as_slice::<f32>().unwrap(), [7.0; 4]);
+        }
+        // Two backward passes that share a value: the second finds its tape used up, which is not an accident.
+        let x = Tensor::<2>::ones([2, 2], &device).require_grad();
+        for y in [by_kernel(&x, 1.0), x.clone() * 1.0] {
+            by_kernel(&y, 2.0).sum().backward();
+            by_kernel(&y, 3.0).sum().backward();
         }
     }
 }
