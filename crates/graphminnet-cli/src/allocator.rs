@@ -4,7 +4,8 @@
 //! of them, which costs a page fault per 4 KiB and a pass that zeroes it: up to a sixth of the time of a step. Here a
 //! freed block waits for a request of the same size class. What is in use and what waits never exceed the largest
 //! amount that was ever in use by more than an eighth and never by more than 256 MiB, so speed is not bought with
-//! memory.
+//! memory. On a very large graph a single block is larger than that; there two blocks of the largest size may wait, as
+//! long as less than a quarter of the machine's memory is in use.
 //!
 //! Very large blocks are asked for in huge pages, where the system has them: a page fault per 2 MiB instead of 4 KiB, and
 //! rows gathered from all over an array find their pages in the processor's page table cache.
@@ -41,6 +42,9 @@ struct Reserve {
     waiting_bytes: usize,
     used_bytes: usize,
     most_used_bytes: usize,
+    largest_block: usize,
+    /// Memory of the machine; `None` until somebody asks.
+    machine_bytes: Option<usize>,
 }
 
 struct Link {
@@ -90,6 +94,24 @@ fn prefer_huge_pages(block: *mut u8, size: usize) {
 #[cfg(not(target_os = "linux"))]
 fn prefer_huge_pages(_: *mut u8, _: usize) {}
 
+/// Memory of the machine; 0 where it is not known. Must not allocate.
+#[cfg(target_os = "linux")]
+fn machine_bytes() -> usize {
+    const PAGE_SIZE: i32 = 30;
+    const PHYSICAL_PAGES: i32 = 85;
+    unsafe extern "C" {
+        fn sysconf(name: i32) -> std::ffi::c_long;
+    }
+    // SAFETY: it reads two numbers.
+    let (size, pages) = unsafe { (sysconf(PAGE_SIZE), sysconf(PHYSICAL_PAGES)) };
+    usize::try_from(size).unwrap_or(0).saturating_mul(usize::try_from(pages).unwrap_or(0))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn machine_bytes() -> usize {
+    0
+}
+
 impl Reserve {
     /// A block of the class that waits, if there is one.
     fn take(&mut self, class: usize, size: usize) -> Option<*mut u8> {
@@ -103,9 +125,17 @@ impl Reserve {
         Some(block.cast())
     }
 
+    /// Bytes that may wait beyond what was ever in use at once.
+    fn extra_bytes(&mut self) -> usize {
+        let machine = *self.machine_bytes.get_or_insert_with(machine_bytes);
+        let large = if self.most_used_bytes < machine / 4 { 2 * self.largest_block } else { 0 };
+        let small = (self.most_used_bytes / 8).min(MOST_EXTRA);
+        if large > MOST_EXTRA { large } else { small }
+    }
+
     /// Gives blocks back to the system, the largest first, until no more than the limit is held.
     fn shrink(&mut self) {
-        let limit = self.most_used_bytes + (self.most_used_bytes / 8).min(MOST_EXTRA);
+        let limit = self.most_used_bytes + self.extra_bytes();
         let mut class = CLASSES;
         while self.used_bytes + self.waiting_bytes > limit && class > 0 {
             class -= 1;
@@ -129,6 +159,8 @@ impl KeepLargeBlocks {
                 waiting_bytes: 0,
                 used_bytes: 0,
                 most_used_bytes: 0,
+                largest_block: 0,
+                machine_bytes: None,
             }),
         }
     }
@@ -148,6 +180,7 @@ impl KeepLargeBlocks {
         let mut reserve = self.reserve();
         reserve.used_bytes += size;
         reserve.most_used_bytes = reserve.most_used_bytes.max(reserve.used_bytes);
+        reserve.largest_block = reserve.largest_block.max(size);
         if let Some(block) = reserve.take(class, size) {
             return block;
         }
@@ -263,6 +296,20 @@ mod tests {
         let reserve = allocator.reserve();
         assert_eq!(reserve.used_bytes, 0);
         assert!(reserve.waiting_bytes <= reserve.most_used_bytes * 9 / 8, "{}", reserve.waiting_bytes);
+    }
+
+    #[test]
+    fn blocks_larger_than_the_usual_reserve_wait_while_there_is_memory() {
+        let mut reserve = KeepLargeBlocks::new().reserve.into_inner().unwrap();
+        reserve.machine_bytes = Some(24 << 30);
+        let cases =
+            [(4 << 30, 8 << 20, 256 << 20), (1 << 30, 8 << 20, 128 << 20), (4 << 30, 1 << 30, 2 << 30)];
+        for (most_used, largest, expected) in cases {
+            (reserve.most_used_bytes, reserve.largest_block) = (most_used, largest);
+            assert_eq!(reserve.extra_bytes(), expected);
+        }
+        (reserve.most_used_bytes, reserve.largest_block) = (11 << 30, 1 << 30);
+        assert_eq!(reserve.extra_bytes(), MOST_EXTRA, "no more where memory is scarce");
     }
 
     #[test]
