@@ -8,6 +8,7 @@ use graphminnet_kernels::edges::SortedEdges;
 use graphminnet_kernels::gated_aggregate::{
     GatedAggregateSaved, Write, gated_aggregate, gated_aggregate_backward,
 };
+use graphminnet_kernels::gated_convolution::*;
 use graphminnet_kernels::lap_pe::{LapPe, LapPeGradients, lap_pe, lap_pe_backward};
 use graphminnet_kernels::linear::{Activation, LinearGradients, LinearShape, linear, linear_backward};
 use graphminnet_kernels::norm_relu_residual::{
@@ -42,7 +43,7 @@ impl Bench {
         }
         work();
         let (mut best, mut runs, start) = (Duration::MAX, 0, Instant::now());
-        while runs < 5 || (start.elapsed() < Duration::from_millis(400) && runs < 5000) {
+        while runs < 5 || (start.elapsed() < Duration::from_millis(1500) && runs < 5000) {
             let begin = Instant::now();
             work();
             best = best.min(begin.elapsed());
@@ -50,6 +51,36 @@ impl Bench {
         }
         let seconds = best.as_secs_f64();
         println!("{name:<44} {:>9.1} us {:>7.1} GFLOP/s", seconds * 1e6, flop / seconds / 1e9);
+    }
+}
+
+impl Bench {
+    fn compare(&self, name: &str, mut a: impl FnMut(), mut b: impl FnMut()) {
+        if self.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
+            return;
+        }
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(2500) {
+            let t = Instant::now();
+            a();
+            x.push(t.elapsed().as_secs_f64());
+            let t = Instant::now();
+            b();
+            y.push(t.elapsed().as_secs_f64());
+        }
+        x.sort_by(f64::total_cmp);
+        y.sort_by(f64::total_cmp);
+        let n = x.len();
+        println!(
+            "{name:<24} min {:>8.0} {:>8.0} {:.3}   median {:>8.0} {:>8.0} {:.3}",
+            x[0] * 1e6,
+            y[0] * 1e6,
+            x[0] / y[0],
+            x[n / 2] * 1e6,
+            y[n / 2] * 1e6,
+            x[n / 2] / y[n / 2]
+        );
     }
 }
 
@@ -148,7 +179,7 @@ fn edges(graphs: usize, nodes: usize, edges: usize) -> SortedEdges {
 
 fn gated_shapes(bench: &Bench) {
     for (name, graphs, nodes, per_graph, width) in
-        [("Peptides", 128, 151, 307, 100), ("CLUSTER", 16, 117, 4300, 36)]
+        [("Peptides", 128, 151, 307, 100), ("CLUSTER", 16, 117, 4300, 36), ("VOC", 16, 479, 5420, 96)]
     {
         let sorted = edges(graphs, nodes, per_graph);
         let edges = sorted.as_edges();
@@ -198,6 +229,93 @@ fn gated_shapes(bench: &Bench) {
             let wanted = NormGradients { input: Some(&mut d_gate), ..Default::default() };
             norm_relu_residual_backward(&gate, &bias, &bias, used, None, &features, wanted);
         });
+        let nodes = values(n * 4 * width, 4);
+        let convolution = GatedConvolution { edges, width, weight: &weight, bias: &bias, nodes: &nodes };
+        variance.fill(1.0);
+        let (mut y2, mut gate2, mut out2, mut inverse2) =
+            (y.clone(), gate.clone(), out.clone(), inverse.clone());
+        let (mut mean2, mut variance2) = (mean.clone(), variance.clone());
+        bench.compare(
+            &format!("alone {name}"),
+            || {
+                let norm = EdgeNorm { gamma: &bias, beta: &bias, mean: &mean2, variance: &variance2 };
+                gated_convolution_alone(convolution, EdgeFeatures::Updated(&mut y2, norm), &mut out2);
+            },
+            || {
+                edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
+                gated_aggregate(edges, width, &gate, &ab, &mut out, &mut inverse);
+                let statistics = Statistics::Given { mean: &mean, variance: &variance };
+                norm_relu_residual(&gate, Some(&features), &bias, &bias, statistics, None, &mut y);
+            },
+        );
+        bench.compare(
+            &format!("forward {name}"),
+            || {
+                let kept = Kept {
+                    gate: &mut gate2,
+                    inverse: &mut inverse2,
+                    statistics: Some([&mut mean2, &mut variance2]),
+                };
+                gated_convolution(convolution, &features, &mut out2, kept);
+                let statistics = Statistics::Given { mean: &mean2, variance: &variance2 };
+                norm_relu_residual(&gate2, Some(&features), &bias, &bias, statistics, None, &mut y2);
+            },
+            || {
+                edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
+                gated_aggregate(edges, width, &gate, &ab, &mut out, &mut inverse);
+                let statistics = Statistics::Batch { mean: &mut mean, variance: &mut variance };
+                norm_relu_residual(&gate, Some(&features), &bias, &bias, statistics, None, &mut y);
+            },
+        );
+        let mut d_nodes = nodes.clone();
+        let (mean, variance) = (bias.clone(), vec![1.0; width]);
+        let gate0 = values(e * width, 77);
+        let (mut d_features2, mut d_weight2, mut d_bias2) =
+            (d_features.clone(), d_weight.clone(), d_bias.clone());
+        bench.compare(
+            &format!("backward {name}"),
+            || {
+                gate2.copy_from_slice(&gate0);
+                d_features2.copy_from_slice(&features);
+                let saved = ConvolutionSaved { features: &features, mixed: &out2, inverse: &inverse2 };
+                let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
+                let updated = UpdatedEdges { gamma: &bias, beta: &bias, used, dropout: None };
+                let gradients = ConvolutionGradients {
+                    features: Some(&mut d_features2),
+                    wants_features: true,
+                    weight: Some(&mut d_weight2),
+                    bias: Some(&mut d_bias2),
+                    nodes: Some(&mut d_nodes),
+                };
+                gated_convolution_backward(
+                    convolution,
+                    &mut gate2,
+                    saved,
+                    Some(&d_out),
+                    Some((updated, EdgeNormGradients::default())),
+                    gradients,
+                );
+            },
+            || {
+                gate.copy_from_slice(&gate0);
+                d_features.copy_from_slice(&features);
+                let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
+                let wanted = NormGradients { input: Some(&mut d_gate), ..Default::default() };
+                norm_relu_residual_backward(&gate, &bias, &bias, used, None, &features, wanted);
+                let saved = GatedAggregateSaved { gate: &gate, ab: &ab, out: &out, inverse: &inverse };
+                let wanted = Some((&mut y[..], Write::Overwrite));
+                gated_aggregate_backward(edges, width, saved, &d_out, wanted, Some(&mut d_ab));
+                graphminnet_kernels::add::accumulate(&mut d_gate, &y);
+                let gradients = EdgeGateGradients {
+                    edge_features: Some(&mut d_features),
+                    add_to_edge_features: true,
+                    weight: Some(&mut d_weight),
+                    bias: Some(&mut d_bias),
+                    de: Some(&mut d_de),
+                };
+                edge_gate_backward(edges, width, &features, &weight, &d_gate, gradients);
+            },
+        );
     }
 }
 

@@ -34,6 +34,7 @@ pub mod edges;
 pub mod embedding_sum;
 pub mod gate_product;
 pub mod gated_aggregate;
+pub mod gated_convolution;
 pub mod gather_rows;
 pub mod gemm;
 pub mod gine_aggregate;

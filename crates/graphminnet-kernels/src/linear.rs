@@ -224,7 +224,7 @@ pub fn linear_backward(
 }
 
 /// `out = Σ parts`, in order.
-fn sum_partials<'a>(out: &mut [f32], mut parts: impl Iterator<Item = &'a [f32]>) {
+pub(crate) fn sum_partials<'a>(out: &mut [f32], mut parts: impl Iterator<Item = &'a [f32]>) {
     match parts.next() {
         Some(first) => out.copy_from_slice(first),
         None => out.fill(0.0),

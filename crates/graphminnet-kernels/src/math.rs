@@ -51,7 +51,7 @@ pub(crate) fn exp<S: Arithmetic>(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn sigmoid<S: Arithmetic>(x: f32) -> f32 {
     // Within ±87 one factor 2ⁿ is enough, and outside the sigmoid is 1 or below 1e-37.
-    let (n, p) = reduced_exp::<S>(clamp_keep_nan(-x, -87.0, 87.0));
+    let (n, p) = reduced_exp::<S>(-clamp_keep_nan(x, -87.0, 87.0));
     1.0 / S::fma(p, power_of_two(n), 1.0)
 }
 

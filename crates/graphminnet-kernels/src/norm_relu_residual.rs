@@ -171,7 +171,7 @@ pub fn norm_relu_residual_backward_in_place(
 
 /// Sums over all rows, the gradients of γ and β, and what turns the gradient of a normalised row into that of the row.
 #[allow(clippy::too_many_arguments)]
-fn gradient_coefficients(
+pub(crate) fn gradient_coefficients(
     pre: &[f32],
     gamma: &[f32],
     affine: &Affine<'_>,

@@ -81,6 +81,18 @@ pub(crate) fn for_each_range(ranges: Vec<Range<usize>>, work: impl Fn(Range<usiz
     }
 }
 
+/// As [`for_each_range`], collecting the results in order.
+pub(crate) fn map_ranges<R: Send>(
+    ranges: Vec<Range<usize>>,
+    work: impl Fn(Range<usize>) -> R + Sync + Send,
+) -> Vec<R> {
+    if ranges.len() <= 1 {
+        ranges.into_iter().map(work).collect()
+    } else {
+        ranges.into_par_iter().map(work).collect()
+    }
+}
+
 /// A mutable slice of which parallel pieces of work borrow disjoint ranges.
 #[derive(Clone, Copy)]
 pub(crate) struct Disjoint<'a, T = f32> {

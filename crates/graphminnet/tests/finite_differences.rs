@@ -125,32 +125,43 @@ fn operations() -> Vec<Operation> {
         Box::new(move |t| flat(ops::dropout(t[0].clone().reshape([6, WIDTH]), Some(dropout_half)))),
     );
 
-    let s = Arc::clone(&structure);
-    let inputs =
-        [("edges", edges * WIDTH), ("weight", WIDTH * WIDTH), ("bias", WIDTH), ("nodes", nodes * 2 * WIDTH)];
-    add(
-        "edge_gate",
-        "",
-        &inputs,
-        Box::new(move |t| {
-            let (edge, weight) = (t[0].clone().reshape([edges, WIDTH]), t[1].clone().reshape([WIDTH, WIDTH]));
-            flat(edge_gate(edge, weight, t[2].clone(), t[3].clone().reshape([nodes, 2 * WIDTH]), &s))
-        }),
-    );
-    let s = Arc::clone(&structure);
-    let inputs = [("gates", edges * WIDTH), ("nodes", nodes * 2 * WIDTH)];
-    add(
-        "gated_aggregate",
-        "",
-        &inputs,
-        Box::new(move |t| {
-            flat(gated_aggregate(
-                t[0].clone().reshape([edges, WIDTH]),
-                t[1].clone().reshape([nodes, 2 * WIDTH]),
-                &s,
-            ))
-        }),
-    );
+    let statistics = || Statistics::Given {
+        mean: common::tensor(&[0.1; WIDTH], [WIDTH], &tracked()),
+        variance: common::tensor(&[0.9; WIDTH], [WIDTH], &tracked()),
+    };
+    for (variant, update) in
+        [("nodes alone", None), ("batch statistics", Some(None)), ("given statistics", Some(Some(())))]
+    {
+        let s = Arc::clone(&structure);
+        let mut inputs = vec![
+            ("edges", edges * WIDTH),
+            ("weight", WIDTH * WIDTH),
+            ("bias", WIDTH),
+            ("nodes", nodes * 4 * WIDTH),
+        ];
+        if update.is_some() {
+            inputs.extend([("scale", WIDTH), ("shift", WIDTH)]);
+        }
+        add(
+            "gated_convolution",
+            variant,
+            &inputs,
+            Box::new(move |t| {
+                let update = update.map(|given| EdgeUpdate {
+                    scale: t[4].clone(),
+                    shift: t[5].clone(),
+                    statistics: given.map_or(Statistics::Batch, |()| statistics()),
+                    rate: Some(dropout_half),
+                });
+                let (edge, weight) =
+                    (t[0].clone().reshape([edges, WIDTH]), t[1].clone().reshape([WIDTH, WIDTH]));
+                let nodes = t[3].clone().reshape([nodes, 4 * WIDTH]);
+                let result = gated_convolution(edge, weight, t[2].clone(), nodes, &s, update);
+                let parts = [Some(result.nodes), result.edges];
+                flat(Tensor::cat(parts.into_iter().flatten().collect(), 0))
+            }),
+        );
+    }
     let s = Arc::clone(&structure);
     let inputs = [("nodes", nodes * WIDTH), ("edges", edges * WIDTH)];
     add(

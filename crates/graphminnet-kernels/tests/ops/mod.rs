@@ -4,6 +4,7 @@ mod activation;
 mod adamw;
 mod dropout;
 mod gated;
+mod gated_convolution;
 mod gine;
 mod global_block;
 mod lap_pe;

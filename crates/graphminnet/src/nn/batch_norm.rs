@@ -2,7 +2,7 @@
 
 use super::running::Running;
 use super::{Init, Pass};
-use crate::ops::{self, BatchStatistics, Dropout, Statistics};
+use crate::ops::{self, BatchStatistics, Dropout, EdgeUpdate, Statistics};
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
@@ -77,6 +77,16 @@ impl BatchNorm {
         output
     }
 
+    /// What [`crate::ops::gated_convolution`] needs to know to normalise gates with this norm.
+    pub(super) fn edge_update(&self, rate: Option<Dropout>, pass: Pass) -> EdgeUpdate {
+        EdgeUpdate {
+            scale: self.weight.val(),
+            shift: self.bias.val(),
+            statistics: self.statistics(pass),
+            rate,
+        }
+    }
+
     fn statistics(&self, pass: Pass) -> Statistics {
         if pass.is_training() {
             return Statistics::Batch;
@@ -84,7 +94,8 @@ impl BatchNorm {
         Statistics::Given { mean: self.running_mean.value(), variance: self.running_var.value() }
     }
 
-    fn update(&self, rows: usize, measured: Option<BatchStatistics>) {
+    /// Lets the running estimates follow the statistics of a batch with so many rows.
+    pub(super) fn update(&self, rows: usize, measured: Option<BatchStatistics>) {
         let Some(measured) = measured else { return };
         if rows < 2 {
             return;

@@ -11,7 +11,7 @@
 #![allow(non_snake_case)]
 
 use super::{BatchNorm, Init, Linear, LocalPass, Site};
-use crate::ops::{Structure, edge_gate, gated_aggregate};
+use crate::ops::{Structure, gated_convolution};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use std::sync::Arc;
@@ -59,21 +59,17 @@ impl GatedGcn {
         update_edges: bool,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let LocalPass { drop, layer, pass } = local;
-        let own_and_message = Linear::side_by_side(&[&self.A, &self.B], nodes.clone());
-        let target_and_source = Linear::side_by_side(&[&self.D, &self.E], nodes.clone());
+        let projected = Linear::side_by_side(&[&self.A, &self.D, &self.B, &self.E], nodes.clone());
         let (weight, bias) = (self.C.weight.val(), self.C.bias.as_ref().map(|bias| bias.val()));
         let bias = bias.unwrap_or_else(|| unreachable!("C has a bias"));
-        // What nobody reads afterwards is handed over, so that its memory can be used again at once.
-        let residual = update_edges.then(|| edges.clone());
-        let gates = edge_gate(edges, weight, bias, target_and_source, structure);
-        let residual_and_gates = residual.map(|edges| (edges, gates.clone()));
-        let mixed = gated_aggregate(gates, own_and_message, structure);
-        let node_rate = pass.dropout(drop, Site { layer, place: "gated nodes" });
-        let nodes = self.bn_node.relu_residual(nodes, mixed, node_rate, pass);
-        let edges = residual_and_gates.map(|(edges, gates)| {
-            let edge_rate = pass.dropout(drop, Site { layer, place: "gated edges" });
-            self.bn_edge.relu_residual(edges, gates, edge_rate, pass)
+        let update = update_edges.then(|| {
+            let rate = pass.dropout(drop, Site { layer, place: "gated edges" });
+            self.bn_edge.edge_update(rate, pass)
         });
-        (nodes, edges)
+        let mixed = gated_convolution(edges, weight, bias, projected, structure, update);
+        self.bn_edge.update(structure.num_edges(), mixed.measured);
+        let node_rate = pass.dropout(drop, Site { layer, place: "gated nodes" });
+        let nodes = self.bn_node.relu_residual(nodes, mixed.nodes, node_rate, pass);
+        (nodes, mixed.edges)
     }
 }

@@ -95,12 +95,17 @@ impl Array {
     }
 
     /// The values as a buffer to write to; a copy if somebody else reads them.
-    fn into_own_values(self) -> Vec<f32> {
+    pub(crate) fn into_own_values(self) -> Vec<f32> {
         self.into_values().unwrap_or_else(|shared| {
             let mut copy = buffers::take(shared.values().len());
             copy.copy_from_slice(shared.values());
             copy
         })
+    }
+
+    /// A tensor of these values that is not recorded for differentiation.
+    pub(crate) fn into_untracked<const D: usize>(self) -> Tensor<D> {
+        Tensor::from_primitive::<Flex>(self.into_tensor())
     }
 
     /// The sum with an array of the same shape, in the memory of one of the two if it has no other reader.
@@ -231,6 +236,17 @@ impl<const D: usize> From<Tensor<D>> for Operand {
     }
 }
 
+/// The operands' values, unless one of them is tracked; then the operands as they were.
+pub(crate) fn untracked<const N: usize>(operands: [Operand; N]) -> Result<[Array; N], [Operand; N]> {
+    if operands.iter().any(|operand| matches!(operand, Operand::Tracked(_))) {
+        return Err(operands);
+    }
+    Ok(operands.map(|operand| match operand {
+        Operand::Plain(tensor) => Array::from_tensor(tensor),
+        Operand::Tracked(tensor) => Array::from_tensor(tensor.into_primitive()),
+    }))
+}
+
 /// Runs a kernel on the operands and records it for differentiation where one of them is tracked.
 ///
 /// # Panics
@@ -240,14 +256,10 @@ pub(crate) fn run<K: Kernel<N>, const N: usize, const D: usize>(
     kernel: K,
     operands: [Operand; N],
 ) -> Tensor<D> {
-    if operands.iter().all(|operand| matches!(operand, Operand::Plain(_))) {
-        let inputs = operands.map(|operand| match operand {
-            Operand::Plain(tensor) => Array::from_tensor(tensor),
-            Operand::Tracked(tensor) => Array::from_tensor(tensor.into_primitive()),
-        });
-        let (output, _) = kernel.forward(&inputs, false);
-        return Tensor::from_primitive::<Flex>(output.into_tensor());
-    }
+    let operands = match untracked(operands) {
+        Ok(inputs) => return kernel.forward(&inputs, false).0.into_untracked(),
+        Err(operands) => operands,
+    };
     // A plain operand among tracked ones is a constant.
     let mut guards = Vec::with_capacity(N);
     let inputs = operands.map(|operand| {

@@ -1,5 +1,5 @@
 //! The tensor operations of the model, one per file: the formula, the generic body that every device can run, and
-//! (in time) the call into the fused CPU kernel with its gradient.
+//! the call into the fused CPU kernel with its gradient.
 //!
 //! This module knows tensors and offsets. It knows no graphs, files or layers, and nothing outside it knows the
 //! engine's backend types.
@@ -7,14 +7,14 @@
 mod bound_rows;
 mod buffers;
 mod dropout;
-mod edge_gate;
 mod embedding_sum;
 mod engine;
 mod gate_product;
-mod gated_aggregate;
+mod gated_convolution;
 mod generic;
 mod gine_aggregate;
 mod given_gradient;
+mod joint;
 mod lap_pe;
 mod layer_norm_silu;
 mod linear;
@@ -31,10 +31,9 @@ mod weighted_squares;
 
 pub use bound_rows::{RowBound, bound_rows, l2_rows};
 pub use dropout::{Dropout, dropout};
-pub use edge_gate::edge_gate;
 pub use embedding_sum::{CategoryTable, embedding_sum};
 pub use gate_product::{SelfTerm, gate_product};
-pub use gated_aggregate::gated_aggregate;
+pub use gated_convolution::{EdgeUpdate, GatedConvolution, gated_convolution};
 pub use gine_aggregate::gine_aggregate;
 pub(crate) use given_gradient::given_gradient;
 pub use lap_pe::{LapPeWeights, lap_pe};

@@ -113,11 +113,11 @@ pub fn residual_norm(
 ///
 /// An operation has one output, so the statistics come back on the side.
 #[derive(Debug, Clone)]
-struct Measured(Option<Arc<Mutex<[Vec<f32>; 2]>>>);
+pub(super) struct Measured(Option<Arc<Mutex<[Vec<f32>; 2]>>>);
 
 impl Measured {
     /// The operands for mean and variance (absent for batch statistics) and the place for measured ones.
-    fn prepare(statistics: &Statistics) -> (Operand, Operand, Self) {
+    pub(super) fn prepare(statistics: &Statistics) -> (Operand, Operand, Self) {
         match statistics {
             Statistics::Batch => (Operand::absent(), Operand::absent(), Self(Some(Arc::default()))),
             Statistics::Given { mean, variance } => {
@@ -126,12 +126,12 @@ impl Measured {
         }
     }
 
-    fn is_of_batch(&self) -> bool {
+    pub(super) fn is_of_batch(&self) -> bool {
         self.0.is_some()
     }
 
     /// Runs `compute` with batch statistics to fill or given ones to use; returns the mean and variance used.
-    fn with(
+    pub(super) fn with(
         &self,
         columns: usize,
         given: [&Array; 2],
@@ -150,7 +150,7 @@ impl Measured {
     }
 
     /// What was measured, as tensors.
-    fn take(self, device: &Device) -> Option<BatchStatistics> {
+    pub(super) fn take(self, device: &Device) -> Option<BatchStatistics> {
         let mut place = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let tensor = |values: Vec<f32>| {
             let columns = values.len();
@@ -161,7 +161,11 @@ impl Measured {
     }
 }
 
-fn used<'a>([mean, variance]: &'a [Array; 2], measured: &Measured) -> statistics::UsedStatistics<'a> {
+/// The statistics a forward pass used, for its kernel's backward pass.
+pub(super) fn used<'a>(
+    [mean, variance]: &'a [Array; 2],
+    measured: &Measured,
+) -> statistics::UsedStatistics<'a> {
     statistics::UsedStatistics {
         mean: mean.values(),
         variance: variance.values(),
@@ -318,7 +322,7 @@ fn generic_residual(
     (output, measured)
 }
 
-fn normalise(
+pub(super) fn normalise(
     rows: Tensor<2>,
     scale: Tensor<1>,
     shift: Tensor<1>,

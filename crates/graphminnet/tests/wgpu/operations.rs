@@ -6,7 +6,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet::data::rng;
 use graphminnet::data::{Features, Graph, GraphBatch};
 use graphminnet::ops::{
-    self, CategoryTable, Dropout, Epilogue, LapPeWeights, PoolKind, RowBound, SelfTerm, Statistics, Structure,
+    self, CategoryTable, Dropout, EdgeUpdate, Epilogue, LapPeWeights, PoolKind, RowBound, SelfTerm,
+    Statistics, Structure,
 };
 use std::sync::Arc;
 
@@ -178,11 +179,16 @@ fn operations_on_graphs_agree() {
     assert_same("gine_aggregate", &device, &[[NODES, 6], [EDGES, 6]], |t, s| {
         ops::gine_aggregate(t[0].clone(), t[1].clone(), s)
     });
-    assert_same("edge_gate", &device, &[[EDGES, 6], [6, 6], [1, 6], [NODES, 12]], |t, s| {
-        ops::edge_gate(t[0].clone(), t[1].clone(), vector(&t[2]), t[3].clone(), s)
+    let shapes = [[EDGES, 6], [6, 6], [1, 6], [NODES, 24], [1, 6], [1, 6]];
+    assert_same("gated_convolution", &device, &shapes[..4], |t, s| {
+        ops::gated_convolution(t[0].clone(), t[1].clone(), vector(&t[2]), t[3].clone(), s, None).nodes
     });
-    assert_same("gated_aggregate", &device, &[[EDGES, 6], [NODES, 12]], |t, s| {
-        ops::gated_aggregate(t[0].clone(), t[1].clone(), s)
+    assert_same("gated_convolution with new edges", &device, &shapes, |t, s| {
+        let (scale, shift) = (vector(&t[4]), vector(&t[5]));
+        let update = EdgeUpdate { scale, shift, statistics: Statistics::Batch, rate: RATE };
+        let (edges, bias) = (t[0].clone(), vector(&t[2]));
+        let result = ops::gated_convolution(edges, t[1].clone(), bias, t[3].clone(), s, Some(update));
+        Tensor::cat(vec![result.nodes, result.edges.unwrap()], 0)
     });
     assert_same("weighted_squares", &device, &[[NODES, 5], [GRAPHS, 5]], |t, s| {
         ops::weighted_squares(t[0].clone(), t[1].clone(), s)
