@@ -3,12 +3,11 @@
 //! Each line is the least time of many runs, on all threads of the global pool.
 
 use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics};
-use graphminnet_kernels::edge_gate::{EdgeGateGradients, edge_gate, edge_gate_backward};
 use graphminnet_kernels::edges::SortedEdges;
-use graphminnet_kernels::gated_aggregate::{
-    GatedAggregateSaved, Write, gated_aggregate, gated_aggregate_backward,
+use graphminnet_kernels::gated_convolution::{
+    ConvolutionGradients, ConvolutionSaved, EdgeFeatures, EdgeNorm, EdgeNormGradients, GatedConvolution,
+    Kept, UpdatedEdges, gated_convolution, gated_convolution_alone, gated_convolution_backward,
 };
-use graphminnet_kernels::gated_convolution::*;
 use graphminnet_kernels::lap_pe::{LapPe, LapPeGradients, lap_pe, lap_pe_backward};
 use graphminnet_kernels::linear::{Activation, LinearGradients, LinearShape, linear, linear_backward};
 use graphminnet_kernels::norm_relu_residual::{
@@ -43,7 +42,7 @@ impl Bench {
         }
         work();
         let (mut best, mut runs, start) = (Duration::MAX, 0, Instant::now());
-        while runs < 5 || (start.elapsed() < Duration::from_millis(1500) && runs < 5000) {
+        while runs < 5 || (start.elapsed() < Duration::from_millis(400) && runs < 5000) {
             let begin = Instant::now();
             work();
             best = best.min(begin.elapsed());
@@ -51,36 +50,6 @@ impl Bench {
         }
         let seconds = best.as_secs_f64();
         println!("{name:<44} {:>9.1} us {:>7.1} GFLOP/s", seconds * 1e6, flop / seconds / 1e9);
-    }
-}
-
-impl Bench {
-    fn compare(&self, name: &str, mut a: impl FnMut(), mut b: impl FnMut()) {
-        if self.filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
-            return;
-        }
-        let (mut x, mut y) = (Vec::new(), Vec::new());
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_millis(2500) {
-            let t = Instant::now();
-            a();
-            x.push(t.elapsed().as_secs_f64());
-            let t = Instant::now();
-            b();
-            y.push(t.elapsed().as_secs_f64());
-        }
-        x.sort_by(f64::total_cmp);
-        y.sort_by(f64::total_cmp);
-        let n = x.len();
-        println!(
-            "{name:<24} min {:>8.0} {:>8.0} {:.3}   median {:>8.0} {:>8.0} {:.3}",
-            x[0] * 1e6,
-            y[0] * 1e6,
-            x[0] / y[0],
-            x[n / 2] * 1e6,
-            y[n / 2] * 1e6,
-            x[n / 2] / y[n / 2]
-        );
     }
 }
 
@@ -185,137 +154,53 @@ fn gated_shapes(bench: &Bench) {
         let edges = sorted.as_edges();
         let (n, e) = (edges.num_nodes, edges.num_edges());
         let (features, weight, bias) = (values(e * width, 1), values(width * width, 2), values(width, 3));
-        let (de, ab) = (values(n * 2 * width, 4), values(n * 2 * width, 5));
-        let (mut gate, mut out, mut inverse) =
-            (vec![0.0; e * width], vec![0.0; n * width], vec![0.0; n * width]);
-        let flop = 2.0 * (e * width * width) as f64;
-        bench.run(&format!("edge_gate fwd {name}"), flop, || {
-            edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
+        let (nodes, gates) = (values(n * 4 * width, 4), values(e * width, 5));
+        let (mut mean, mut variance) = (bias.clone(), vec![1.0; width]);
+        let (mut gate, mut y) = (gates.clone(), features.clone());
+        let (mut mixed, mut inverse) = (vec![0.0; n * width], vec![0.0; n * width]);
+        let convolution = GatedConvolution { edges, width, weight: &weight, bias: &bias, nodes: &nodes };
+        // Counting 20 operations per sigmoid and channel.
+        let (product, rest) = (2.0 * (e * width * width) as f64, (e * width) as f64);
+        bench.run(&format!("gated_convolution alone {name}"), product + 26.0 * rest, || {
+            let norm = EdgeNorm { gamma: &bias, beta: &bias, mean: &mean, variance: &variance };
+            // Features grow from run to run; the time does not depend on their values.
+            gated_convolution_alone(convolution, EdgeFeatures::Updated(&mut y, norm), &mut mixed);
         });
-        edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
-        let (mut d_features, mut d_weight, mut d_bias, mut d_de) =
-            (features.clone(), weight.clone(), bias.clone(), de.clone());
-        bench.run(&format!("edge_gate bwd {name}"), 2.0 * flop, || {
-            let gradients = EdgeGateGradients {
-                edge_features: Some(&mut d_features),
+        bench.run(&format!("gated_convolution fwd {name}"), product + 26.0 * rest, || {
+            let statistics = Some([&mut mean[..], &mut variance[..]]);
+            let kept = Kept { gate: &mut gate, inverse: &mut inverse, statistics };
+            gated_convolution(convolution, &features, &mut mixed, kept);
+        });
+        let d_mixed = values(n * width, 8);
+        let (mut d_features, mut d_nodes) = (features.clone(), nodes.clone());
+        let (mut d_weight, mut d_bias) = (weight.clone(), bias.clone());
+        bench.run(&format!("gated_convolution bwd {name}"), 2.0 * product + 60.0 * rest, || {
+            // The pass works in place.
+            gate.copy_from_slice(&gates);
+            d_features.copy_from_slice(&features);
+            let saved = ConvolutionSaved { features: &features, mixed: &mixed, inverse: &inverse };
+            let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
+            let updated = UpdatedEdges { gamma: &bias, beta: &bias, used, dropout: None };
+            let updated = Some((updated, EdgeNormGradients::default()));
+            let gradients = ConvolutionGradients {
+                features: Some(&mut d_features),
+                wants_features: true,
                 weight: Some(&mut d_weight),
                 bias: Some(&mut d_bias),
-                de: Some(&mut d_de),
-                ..Default::default()
+                nodes: Some(&mut d_nodes),
             };
-            edge_gate_backward(edges, width, &features, &weight, &gate, gradients);
+            gated_convolution_backward(convolution, &mut gate, saved, Some(&d_mixed), updated, gradients);
         });
-        // Counting 20 operations per sigmoid and channel.
-        let flop = 22.0 * (e * width) as f64;
-        bench.run(&format!("gated_aggregate fwd {name}"), flop, || {
-            gated_aggregate(edges, width, &gate, &ab, &mut out, &mut inverse);
-        });
-        let saved = GatedAggregateSaved { gate: &gate, ab: &ab, out: &out, inverse: &inverse };
-        let d_out = values(n * width, 8);
-        let (mut d_gate, mut d_ab) = (features.clone(), ab.clone());
-        bench.run(&format!("gated_aggregate bwd {name}"), 2.0 * flop, || {
-            let wanted = Some((&mut d_gate[..], Write::Overwrite));
-            gated_aggregate_backward(edges, width, saved, &d_out, wanted, Some(&mut d_ab));
-        });
-        let (mut mean, mut variance) = (bias.clone(), bias.clone());
-        let mut y = features.clone();
-        let flop = 8.0 * (e * width) as f64;
+        let flop = 8.0 * rest;
         bench.run(&format!("norm_relu_residual fwd {name} edges"), flop, || {
             let statistics = Statistics::Batch { mean: &mut mean, variance: &mut variance };
-            norm_relu_residual(&gate, Some(&features), &bias, &bias, statistics, None, &mut y);
+            norm_relu_residual(&gates, Some(&features), &bias, &bias, statistics, None, &mut y);
         });
         bench.run(&format!("norm_relu_residual bwd {name} edges"), 2.0 * flop, || {
             let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
-            let wanted = NormGradients { input: Some(&mut d_gate), ..Default::default() };
-            norm_relu_residual_backward(&gate, &bias, &bias, used, None, &features, wanted);
+            let wanted = NormGradients { input: Some(&mut y), ..Default::default() };
+            norm_relu_residual_backward(&gates, &bias, &bias, used, None, &features, wanted);
         });
-        let nodes = values(n * 4 * width, 4);
-        let convolution = GatedConvolution { edges, width, weight: &weight, bias: &bias, nodes: &nodes };
-        variance.fill(1.0);
-        let (mut y2, mut gate2, mut out2, mut inverse2) =
-            (y.clone(), gate.clone(), out.clone(), inverse.clone());
-        let (mut mean2, mut variance2) = (mean.clone(), variance.clone());
-        bench.compare(
-            &format!("alone {name}"),
-            || {
-                let norm = EdgeNorm { gamma: &bias, beta: &bias, mean: &mean2, variance: &variance2 };
-                gated_convolution_alone(convolution, EdgeFeatures::Updated(&mut y2, norm), &mut out2);
-            },
-            || {
-                edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
-                gated_aggregate(edges, width, &gate, &ab, &mut out, &mut inverse);
-                let statistics = Statistics::Given { mean: &mean, variance: &variance };
-                norm_relu_residual(&gate, Some(&features), &bias, &bias, statistics, None, &mut y);
-            },
-        );
-        bench.compare(
-            &format!("forward {name}"),
-            || {
-                let kept = Kept {
-                    gate: &mut gate2,
-                    inverse: &mut inverse2,
-                    statistics: Some([&mut mean2, &mut variance2]),
-                };
-                gated_convolution(convolution, &features, &mut out2, kept);
-                let statistics = Statistics::Given { mean: &mean2, variance: &variance2 };
-                norm_relu_residual(&gate2, Some(&features), &bias, &bias, statistics, None, &mut y2);
-            },
-            || {
-                edge_gate(edges, width, &features, &weight, &bias, &de, &mut gate);
-                gated_aggregate(edges, width, &gate, &ab, &mut out, &mut inverse);
-                let statistics = Statistics::Batch { mean: &mut mean, variance: &mut variance };
-                norm_relu_residual(&gate, Some(&features), &bias, &bias, statistics, None, &mut y);
-            },
-        );
-        let mut d_nodes = nodes.clone();
-        let (mean, variance) = (bias.clone(), vec![1.0; width]);
-        let gate0 = values(e * width, 77);
-        let (mut d_features2, mut d_weight2, mut d_bias2) =
-            (d_features.clone(), d_weight.clone(), d_bias.clone());
-        bench.compare(
-            &format!("backward {name}"),
-            || {
-                gate2.copy_from_slice(&gate0);
-                d_features2.copy_from_slice(&features);
-                let saved = ConvolutionSaved { features: &features, mixed: &out2, inverse: &inverse2 };
-                let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
-                let updated = UpdatedEdges { gamma: &bias, beta: &bias, used, dropout: None };
-                let gradients = ConvolutionGradients {
-                    features: Some(&mut d_features2),
-                    wants_features: true,
-                    weight: Some(&mut d_weight2),
-                    bias: Some(&mut d_bias2),
-                    nodes: Some(&mut d_nodes),
-                };
-                gated_convolution_backward(
-                    convolution,
-                    &mut gate2,
-                    saved,
-                    Some(&d_out),
-                    Some((updated, EdgeNormGradients::default())),
-                    gradients,
-                );
-            },
-            || {
-                gate.copy_from_slice(&gate0);
-                d_features.copy_from_slice(&features);
-                let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
-                let wanted = NormGradients { input: Some(&mut d_gate), ..Default::default() };
-                norm_relu_residual_backward(&gate, &bias, &bias, used, None, &features, wanted);
-                let saved = GatedAggregateSaved { gate: &gate, ab: &ab, out: &out, inverse: &inverse };
-                let wanted = Some((&mut y[..], Write::Overwrite));
-                gated_aggregate_backward(edges, width, saved, &d_out, wanted, Some(&mut d_ab));
-                graphminnet_kernels::add::accumulate(&mut d_gate, &y);
-                let gradients = EdgeGateGradients {
-                    edge_features: Some(&mut d_features),
-                    add_to_edge_features: true,
-                    weight: Some(&mut d_weight),
-                    bias: Some(&mut d_bias),
-                    de: Some(&mut d_de),
-                };
-                edge_gate_backward(edges, width, &features, &weight, &d_gate, gradients);
-            },
-        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Sum of two arrays of the same length: what the gradient of a value is that was used twice.
+//! Sums of arrays and rows of the same length; the gradient of a value that was used twice is such a sum.
 
 use crate::parallel::{Disjoint, for_each_piece};
 
@@ -21,6 +21,15 @@ pub fn accumulate(sum: &mut [f32], x: &[f32]) {
             *sum += x;
         }
     });
+}
+
+/// `sum += row`, inside of a kernel.
+#[inline(always)]
+pub(crate) fn add_row(sum: &mut [f32], row: &[f32]) {
+    let row = &row[..sum.len()];
+    for c in 0..sum.len() {
+        sum[c] += row[c];
+    }
 }
 
 #[cfg(test)]

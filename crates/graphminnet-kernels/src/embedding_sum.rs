@@ -6,8 +6,8 @@
 //! Gradient: `d_tables[v] = Σ d_out[u]` over all `(u, t)` that name row `v`. Rows are cut in a few parts with a table
 //! of their own each, added in order; with large tables there is one part only.
 
+use crate::add::add_row;
 use crate::dispatch::simd_fn;
-use crate::edge_gate::add_row;
 use crate::parallel::{Disjoint, for_each_piece, map_pieces, rows_of, rows_per_piece};
 use crate::scratch::Scratch;
 use std::ops::Range;

@@ -5,8 +5,8 @@
 //! gathering is the sum over the rows gathered from the same place, given the index grouped by place
 //! (see [`crate::edges::group_by`]); that of a sum by group is a gathering of the group's row.
 
+use crate::add::add_row;
 use crate::dispatch::simd_fn;
-use crate::edge_gate::add_row;
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, for_each_range, rows_per_piece};
 use std::ops::Range;
 

@@ -5,11 +5,13 @@
 //! Gradient: `d_residual = dy` (the caller passes it on); with `g = dy ⊙ mask ⊙ [BN(pre) > 0]` the rest is that of
 //! the normalisation, see [`crate::batch_norm`]. Mask and sign are computed again.
 
+use crate::add::add_row;
 use crate::batch_norm::{
     Affine, GradientCoefficients, Statistics, UsedStatistics, batch_statistics, sum_blocks,
 };
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
+use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
 use crate::scratch::Scratch;
 
@@ -86,13 +88,6 @@ fn activate_row<S: Arithmetic>(out: &mut [f32], pre: &[f32], affine: &Affine<'_>
 fn mask_row(out: &mut [f32], mask: &Mask, first: u32) {
     for (offset, out) in out.iter_mut().enumerate() {
         *out *= mask.factor(first.wrapping_add(offset as u32));
-    }
-}
-
-#[inline(always)]
-fn add_row(out: &mut [f32], row: &[f32]) {
-    for (out, value) in out.iter_mut().zip(row) {
-        *out += value;
     }
 }
 
@@ -219,6 +214,9 @@ fn active_gradient_row<S: Arithmetic>(
     }
 }
 
+/// Rows summed before going on to the next columns: few enough to stay in the nearest cache.
+const ROWS_IN_CACHE: usize = 24;
+
 simd_fn! {
     fn sum_rows<S>(
         pre: &[f32],
@@ -229,13 +227,58 @@ simd_fn! {
         sums: &mut [f32],
         products: &mut [f32],
     ) {
-        let channels = affine.scale.len().max(1);
-        let mut gradient = vec![0.0; channels];
-        for (row, (pre, dy)) in pre.chunks_exact(channels).zip(dy.chunks_exact(channels)).enumerate() {
-            let first = ((first_row + row) * channels) as u32;
-            active_gradient_row::<S>(&mut gradient, pre, dy, affine, mask.as_ref(), first);
-            add_sums_row::<S>(&gradient, pre, affine.mean, sums, products);
+        let channels = affine.scale.len();
+        let chunk = (ROWS_IN_CACHE * channels).max(1);
+        let chunks = pre.chunks(chunk).zip(dy.chunks(chunk)).enumerate();
+        for (number, (pre, dy)) in chunks {
+            let first = ((first_row + number * ROWS_IN_CACHE) * channels) as u32;
+            for_lanes::<S, _>(channels, &mut SumRows { pre, dy, affine, mask, first, sums, products });
         }
+    }
+}
+
+/// Adds `g = dy ⊙ mask ⊙ [BN(pre) > 0]` and `g ⊙ (pre − mean)` of some rows.
+struct SumRows<'a> {
+    pre: &'a [f32],
+    dy: &'a [f32],
+    affine: &'a Affine<'a>,
+    mask: Option<Mask>,
+    /// Number of the first value.
+    first: u32,
+    sums: &'a mut [f32],
+    products: &'a mut [f32],
+}
+
+impl Lanes for SumRows<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let channels = self.affine.scale.len();
+        let mean = load_lanes::<W>(&self.affine.mean[at..], width);
+        let scale = load_lanes::<W>(&self.affine.scale[at..], width);
+        let beta = load_lanes::<W>(&self.affine.beta[at..], width);
+        let mut sums = load_lanes::<W>(&self.sums[at..], width);
+        let mut products = load_lanes::<W>(&self.products[at..], width);
+        let rows = self.pre.chunks_exact(channels).zip(self.dy.chunks_exact(channels));
+        for (row, (pre, dy)) in rows.enumerate() {
+            let pre = load_lanes::<W>(&pre[at..], width);
+            let mut gradient = load_lanes::<W>(&dy[at..], width);
+            for c in 0..W {
+                let active = Affine::apply::<S>(mean[c], scale[c], beta[c], pre[c]) > 0.0;
+                gradient[c] = if active { gradient[c] } else { 0.0 };
+            }
+            if let Some(mask) = &self.mask {
+                let first = self.first.wrapping_add((row * channels + at) as u32);
+                for c in 0..W {
+                    gradient[c] *= mask.factor(first.wrapping_add(c as u32));
+                }
+            }
+            for c in 0..W {
+                sums[c] += gradient[c];
+                products[c] = S::fma(gradient[c], pre[c] - mean[c], products[c]);
+            }
+        }
+        store_lanes(&mut self.sums[at..], width, sums);
+        store_lanes(&mut self.products[at..], width, products);
     }
 }
 

@@ -6,8 +6,8 @@
 //! Gradient: `dx_u = dy_g` for the sum, divided by the graph's size for the mean; for the maximum, in every channel the
 //! first node that has it receives `dy_g` and the others nothing.
 
+use crate::add::add_row;
 use crate::dispatch::simd_fn;
-use crate::edge_gate::add_row;
 use crate::parallel::Disjoint;
 use crate::segments::{check_offsets, pieces};
 use rayon::prelude::*;

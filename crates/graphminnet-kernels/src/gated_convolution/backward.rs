@@ -1,6 +1,7 @@
 //! Backward pass of the gated convolution.
 
 use super::{AHEAD, Block, GatedConvolution, PART_A, PART_B, PART_D, PART_E, PARTS, PRODUCT_ROWS, Segment};
+use crate::add::add_row;
 use crate::batch_norm::{Affine, GradientCoefficients, UsedStatistics};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
@@ -363,6 +364,8 @@ impl<const MIXED: bool, const NORM: bool> Lanes for Columns<'_, '_, MIXED, NORM>
                 mean[c] -= a[c];
             }
         }
+        // A closure's body would not be compiled for the wide instructions.
+        #[allow(clippy::manual_map)]
         let norm = match &self.pass.norm {
             Some(norm) => Some(norm.columns::<W>(at, width)),
             None => None,
@@ -421,10 +424,14 @@ simd_fn! {
     ) {
         let GatedConvolution { edges, width, .. } = *convolution;
         for (node, row) in nodes.zip(d_nodes.chunks_exact_mut((PARTS * width).max(1))) {
-            row.fill(0.0);
-            let Some(d_mixed) = d_mixed else { continue };
-            row[PART_A * width..][..width].copy_from_slice(&d_mixed[node * width..][..width]);
-            let sum = &mut row[PART_B * width..][..width];
+            let [d_a, d_b] = [PART_A, PART_B].map(|part| part * width..(part + 1) * width);
+            row[d_b.clone()].fill(0.0);
+            let Some(d_mixed) = d_mixed else {
+                row[d_a].fill(0.0);
+                continue;
+            };
+            row[d_a].copy_from_slice(&d_mixed[node * width..][..width]);
+            let sum = &mut row[d_b];
             let outgoing = outgoing(convolution, node);
             for (position, &edge) in outgoing.iter().enumerate() {
                 if let Some(&next) = outgoing.get(position + AHEAD) {
@@ -470,6 +477,7 @@ simd_fn! {
         let width = convolution.width;
         for (node, row) in nodes.zip(d_nodes.chunks_exact_mut((PARTS * width).max(1))) {
             let sum = &mut row[PART_E * width..][..width];
+            sum.fill(0.0);
             let outgoing = outgoing(convolution, node);
             for (position, &edge) in outgoing.iter().enumerate() {
                 if let Some(&next) = outgoing.get(position + AHEAD) {
@@ -486,14 +494,6 @@ simd_fn! {
 fn outgoing<'a>(convolution: &GatedConvolution<'a>, node: usize) -> &'a [u32] {
     let edges = convolution.edges;
     &edges.outgoing_edges[edges.outgoing[node] as usize..edges.outgoing[node + 1] as usize]
-}
-
-#[inline(always)]
-fn add_row(sum: &mut [f32], row: &[f32]) {
-    let row = &row[..sum.len()];
-    for c in 0..sum.len() {
-        sum[c] += row[c];
-    }
 }
 
 simd_fn! {

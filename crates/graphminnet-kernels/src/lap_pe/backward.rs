@@ -1,8 +1,8 @@
 //! Gradients of the Laplacian positional encoding; formulas in the parent module.
 
 use super::{GraphTerms, LapPe, NODES, form_hidden};
+use crate::add::add_row;
 use crate::dispatch::{Arithmetic, simd_fn};
-use crate::edge_gate::add_row;
 use crate::gemm::{Add, Left, Store, pack, pack_transposed, packed_len, product_body};
 use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
 use crate::math::dot;

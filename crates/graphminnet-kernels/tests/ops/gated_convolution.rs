@@ -79,7 +79,8 @@ fn reference(edges: Edges<'_>, width: usize, update: Update, v: &[Vec<f64>]) -> 
     for node in 0..num_nodes as u32 {
         for c in 0..width {
             let (mut numerator, mut denominator) = (0.0, 1e-6);
-            for edge in (0..num_edges).filter(|&edge| edges.target[edge] == node) {
+            let incoming = &edges.incoming[node as usize..][..2];
+            for edge in incoming[0] as usize..incoming[1] as usize {
                 let open = 1.0 / (1.0 + (-gate[edge * width + c]).exp());
                 numerator += open * part(edges.source[edge], 2, c);
                 denominator += open;

@@ -3,7 +3,6 @@
 mod activation;
 mod adamw;
 mod dropout;
-mod gated;
 mod gated_convolution;
 mod gine;
 mod global_block;
