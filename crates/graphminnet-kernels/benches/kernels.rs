@@ -65,6 +65,9 @@ fn linear_shapes(bench: &Bench) {
         (39296, 100, 200),
         (68800, 36, 36),
         (7664, 96, 192),
+        (7664, 192, 96),
+        (7664, 96, 384),
+        (86712, 96, 96),
     ] {
         let shape = LinearShape { rows, inputs, outputs };
         let (x, weight, bias) = (values(rows * inputs, 1), values(inputs * outputs, 2), values(outputs, 3));
@@ -78,6 +81,11 @@ fn linear_shapes(bench: &Bench) {
         });
         bench.run(&format!("linear dx {name}"), flop, || {
             let gradients = LinearGradients { input: Some(&mut dx), ..Default::default() };
+            linear_backward(shape, &x, &weight, Activation::None, None, &dy, gradients);
+        });
+        bench.run(&format!("linear dx+dw {name}"), 2.0 * flop, || {
+            let gradients =
+                LinearGradients { input: Some(&mut dx), weight: Some(&mut dw), ..Default::default() };
             linear_backward(shape, &x, &weight, Activation::None, None, &dy, gradients);
         });
         bench.run(&format!("linear dw {name}"), flop, || {

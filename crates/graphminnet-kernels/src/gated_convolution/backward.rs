@@ -11,7 +11,7 @@ use crate::linear::{add_weight_gradient, sum_partials};
 use crate::math::sigmoid;
 use crate::norm_relu_residual::gradient_coefficients;
 use crate::parallel::{
-    Disjoint, for_each_piece, for_each_range, map_ranges, prefetch, rows_of, rows_per_piece,
+    Disjoint, for_each_piece, for_each_range, map_ranges, prefetch, prefetch_block, rows_of, rows_per_piece,
 };
 use crate::scratch::Scratch;
 use std::ops::Range;
@@ -265,6 +265,10 @@ impl ByTarget<'_> {
                 Some(_) => unsafe { self.d_features.rows(&block.edges, width) },
             };
             self.convolution.ask_for_sources(&block.edges, 1);
+            if self.wants_weight {
+                // Products over rows go down the columns, which the processor does not foresee.
+                prefetch_block(rows_of(self.saved.features, &block.edges, width));
+            }
             gate_gradients(self, block, gate, d_features, &mut at_target);
             // Products want more rows than the nearest cache holds.
             if block.edges.end < pending + PRODUCT_ROWS && block.edges.end < last {
