@@ -14,6 +14,7 @@ use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::norm_relu_residual::{add_sums_row, through_norm_row};
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
+use crate::scratch::Scratch;
 
 /// The branch added to `x` before normalising.
 pub struct Branch<'a> {
@@ -21,15 +22,16 @@ pub struct Branch<'a> {
     pub values: &'a [f32],
     /// Dropout of the branch.
     pub dropout: Option<Dropout>,
-    /// Receives `t = x + dropout(branch)`, `[rows, channels]`.
-    pub sum: &'a mut [f32],
+    /// Receives `t = x + dropout(branch)`, `[rows, channels]`. With given statistics and no backward pass to come it need
+    /// not be stored.
+    pub sum: Option<&'a mut [f32]>,
 }
 
 /// Computes `y` (and `t`, if there is a branch). Backward needs `t`, γ and the statistics used.
 ///
 /// # Panics
 ///
-/// If a slice has another length than its shape says.
+/// If a slice has another length than its shape says, or there is no room for a sum whose statistics are wanted.
 pub fn residual_norm(
     x: &[f32],
     branch: Option<Branch<'_>>,
@@ -55,8 +57,17 @@ pub fn residual_norm(
         }
         Some(Branch { values, dropout, sum }) => {
             assert_eq!(values.len(), x.len(), "residual_norm: length of the branch");
+            let mask = dropout.and_then(Dropout::mask);
+            let Some(sum) = sum else {
+                let Statistics::Given { mean, variance } = statistics else {
+                    panic!("residual_norm: batch statistics need room for t");
+                };
+                let affine = Affine::new(mean, variance, gamma, beta);
+                normalise_sum(x, values, mask, add, &affine, y);
+                return;
+            };
             assert_eq!(sum.len(), x.len(), "residual_norm: length of t");
-            sum_and_moments(rows, channels, x, values, dropout.and_then(Dropout::mask), sum, &mut statistics);
+            sum_and_moments(rows, channels, x, values, mask, sum, &mut statistics);
             sum
         }
     };
@@ -77,6 +88,37 @@ pub fn residual_norm(
     });
 }
 
+/// Rows that stay in the nearest cache from one step to the next.
+fn rows_in_cache(channels: usize) -> usize {
+    (4096 / channels.max(1)).max(1)
+}
+
+/// `y = BN(x + branch ⊙ mask) + add`, with a sum that never leaves the cache.
+fn normalise_sum(
+    x: &[f32],
+    branch: &[f32],
+    mask: Option<Mask>,
+    add: Option<&[f32]>,
+    affine: &Affine<'_>,
+    y: &mut [f32],
+) {
+    let channels = affine.scale.len();
+    let (rows, run) = (x.len() / channels.max(1), rows_in_cache(channels));
+    let y = Disjoint::new(y);
+    for_each_piece(rows, rows_per_piece(channels), |piece| {
+        let mut sum = Scratch::new(run * channels);
+        for start in piece.clone().step_by(run) {
+            let range = start..(start + run).min(piece.end);
+            let sum = &mut sum[..range.len() * channels];
+            let (x, branch) = (rows_of(x, &range, channels), rows_of(branch, &range, channels));
+            add_masked(x, branch, mask, (range.start * channels) as u32, sum);
+            // SAFETY: pieces are disjoint.
+            let out = unsafe { y.rows(&range, channels) };
+            normalise_rows(sum, add.map(|add| rows_of(add, &range, channels)), affine, out);
+        }
+    });
+}
+
 /// Writes `t` and, in training, its statistics in the same pass.
 fn sum_and_moments(
     rows: usize,
@@ -94,7 +136,7 @@ fn sum_and_moments(
     let t = Disjoint::new(t);
     let with_moments = matches!(statistics, Statistics::Batch { .. });
     // Short runs of rows, so that what was just written is summed from the nearest cache.
-    let run = (4096 / channels.max(1)).max(1);
+    let run = rows_in_cache(channels);
     let sums = sum_blocks(rows, channels, |range, sums, squares| {
         for start in range.clone().step_by(run) {
             let range = start..(start + run).min(range.end);

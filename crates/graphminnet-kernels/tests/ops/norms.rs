@@ -138,9 +138,22 @@ fn residual_norm_agrees_with_the_reference() {
             let forward = |v: &[Vec<f32>]| {
                 let (mut y, mut t) = (vec![f32::NAN; size], v[0].clone());
                 case.with_statistics(|statistics| {
-                    let branch = with_branch.then(|| Branch { values: &v[1], dropout, sum: &mut t });
                     let add = with_branch.then_some(&v[2][..]);
-                    residual_norm(&v[0], branch, add, &v[3], &v[4], statistics, &mut y);
+                    if let Statistics::Given { mean, variance } = statistics {
+                        let statistics = Statistics::Given { mean, variance };
+                        let branch = with_branch.then(|| Branch { values: &v[1], dropout, sum: None });
+                        let mut alone = vec![f32::NAN; size];
+                        residual_norm(&v[0], branch, add, &v[3], &v[4], statistics, &mut alone);
+                        let sum = Some(&mut t[..]);
+                        let branch = with_branch.then(|| Branch { values: &v[1], dropout, sum });
+                        let statistics = Statistics::Given { mean, variance };
+                        residual_norm(&v[0], branch, add, &v[3], &v[4], statistics, &mut y);
+                        assert!(y.iter().map(|y| y.to_bits()).eq(alone.iter().map(|y| y.to_bits())));
+                    } else {
+                        let sum = Some(&mut t[..]);
+                        let branch = with_branch.then(|| Branch { values: &v[1], dropout, sum });
+                        residual_norm(&v[0], branch, add, &v[3], &v[4], statistics, &mut y);
+                    }
                     (y, t)
                 })
             };

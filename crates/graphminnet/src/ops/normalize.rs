@@ -249,7 +249,9 @@ impl Kernel<7> for FusedResidual {
 
     fn forward(&self, operands: &[Array; 7], keep: bool) -> (Array, Option<Self::Saved>) {
         let [x, branch, add, scale, shift, mean, variance] = operands;
-        let mut sum = buffers::take(if self.has_branch { x.values().len() } else { 0 });
+        // Nobody reads the sum again if it is neither kept nor measured.
+        let stores_sum = self.has_branch && (keep || self.measured.is_of_batch());
+        let mut sum = buffers::take(if stores_sum { x.values().len() } else { 0 });
         let mut used = None;
         let y = Array::written(x.shape(), |y| {
             used = Some(self.measured.with(scale.dim(0), [mean, variance], |statistics| {
@@ -258,7 +260,7 @@ impl Kernel<7> for FusedResidual {
                     self.has_branch.then(|| residual_kernels::Branch {
                         values: branch.values(),
                         dropout: self.rate,
-                        sum: &mut sum,
+                        sum: stores_sum.then_some(&mut sum[..]),
                     }),
                     self.has_add.then(|| add.values()),
                     scale.values(),
@@ -269,7 +271,7 @@ impl Kernel<7> for FusedResidual {
             }));
         });
         // As an array, so that its memory is used again even if it is not kept.
-        let sum = if self.has_branch { Array::new(sum, x.shape()) } else { x.clone() };
+        let sum = if stores_sum { Array::new(sum, x.shape()) } else { x.clone() };
         let kept = used.filter(|_| keep).map(|used| ([sum, scale.clone(), shift.clone()], used));
         (y, kept)
     }
