@@ -26,6 +26,7 @@
 //! Sigmoid, mask and sign are computed again rather than stored. One pass goes by target, sums at sources follow; no
 //! atomics.
 
+mod at_source;
 mod backward;
 mod forward;
 

@@ -212,7 +212,7 @@ impl Kernel<6> for FusedReluResidual {
         let sums =
             relu_kernels::NormGradients { input: None, gamma: d_scale.as_mut(), beta: d_shift.as_mut() };
         let (shape, dy) = (pre.shape().to_vec(), gradient.values());
-        // The last reader of `pre` writes over it: of edges that is a large part of all memory.
+        // The last reader of `pre` writes over it: on a large graph every array counts.
         let d_pre = match pre.into_values() {
             Ok(mut pre) if wanted[1] => {
                 relu_kernels::norm_relu_residual_backward_in_place(
