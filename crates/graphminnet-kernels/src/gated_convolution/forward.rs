@@ -73,7 +73,7 @@ pub fn gated_convolution(
             // SAFETY: edges are sorted by target, so ranges of nodes have disjoint ranges of edges.
             let gate = unsafe { gate.rows(&block.edges, width) };
             pass.multiply(&block.edges, rows_of(features, &block.edges, width), gate);
-            mix(&convolution, block, gate, &mut means, &mut Keep);
+            mix(&convolution, block, gate, &mut means, &mut Plain::<true>);
             if let Some(moments) = &mut moments {
                 moments.add(gate);
             }
@@ -108,7 +108,7 @@ pub fn gated_convolution_alone(
             convolution.check_edges(features, "the edge features");
             pass.alone(mixed, |block, product, means| {
                 pass.multiply(&block.edges, rows_of(features, &block.edges, width), product);
-                mix(&convolution, block, product, means, &mut Ignore);
+                mix(&convolution, block, product, means, &mut Plain::<false>);
             });
         }
         EdgeFeatures::Updated(features, norm) => {
@@ -289,27 +289,6 @@ trait Gates {
     );
 }
 
-/// Nothing.
-struct Ignore;
-
-impl Gates for Ignore {
-    type Constants<const W: usize> = ();
-
-    #[inline(always)]
-    fn constants<const W: usize>(&self, _: usize, _: usize) {}
-
-    #[inline(always)]
-    fn take<S: Arithmetic, const W: usize>(
-        &mut self,
-        (): &(),
-        _: &mut [f32],
-        _: usize,
-        _: usize,
-        _: [f32; W],
-    ) {
-    }
-}
-
 /// `ε += ReLU(BN(ê))`.
 struct Update<'a> {
     features: &'a mut [f32],
@@ -343,10 +322,10 @@ impl Gates for Update<'_> {
     }
 }
 
-/// Written over the products.
-struct Keep;
+/// Written over the products if `KEEP`, otherwise forgotten.
+struct Plain<const KEEP: bool>;
 
-impl Gates for Keep {
+impl<const KEEP: bool> Gates for Plain<KEEP> {
     type Constants<const W: usize> = ();
 
     #[inline(always)]
@@ -361,7 +340,9 @@ impl Gates for Keep {
         width: usize,
         gate: [f32; W],
     ) {
-        store_lanes(&mut products[place..], width, gate);
+        if KEEP {
+            store_lanes(&mut products[place..], width, gate);
+        }
     }
 }
 
