@@ -14,7 +14,8 @@ use graphminnet_kernels::norm_relu_residual::{
     NormGradients, norm_relu_residual, norm_relu_residual_backward,
 };
 use graphminnet_kernels::spectral_product::{
-    SmallGraphs, SpectralGradients, SpectralInputs, spectral_product_backward, spectral_product_with,
+    Order, SpectralGradients, SpectralInputs, spectral_product_backward, spectral_product_backward_with,
+    spectral_product_with,
 };
 use std::time::{Duration, Instant};
 
@@ -126,16 +127,18 @@ fn spectral_shapes(bench: &Bench) {
         let inputs =
             SpectralInputs { offsets: &offsets, channels, eigenpairs, hidden, w: &w, p: &p, f: &f, b: &b };
         let flop = 2.0 * (nodes * eigenpairs * channels * hidden) as f64;
-        for small in [SmallGraphs::ThroughQ, SmallGraphs::Direct] {
-            bench.run(&format!("spectral fwd {name} {small:?}"), flop, || {
-                spectral_product_with(inputs, small, &mut s);
+        for order in [Order::ThroughQ, Order::Direct, Order::ThroughPairs] {
+            bench.run(&format!("spectral fwd {name} {order:?}"), flop, || {
+                spectral_product_with(inputs, order, &mut s);
             });
         }
-        bench.run(&format!("spectral bwd {name}"), 2.0 * flop, || {
-            let gradients =
-                SpectralGradients { w: Some(&mut dw), p: None, f: Some(&mut df), b: Some(&mut db) };
-            spectral_product_backward(inputs, &ds, gradients);
-        });
+        for order in [Order::ThroughQ, Order::ThroughPairs] {
+            bench.run(&format!("spectral bwd {name} {order:?}"), 2.0 * flop, || {
+                let gradients =
+                    SpectralGradients { w: Some(&mut dw), p: None, f: Some(&mut df), b: Some(&mut db) };
+                spectral_product_backward_with(inputs, order, &ds, gradients);
+            });
+        }
         bench.run(&format!("spectral bwd {name} with dp"), 2.0 * flop, || {
             let gradients =
                 SpectralGradients { w: Some(&mut dw), p: Some(&mut dp), f: Some(&mut df), b: Some(&mut db) };

@@ -57,6 +57,23 @@ impl<'a> Right<'a> {
         Self { values, line_stride: PANEL, panel_stride: PANEL * depth }
     }
 
+    /// Some steps of the depth of an operand packed by [`pack`] or [`pack_transposed`].
+    pub fn packed_steps(values: &'a [f32], depth: usize, columns: usize, steps: &Range<usize>) -> Self {
+        assert!(
+            steps.start <= steps.end && steps.end <= depth,
+            "matrix product: steps outside of the operand"
+        );
+        let whole = Self::packed(values, depth, columns);
+        Self { values: &values[steps.start * PANEL..], ..whole }
+    }
+
+    /// `[depth, columns]` row by row, rows `row_stride` apart, which hold whole panels.
+    pub fn strided(values: &'a [f32], depth: usize, columns: usize, row_stride: usize) -> Self {
+        assert!(columns.next_multiple_of(PANEL) <= row_stride, "matrix product: rows end within a panel");
+        assert!(values.len() >= depth * row_stride, "matrix product: right operand is too short");
+        Self { values, line_stride: row_stride, panel_stride: PANEL }
+    }
+
     /// `[depth, columns]` as it stands, row by row, if its last panel can be read without leaving a row and its rows
     /// do not fall on the same few places of the cache.
     pub fn in_place(values: &'a [f32], depth: usize, columns: usize) -> Option<Self> {
@@ -217,8 +234,9 @@ pub(crate) fn product_body<S: Arithmetic, E: Epilogue>(
     product_right::<S, E>(rows, depth, columns, left, Right::packed(packed, depth, columns), epilogue);
 }
 
+/// As [`product_body`], with a right operand in any layout.
 #[inline(always)]
-fn product_right<S: Arithmetic, E: Epilogue>(
+pub(crate) fn product_right<S: Arithmetic, E: Epilogue>(
     rows: usize,
     depth: usize,
     columns: usize,

@@ -1,6 +1,7 @@
 //! Backward pass of the spectral product; formulas in the parent module.
 
-use super::forward::sum_code;
+use super::forward::{Order, sum_code};
+use super::pairs_backward::{PairSums, pack_squares_by_pair};
 use super::row_gradients::RowGradients;
 use super::{DEPTH, LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
@@ -34,6 +35,21 @@ pub struct SpectralGradients<'a> {
 ///
 /// If a slice has another length than its shape says.
 pub fn spectral_product_backward(inputs: SpectralInputs<'_>, ds: &[f32], gradients: SpectralGradients<'_>) {
+    spectral_product_backward_with(inputs, Order::Cheapest, ds, gradients);
+}
+
+/// As [`spectral_product_backward`], with a choice of the order (results differ by rounding only). Where dp is wanted,
+/// which training does without, the order is always that through `Q`.
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn spectral_product_backward_with(
+    inputs: SpectralInputs<'_>,
+    order: Order,
+    ds: &[f32],
+    gradients: SpectralGradients<'_>,
+) {
     inputs.check();
     let SpectralInputs { channels, eigenpairs, hidden, .. } = inputs;
     assert_eq!(ds.len(), inputs.num_nodes() * hidden, "spectral product: length of ds");
@@ -56,18 +72,28 @@ pub fn spectral_product_backward(inputs: SpectralInputs<'_>, ds: &[f32], gradien
     pack(inputs.b, hidden, channels, channels, &mut packed_b);
     let pass = Pass { inputs, ds, packed_b_transposed: &packed_b_transposed, packed_b: &packed_b };
     let is_large = |graph: usize| inputs.nodes(graph).len() > LARGE;
+    let squares = (sink.p.is_none() && order.takes_pairs(&inputs)).then(|| pack_squares_by_pair(&inputs));
     let mut b_parts: Vec<Scratch> = balanced_ranges(inputs.offsets, 24)
         .into_par_iter()
         .map(|graphs| {
             let mut db = Scratch::zeroed(hidden * channels);
-            graphs
-                .filter(|&graph| !is_large(graph))
-                .for_each(|graph| pass.small_graph(graph, &sink, &mut db));
+            let mut small = graphs.filter(|&graph| !is_large(graph)).peekable();
+            match &squares {
+                Some(squares) if small.peek().is_some() => {
+                    let mut sums = PairSums::zeroed(&inputs);
+                    small.for_each(|graph| pass.small_graph_through_pairs(graph, squares, &sink, &mut sums));
+                    sums.through_squares(&inputs, &mut db);
+                }
+                _ => small.for_each(|graph| pass.small_graph(graph, &sink, &mut db)),
+            }
             db
         })
         .collect();
     for graph in (0..inputs.num_graphs()).filter(|&graph| is_large(graph)) {
-        b_parts.extend(pass.large_graph(graph, &sink));
+        match &squares {
+            Some(squares) => b_parts.push(pass.large_graph_through_pairs(graph, squares, &sink)),
+            None => b_parts.extend(pass.large_graph(graph, &sink)),
+        }
     }
     if let Some(b) = b {
         b.fill(0.0);
@@ -104,7 +130,7 @@ impl Sink<'_> {
     /// # Safety
     ///
     /// No other borrow of the same graph may be alive.
-    unsafe fn write_f(&self, inputs: &SpectralInputs<'_>, graph: usize, df: &[f32]) {
+    pub unsafe fn write_f(&self, inputs: &SpectralInputs<'_>, graph: usize, df: &[f32]) {
         if let Some(f) = &self.f {
             let size = inputs.eigenpairs * inputs.channels;
             // SAFETY: promised by the caller.

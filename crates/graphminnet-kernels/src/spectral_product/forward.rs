@@ -1,5 +1,6 @@
 //! Forward pass of the spectral product.
 
+use super::pairs::{num_pairs, pack_squares, pairs_are_cheaper, pairs_fill_panels, piece_through_pairs};
 use super::{LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{
@@ -18,15 +19,27 @@ const ROWS: usize = 12;
 /// Nodes worked on with one forming of `Q`.
 const NODES: usize = 256;
 
-/// How graphs of few nodes are computed.
+/// In which order factors are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SmallGraphs {
-    /// The cheaper way by number of operations.
-    Cheaper,
-    /// Through `Q`, as large graphs.
+pub enum Order {
+    /// The one with the fewest operations.
+    Cheapest,
+    /// Through `Q`.
     ThroughQ,
-    /// Without forming `Q`.
+    /// Without forming `Q`. The backward pass takes `Q`.
     Direct,
+    /// Through pairs of channels where their number is a multiple of 32, through `Q` elsewhere.
+    ThroughPairs,
+}
+
+impl Order {
+    pub(super) fn takes_pairs(self, inputs: &SpectralInputs<'_>) -> bool {
+        match self {
+            Self::Cheapest => pairs_are_cheaper(inputs),
+            Self::ThroughPairs => pairs_fill_panels(inputs.channels),
+            Self::ThroughQ | Self::Direct => false,
+        }
+    }
 }
 
 /// Computes `s [nodes, l]`. Backward needs the inputs only.
@@ -35,15 +48,15 @@ pub enum SmallGraphs {
 ///
 /// If a slice has another length than its shape says.
 pub fn spectral_product(inputs: SpectralInputs<'_>, s: &mut [f32]) {
-    spectral_product_with(inputs, SmallGraphs::Cheaper, s);
+    spectral_product_with(inputs, Order::Cheapest, s);
 }
 
-/// As [`spectral_product`], with a choice of the order of multiplication (results differ by rounding only).
+/// As [`spectral_product`], with a choice of the order (results differ by rounding only).
 ///
 /// # Panics
 ///
 /// If a slice has another length than its shape says.
-pub fn spectral_product_with(inputs: SpectralInputs<'_>, small: SmallGraphs, s: &mut [f32]) {
+pub fn spectral_product_with(inputs: SpectralInputs<'_>, order: Order, s: &mut [f32]) {
     inputs.check();
     let SpectralInputs { channels, eigenpairs, hidden, .. } = inputs;
     assert_eq!(s.len(), inputs.num_nodes() * hidden, "spectral product: length of s");
@@ -53,6 +66,12 @@ pub fn spectral_product_with(inputs: SpectralInputs<'_>, small: SmallGraphs, s: 
     let mut packed_b = Scratch::new(packed_len(channels, hidden));
     pack_transposed(inputs.b, channels, hidden, &mut packed_b);
     let packed_b = &packed_b[..];
+    let through_pairs = order.takes_pairs(&inputs);
+    let mut squares = Scratch::new(if through_pairs { packed_len(num_pairs(channels), hidden) } else { 0 });
+    if through_pairs {
+        pack_squares(packed_b, channels, &mut squares);
+    }
+    let squares = &squares[..];
 
     let pieces = pieces(&inputs);
     let table_size = eigenpairs * channels;
@@ -78,12 +97,13 @@ pub fn spectral_product_with(inputs: SpectralInputs<'_>, small: SmallGraphs, s: 
                 &own[..]
             }
         };
-        let direct = match small {
-            SmallGraphs::Cheaper => direct_is_cheaper(nodes.len(), channels),
-            SmallGraphs::ThroughQ => false,
-            SmallGraphs::Direct => true,
+        let direct = match order {
+            Order::Cheapest => direct_is_cheaper(nodes.len(), channels),
+            order => order == Order::Direct,
         };
-        if direct {
+        if through_pairs {
+            piece_through_pairs(inputs, *graph, nodes.clone(), table, squares, s);
+        } else if direct {
             piece_direct(inputs, *graph, nodes.clone(), table, packed_b, s);
         } else {
             piece_through_q(inputs, *graph, nodes.clone(), table, packed_b, s);

@@ -39,10 +39,12 @@
 
 mod backward;
 mod forward;
+mod pairs;
+mod pairs_backward;
 mod row_gradients;
 
-pub use backward::{SpectralGradients, spectral_product_backward};
-pub use forward::{SmallGraphs, spectral_product, spectral_product_with};
+pub use backward::{SpectralGradients, spectral_product_backward, spectral_product_backward_with};
+pub use forward::{Order, spectral_product, spectral_product_with};
 
 use crate::gemm::packed_len;
 use crate::linear::add_weight_gradient;
