@@ -136,7 +136,6 @@ pub(super) unsafe fn tile<S: Arithmetic, E: Epilogue, const R: usize, const W: u
     // Rare shapes go through memory too: each one handed over from registers is compiled anew for every epilogue.
     let common = R.is_multiple_of(TILE_ROWS) || (W == PANEL && R >= 3);
     let whole = S::WIDE && E::IN_REGISTERS && common;
-    let mut sums = [[0.0; W]; R];
     // SAFETY: promised by the caller; wide bodies only run where the instructions exist.
     unsafe {
         #[cfg(target_arch = "x86_64")]
@@ -144,6 +143,7 @@ pub(super) unsafe fn tile<S: Arithmetic, E: Epilogue, const R: usize, const W: u
             if whole && place.width == W {
                 whole_wide::<E, R, W>(operands, place, epilogue);
             } else {
+                let mut sums = [[0.0; W]; R];
                 stored_wide::<R, W>(operands, &mut sums);
                 hand_over_wide::<E, W>(&sums, place, epilogue);
             }
@@ -152,6 +152,7 @@ pub(super) unsafe fn tile<S: Arithmetic, E: Epilogue, const R: usize, const W: u
         if whole && place.width == W {
             whole_baseline::<S, E, R, W>(operands, place, epilogue);
         } else {
+            let mut sums = [[0.0; W]; R];
             stored_baseline::<S, R, W>(operands, &mut sums);
             hand_over_baseline::<S, E, W>(&sums, place, epilogue);
         }
