@@ -1,7 +1,7 @@
 //! Backward pass of the spectral product; formulas in the parent module.
 
 use super::forward::{Order, sum_code};
-use super::pairs_backward::{PairSums, pack_squares_by_pair};
+use super::pairs_backward::{PairSums, pack_squares_by_pair, through_squares};
 use super::row_gradients::RowGradients;
 use super::{DEPTH, LARGE, SpectralInputs};
 use crate::dispatch::{Arithmetic, simd_fn};
@@ -82,7 +82,7 @@ pub fn spectral_product_backward_with(
                 Some(squares) if small.peek().is_some() => {
                     let mut sums = PairSums::zeroed(&inputs);
                     small.for_each(|graph| pass.small_graph_through_pairs(graph, squares, &sink, &mut sums));
-                    sums.through_squares(&inputs, &mut db);
+                    through_squares(&inputs, &sums.squares, &mut db);
                 }
                 _ => small.for_each(|graph| pass.small_graph(graph, &sink, &mut db)),
             }

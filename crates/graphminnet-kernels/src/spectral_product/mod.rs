@@ -18,9 +18,10 @@
 //!    at a time in the nearest cache.
 //!
 //! Graphs of few nodes do not repay the forming of `Q`; for them `s_u[k] = Σ_i ā[k,i]·(Σ_j p_u[i]·F[i,j]·w_u[j]·B[k,j])`
-//! is computed as it stands.
+//! is computed as it stands. Where eigenpairs and hidden channels are many against D, a third order is the cheapest, through
+//! pairs of channels; it has a module of its own (`pairs`), and so has its backward pass.
 //!
-//! **Backward.** Let `g_u = ds_u`. From step 4,
+//! **Backward**, through `Q`. Let `g_u = ds_u`. From step 4,
 //!
 //! * `dQ_i[k,j] = Σ_u p_u[i]·w_u[j]·g_u[k]`
 //! * `d(p⊗w)_u[i,j] = Σ_k g_u[k]·Q_i[k,j]`

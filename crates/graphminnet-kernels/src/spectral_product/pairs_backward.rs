@@ -14,7 +14,7 @@
 use super::SpectralInputs;
 use super::backward::{Pass, Sink};
 use super::pairs::{Channels, PairFactors, num_pairs, parts_of_pairs, twice};
-use crate::dispatch::simd_fn;
+use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{
     Add, Left, PANEL, Right, Store, load_lanes, pack, packed_len, product, product_with, store_lanes,
 };
@@ -49,18 +49,23 @@ pub(super) fn pack_squares_by_pair(inputs: &SpectralInputs<'_>) -> Scratch {
 pub(super) struct PairSums {
     /// dA, `[l, pairs]`
     pub squares: Scratch,
-    /// dK of `(j,j')`, `[pairs, M]`
+    /// dK of `(j,j')`, `[pairs, padded M]`
     first: Scratch,
-    /// dK of `(j',j)`, `[pairs, M]`, of which the first D rows stay zero
+    /// dK of `(j',j)`, `[pairs, padded M]`, of which the first D rows stay zero
     second: Scratch,
+}
+
+/// Length of a row of dK: whole panels, so that no sum has to be cut.
+fn padded(eigenpairs: usize) -> usize {
+    eigenpairs.next_multiple_of(PANEL)
 }
 
 impl PairSums {
     pub fn zeroed(inputs: &SpectralInputs<'_>) -> Self {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = *inputs;
-        let pairs = num_pairs(channels);
+        let length = padded(eigenpairs);
         let [squares, first, second] =
-            [hidden, eigenpairs, eigenpairs].map(|width| Scratch::zeroed(pairs * width));
+            [hidden, length, length].map(|width| Scratch::zeroed(num_pairs(channels) * width));
         Self { squares, first, second }
     }
 
@@ -82,111 +87,131 @@ impl PairSums {
     }
 
     /// dF of a graph (written to `df`) and dT, both `[M, D]`.
-    pub fn through_factors(
+    fn through_factors(
         &self,
         inputs: &SpectralInputs<'_>,
         graph: usize,
         table: &[f32],
         df: &mut [f32],
-    ) -> Scratch {
+        dt: &mut [f32],
+    ) {
         let SpectralInputs { channels, eigenpairs, .. } = *inputs;
-        let size = eigenpairs * channels;
-        let (mut f, mut t) = (Scratch::new(size), Scratch::new(size));
-        transpose(inputs.f_of(graph), channels, &mut f);
-        transpose(table, channels, &mut t);
-        let (mut df_by_channel, mut dt_by_channel) = (Scratch::zeroed(size), Scratch::zeroed(size));
-        for pair in 0..num_pairs(channels) {
-            let Channels { first, second } = Channels::of(pair, channels);
-            let of = |channel: usize| channel * eigenpairs..(channel + 1) * eigenpairs;
-            let (first, second, here) = (of(first), of(second % channels), of(pair));
-            let factor = PairOfFactors {
-                f: [&f[first.clone()], &f[second.clone()]],
-                t: [&t[first.clone()], &t[second.clone()]],
-            };
-            if pair < channels {
-                factor.backward_alone(
-                    &self.first[here],
-                    &mut df_by_channel[first.clone()],
-                    &mut dt_by_channel[first],
-                );
-            } else if let (Ok(df), Ok(dt)) = (
-                df_by_channel.get_disjoint_mut([first.clone(), second.clone()]),
-                dt_by_channel.get_disjoint_mut([first, second]),
-            ) {
-                factor.backward(&self.first[here.clone()], &self.second[here], df, dt);
+        let length = padded(eigenpairs);
+        let [mut f, mut t, mut df_by_channel, mut dt_by_channel] =
+            [(); 4].map(|()| Scratch::zeroed(channels * length));
+        transpose(inputs.f_of(graph), channels, length, &mut f);
+        transpose(table, channels, length, &mut t);
+        through_factors(self, channels, &f, &t, &mut df_by_channel, &mut dt_by_channel);
+        for (by_channel, out) in [(&df_by_channel, df), (&dt_by_channel, dt)] {
+            for (channel, values) in by_channel.chunks_exact(length).enumerate() {
+                for (pair, value) in values[..eigenpairs].iter().enumerate() {
+                    out[pair * channels + channel] = *value;
+                }
             }
         }
-        let mut dt = Scratch::new(size);
-        transpose(&dt_by_channel, eigenpairs, &mut dt);
-        transpose(&df_by_channel, eigenpairs, df);
-        dt
     }
+}
 
-    /// Adds dB.
-    pub fn through_squares(&self, inputs: &SpectralInputs<'_>, db: &mut [f32]) {
+simd_fn! {
+    /// Adds dB, given dA `[l, pairs]`.
+    pub(super) fn through_squares<S>(inputs: &SpectralInputs<'_>, squares: &[f32], db: &mut [f32]) {
         let channels = inputs.channels;
-        let mut b = Scratch::new(2 * channels);
-        let (mut near, mut far) = (Scratch::new(channels), Scratch::new(2 * channels));
-        let rows = inputs.b.chunks_exact(channels).zip(self.squares.chunks_exact(num_pairs(channels)));
-        for ((row, squares), db) in rows.zip(db.chunks_exact_mut(channels)) {
-            twice(row, channels, &mut b);
-            near.fill(0.0);
-            far.fill(0.0);
-            for (diagonal, squares) in squares.chunks(channels).enumerate() {
-                add_products(squares, &b[diagonal..], &mut near);
-                add_products(squares, &b, &mut far[diagonal..]);
+        let mut b = Scratch::new(2 * inputs.b.len());
+        twice(inputs.b, channels, &mut b);
+        let mut db_twice = Scratch::zeroed(b.len());
+        // Panel by panel, not row by row: the next panel of a row adds to a part of dB that overlaps the last one.
+        for column in (0..num_pairs(channels)).step_by(PANEL) {
+            let Channels { first, second } = Channels::of(column, channels);
+            let rows = b.chunks_exact(2 * channels).zip(db_twice.chunks_exact_mut(2 * channels));
+            for ((b, db), squares) in rows.zip(squares.chunks_exact(num_pairs(channels))) {
+                let squares = load_lanes::<PANEL>(&squares[column..], PANEL);
+                add_product::<S>(squares, load_lanes::<PANEL>(&b[second..], PANEL), &mut db[first..]);
+                add_product::<S>(squares, load_lanes::<PANEL>(&b[first..], PANEL), &mut db[second..]);
             }
-            for (j, db) in db.iter_mut().enumerate() {
-                *db += near[j] + far[j] + far[channels + j];
-            }
+        }
+        add_halves(&db_twice, channels, db);
+    }
+}
+
+/// Adds both halves of rows that hold all channels twice.
+#[inline(always)]
+fn add_halves(twice: &[f32], channels: usize, out: &mut [f32]) {
+    for (out, twice) in out.chunks_exact_mut(channels).zip(twice.chunks_exact(2 * channels)) {
+        let (near, far) = twice.split_at(channels);
+        for ((out, near), far) in out.iter_mut().zip(near).zip(far) {
+            *out += near + far;
         }
     }
 }
 
-fn add_products(a: &[f32], b: &[f32], out: &mut [f32]) {
-    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-        *out += a * b;
-    }
-}
-
-/// `out[column, row] = rows[row, column]`, rows of `width`.
-fn transpose(rows: &[f32], width: usize, out: &mut [f32]) {
-    let count = rows.len() / width.max(1);
-    for (row, values) in rows.chunks_exact(width.max(1)).enumerate() {
+/// `out[column, row] = rows[row, column]`, rows of `width`, rows of the result of `length`.
+fn transpose(rows: &[f32], width: usize, length: usize, out: &mut [f32]) {
+    for (row, values) in rows.chunks_exact(width).enumerate() {
         for (column, value) in values.iter().enumerate() {
-            out[column * count + row] = *value;
+            out[column * length + row] = *value;
         }
     }
 }
 
-/// `F` and `T` of the two channels of a pair, for all eigenpairs.
-struct PairOfFactors<'a> {
-    f: [&'a [f32]; 2],
-    t: [&'a [f32]; 2],
+simd_fn! {
+    /// From dK to dF and dT (both added); all but dK are `[D, padded M]`.
+    fn through_factors<S>(sums: &PairSums, channels: usize, f: &[f32], t: &[f32], df: &mut [f32], dt: &mut [f32]) {
+        let length = f.len() / channels;
+        let mut d_factors = sums.first.chunks_exact(length).zip(sums.second.chunks_exact(length));
+        for (first, (d_first, _)) in d_factors.by_ref().take(channels).enumerate() {
+            for at in (0..length).step_by(PANEL) {
+                let here = first * length + at;
+                let (f, t) = (load_lanes::<PANEL>(&f[here..], PANEL), load_lanes::<PANEL>(&t[here..], PANEL));
+                let d_first = load_lanes::<PANEL>(&d_first[at..], PANEL);
+                let (mut square, mut d_f) = ([0.0; PANEL], [0.0; PANEL]);
+                for c in 0..PANEL {
+                    square[c] = f[c] * f[c];
+                    d_f[c] = 2.0 * f[c] * t[c];
+                }
+                add_product::<S>(square, d_first, &mut dt[here..]);
+                add_product::<S>(d_f, d_first, &mut df[here..]);
+            }
+        }
+        let (mut first, mut second) = (0, length);
+        let mut diagonal = length;
+        for (d_first, d_second) in d_factors {
+            for at in (0..length).step_by(PANEL) {
+                let (first, second) = (first + at, second + at);
+                let d_first = load_lanes::<PANEL>(&d_first[at..], PANEL);
+                let d_second = load_lanes::<PANEL>(&d_second[at..], PANEL);
+                let (f_first, f_second) = (load_lanes::<PANEL>(&f[first..], PANEL), load_lanes::<PANEL>(&f[second..], PANEL));
+                let (t_first, t_second) = (load_lanes::<PANEL>(&t[first..], PANEL), load_lanes::<PANEL>(&t[second..], PANEL));
+                let (mut both, mut d_both) = ([0.0; PANEL], [0.0; PANEL]);
+                for c in 0..PANEL {
+                    both[c] = f_first[c] * f_second[c];
+                    d_both[c] = S::fma(d_first[c], t_second[c], d_second[c] * t_first[c]);
+                }
+                add_product::<S>(both, d_second, &mut dt[first..]);
+                add_product::<S>(both, d_first, &mut dt[second..]);
+                add_product::<S>(d_both, f_second, &mut df[first..]);
+                add_product::<S>(d_both, f_first, &mut df[second..]);
+            }
+            // The next pair on the diagonal, or the first one of the next.
+            first += length;
+            second += length;
+            if first == f.len() {
+                diagonal += length;
+                (first, second) = (0, diagonal);
+            }
+            if second == f.len() {
+                second = 0;
+            }
+        }
+    }
 }
 
-impl PairOfFactors<'_> {
-    fn backward(&self, d_first: &[f32], d_second: &[f32], df: [&mut [f32]; 2], dt: [&mut [f32]; 2]) {
-        let ([f, f_other], [t, t_other]) = (self.f, self.t);
-        let ([df, df_other], [dt, dt_other]) = (df, dt);
-        for i in 0..f.len() {
-            let both = f[i] * f_other[i];
-            dt_other[i] += both * d_first[i];
-            dt[i] += both * d_second[i];
-            let d_both = d_first[i] * t_other[i] + d_second[i] * t[i];
-            df[i] += d_both * f_other[i];
-            df_other[i] += d_both * f[i];
-        }
+#[inline(always)]
+fn add_product<S: Arithmetic>(a: [f32; PANEL], b: [f32; PANEL], out: &mut [f32]) {
+    let mut total = load_lanes::<PANEL>(out, PANEL);
+    for c in 0..PANEL {
+        total[c] = S::fma(a[c], b[c], total[c]);
     }
-
-    /// Of a channel with itself.
-    fn backward_alone(&self, d_first: &[f32], df: &mut [f32], dt: &mut [f32]) {
-        let ([f, _], [t, _]) = (self.f, self.t);
-        for i in 0..f.len() {
-            dt[i] += f[i] * f[i] * d_first[i];
-            df[i] += 2.0 * d_first[i] * t[i] * f[i];
-        }
-    }
+    store_lanes(out, PANEL, total);
 }
 
 impl Pass<'_> {
@@ -248,15 +273,15 @@ impl Pass<'_> {
             }
         });
         let mut db = Scratch::zeroed(hidden * channels);
-        sums.through_squares(&self.inputs, &mut db);
+        through_squares(&self.inputs, &sums.squares, &mut db);
         db
     }
 
     /// Writes dF of a graph whose sums are complete, and returns dT as a right operand `[M, D]`.
     fn end_graph(&self, graph: usize, table: &[f32], sink: &Sink<'_>, sums: &PairSums) -> Scratch {
         let SpectralInputs { channels, eigenpairs, .. } = self.inputs;
-        let mut df = Scratch::new(eigenpairs * channels);
-        let dt = sums.through_factors(&self.inputs, graph, table, &mut df);
+        let [mut df, mut dt] = [(); 2].map(|()| Scratch::new(eigenpairs * channels));
+        sums.through_factors(&self.inputs, graph, table, &mut df, &mut dt);
         // SAFETY: each graph is worked on once.
         unsafe { sink.write_f(&self.inputs, graph, &df) };
         let mut packed = Scratch::new(packed_len(eigenpairs, channels));
@@ -329,21 +354,17 @@ impl Pass<'_> {
             let mut add = Add { out: &mut sums.squares[part.start..], row_stride: pairs };
             product_with(hidden, rows, width, Left::transposed(ds, hidden), right, &mut add);
             let columns = |values| Left { values, row_stride: 1, depth_stride: STRIDE };
-            let mut add = Add { out: &mut sums.first[part.start * eigenpairs..], row_stride: eigenpairs };
-            product(width, rows, eigenpairs, columns(&first), &packed_p, &mut add);
+            let length = padded(eigenpairs);
+            let mut add = Add { out: &mut sums.first[part.start * length..], row_stride: length };
+            product(width, rows, length, columns(&first), &packed_p, &mut add);
             if !others.is_empty() {
-                let mut add =
-                    Add { out: &mut sums.second[others.start * eigenpairs..], row_stride: eigenpairs };
-                product(others.len(), rows, eigenpairs, columns(&second[skipped..]), &packed_p, &mut add);
+                let mut add = Add { out: &mut sums.second[others.start * length..], row_stride: length };
+                product(others.len(), rows, length, columns(&second[skipped..]), &packed_p, &mut add);
             }
         }
         if let Some(dw) = dw {
-            for (dw, twice) in dw.chunks_exact_mut(channels).zip(dw_twice.chunks_exact(2 * channels)) {
-                let (near, far) = twice.split_at(channels);
-                for ((dw, near), far) in dw.iter_mut().zip(near).zip(far) {
-                    *dw = near + far;
-                }
-            }
+            dw.fill(0.0);
+            add_halves(&dw_twice, channels, dw);
         }
     }
 }
@@ -359,38 +380,46 @@ simd_fn! {
         second: &mut [f32],
         dw: &mut [f32],
     ) {
-        let rows = w.chunks_exact(2 * channels).zip(dw.chunks_exact_mut(2 * channels));
-        let values = joined.chunks_exact_mut(STRIDE).zip(first.chunks_exact_mut(STRIDE)).zip(second.chunks_exact_mut(STRIDE));
-        for ((w, dw), ((joined, first), second)) in rows.zip(values) {
-            for column in (0..pairs.len()).step_by(PANEL) {
-                let pair = pairs.start + column;
-                let at = Channels::of(pair, channels);
-                let d_joined = load_lanes::<PANEL>(&joined[column..], PANEL);
-                let w_first = load_lanes::<PANEL>(&w[at.first..], PANEL);
-                let mut dw_first = load_lanes::<PANEL>(&dw[at.first..], PANEL);
-                let mut u = load_lanes::<PANEL>(&first[column..], PANEL);
+        // Panel by panel, not row by row: the next panel of a row adds to a part of dw that overlaps the last one.
+        for column in (0..pairs.len()).step_by(PANEL) {
+            let at = Channels::of(pairs.start + column, channels);
+            let rows = w.chunks_exact(2 * channels).zip(dw.chunks_exact_mut(2 * channels));
+            let values = joined
+                .chunks_exact_mut(STRIDE)
+                .zip(first.chunks_exact_mut(STRIDE))
+                .zip(second.chunks_exact_mut(STRIDE));
+            for ((w, dw), ((joined, first), second)) in rows.zip(values) {
+                let (joined, first) = (&mut joined[column..], &mut first[column..]);
+                let d_joined = load_lanes::<PANEL>(joined, PANEL);
                 let mut sum = [0.0; PANEL];
-                for c in 0..PANEL {
-                    dw_first[c] = S::fma(d_joined[c], u[c], dw_first[c]);
-                    sum[c] = w_first[c] * u[c];
-                    u[c] = w_first[c] * d_joined[c];
+                through_term::<S>(&w[at.first..], d_joined, first, &mut dw[at.first..], &mut sum);
+                if at.second != at.first {
+                    let second = &mut second[column..];
+                    through_term::<S>(&w[at.second..], d_joined, second, &mut dw[at.second..], &mut sum);
                 }
-                store_lanes(&mut first[column..], PANEL, u);
-                store_lanes(&mut dw[at.first..], PANEL, dw_first);
-                if pair >= channels {
-                    let w_second = load_lanes::<PANEL>(&w[at.second..], PANEL);
-                    let mut dw_second = load_lanes::<PANEL>(&dw[at.second..], PANEL);
-                    let mut u = load_lanes::<PANEL>(&second[column..], PANEL);
-                    for c in 0..PANEL {
-                        dw_second[c] = S::fma(d_joined[c], u[c], dw_second[c]);
-                        sum[c] = S::fma(w_second[c], u[c], sum[c]);
-                        u[c] = w_second[c] * d_joined[c];
-                    }
-                    store_lanes(&mut second[column..], PANEL, u);
-                    store_lanes(&mut dw[at.second..], PANEL, dw_second);
-                }
-                store_lanes(&mut joined[column..], PANEL, sum);
+                store_lanes(joined, PANEL, sum);
             }
         }
     }
+}
+
+/// One of the two terms `w·U` of `R`: adds it to `sum` and its part of dw, and replaces `U` by dU.
+#[inline(always)]
+fn through_term<S: Arithmetic>(
+    w: &[f32],
+    d_joined: [f32; PANEL],
+    u: &mut [f32],
+    dw: &mut [f32],
+    sum: &mut [f32; PANEL],
+) {
+    let w = load_lanes::<PANEL>(w, PANEL);
+    let mut dw_lanes = load_lanes::<PANEL>(dw, PANEL);
+    let mut lanes = load_lanes::<PANEL>(u, PANEL);
+    for c in 0..PANEL {
+        dw_lanes[c] = S::fma(d_joined[c], lanes[c], dw_lanes[c]);
+        sum[c] = S::fma(w[c], lanes[c], sum[c]);
+        lanes[c] = w[c] * d_joined[c];
+    }
+    store_lanes(u, PANEL, lanes);
+    store_lanes(dw, PANEL, dw_lanes);
 }

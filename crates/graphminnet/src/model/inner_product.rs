@@ -5,7 +5,7 @@
 //!
 //! | layout `channel`, linear `B` | form used | cost |
 //! |---|---|---|
-//! | type 1, 3 with `mul` | [`spectral_product`](crate::ops::spectral_product) | `n·M·D·l` |
+//! | type 1, 3 with `mul` | [`spectral_product`](crate::ops::spectral_product) | `n·M·D·l` or `n·(M·D² + D²·l/2)` |
 //! | type 1, 2, 3 with `add`; type 2 with `mul` | per-graph matrices | `n·(M + D)·l` |
 //! | type 4a, 4b with a scalar second product (type 3) | per-graph matrices | `n·M·(D + l)`, `n·D²·l` |
 //! | everything else (`eigen` layout, non-linear `W`, `B`, dropout on `a`, type 2 inside type 4) | the definition | stores `n·M·l` |
