@@ -7,6 +7,7 @@
 //! `ds = β·t`, `dq_u = (2 − β)·Σ_k t_u[k]`, `dβ = Σ_{u,k} t_u[k]·(s_u[k] − q_u)` (without self term `ds = t`).
 
 use crate::dispatch::{Arithmetic, simd_fn};
+use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
 use crate::math::sigmoid;
 use crate::parallel::{Disjoint, for_each_piece, map_pieces, rows_of, rows_per_piece};
 use std::ops::Range;
@@ -64,17 +65,30 @@ simd_fn! {
     ) {
         let rows = zh.chunks_exact(2 * width.max(1)).zip(s.chunks_exact(width.max(1)));
         for (node, ((zh, s), out)) in nodes.zip(rows.zip(out.chunks_exact_mut(width.max(1)))) {
-            forward_row::<S>(out, zh, s, mixture(self_term, node));
+            let (z, h) = zh.split_at(width);
+            for_lanes::<S, _>(width, &mut ForwardRow { z, h, s, mixture: mixture(self_term, node), out });
         }
     }
 }
 
-#[inline(always)]
-fn forward_row<S: Arithmetic>(out: &mut [f32], zh: &[f32], s: &[f32], (beta, own): (f32, f32)) {
-    let width = out.len();
-    let (z, h, s) = (&zh[..width], &zh[width..2 * width], &s[..width]);
-    for c in 0..width {
-        out[c] = sigmoid::<S>(z[c]) * h[c] * S::fma(beta, s[c], own);
+struct ForwardRow<'a> {
+    z: &'a [f32],
+    h: &'a [f32],
+    s: &'a [f32],
+    mixture: (f32, f32),
+    out: &'a mut [f32],
+}
+
+impl Lanes for ForwardRow<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let (z, h) = (load_lanes::<W>(&self.z[at..], width), load_lanes::<W>(&self.h[at..], width));
+        let (s, (beta, own)) = (load_lanes::<W>(&self.s[at..], width), self.mixture);
+        let mut out = [0.0; W];
+        for c in 0..W {
+            out[c] = sigmoid::<S>(z[c]) * h[c] * S::fma(beta, s[c], own);
+        }
+        store_lanes(&mut self.out[at..], width, out);
     }
 }
 
@@ -115,7 +129,6 @@ pub fn gate_product_backward(
         "gate_product_backward: there is no self term"
     );
     let (d_zh, d_s, d_q) = (d_zh.map(Disjoint::new), d_s.map(Disjoint::new), d_q.map(Disjoint::new));
-    let wants_beta = d_beta.is_some();
     let partials = map_pieces(nodes, rows_per_piece(width), |range| {
         // SAFETY (of all): pieces are disjoint.
         let rows = Rows {
@@ -125,7 +138,6 @@ pub fn gate_product_backward(
             d_zh: d_zh.as_ref().map(|g| unsafe { g.rows(&range, 2 * width) }),
             d_s: d_s.as_ref().map(|g| unsafe { g.rows(&range, width) }),
             d_q: d_q.as_ref().map(|g| unsafe { g.rows(&range, 1) }),
-            wants_beta,
         };
         backward_rows(width, rows, self_term, range)
     });
@@ -141,7 +153,6 @@ struct Rows<'a> {
     d_zh: Option<&'a mut [f32]>,
     d_s: Option<&'a mut [f32]>,
     d_q: Option<&'a mut [f32]>,
-    wants_beta: bool,
 }
 
 simd_fn! {
@@ -155,28 +166,27 @@ simd_fn! {
             }
             return d_beta;
         }
-        let mut through = vec![0.0; width];
+        // `t` of a row, where its sums are needed.
+        let mut through = vec![0.0; if self_term.is_some() { width } else { 0 }];
         for (row, node) in nodes.enumerate() {
             let at = row * width..(row + 1) * width;
-            let (zh, s) = (&rows.zh[2 * at.start..2 * at.end], &rows.s[at.clone()]);
-            let d_out = &rows.d_out[at.clone()];
-            let (beta, own) = mixture(self_term, node);
-            if let Some(d_zh) = &mut rows.d_zh {
-                gate_row::<S>(&mut d_zh[2 * at.start..2 * at.end], zh, s, d_out, (beta, own));
-            }
-            if rows.d_s.is_none() && rows.d_q.is_none() && !rows.wants_beta {
-                continue;
-            }
-            through_row::<S>(&mut through, zh, d_out);
-            if let Some(d_s) = &mut rows.d_s {
-                for (d_s, through) in d_s[at].iter_mut().zip(&through) {
-                    *d_s = beta * through;
-                }
-            }
+            let (z, h) = rows.zh[2 * at.start..2 * at.end].split_at(width);
+            let s = &rows.s[at.clone()];
+            let mut backward = BackwardRow {
+                z,
+                h,
+                s,
+                d_out: &rows.d_out[at.clone()],
+                mixture: mixture(self_term, node),
+                d_zh: rows.d_zh.as_deref_mut().map(|d_zh| &mut d_zh[2 * at.start..2 * at.end]),
+                d_s: rows.d_s.as_deref_mut().map(|d_s| &mut d_s[at.clone()]),
+                through: &mut through,
+            };
+            for_lanes::<S, _>(width, &mut backward);
             if let Some(term) = self_term {
                 let (total, product) = sum_and_dot::<S>(&through, s);
                 if let Some(d_q) = &mut rows.d_q {
-                    d_q[row] = (2.0 - beta) * total;
+                    d_q[row] = (2.0 - term.beta) * total;
                 }
                 d_beta += f64::from(product) - f64::from(total) * f64::from(term.q[node]);
             }
@@ -185,27 +195,44 @@ simd_fn! {
     }
 }
 
-#[inline(always)]
-fn gate_row<S: Arithmetic>(d_zh: &mut [f32], zh: &[f32], s: &[f32], d_out: &[f32], (beta, own): (f32, f32)) {
-    let width = s.len();
-    let (z, h, d_out) = (&zh[..width], &zh[width..2 * width], &d_out[..width]);
-    let (d_z, d_h) = d_zh.split_at_mut(width);
-    let d_h = &mut d_h[..width];
-    for c in 0..width {
-        let open = sigmoid::<S>(z[c]);
-        let d_h_c = d_out[c] * open * S::fma(beta, s[c], own);
-        d_h[c] = d_h_c;
-        d_z[c] = d_h_c * h[c] * (1.0 - open);
-    }
+struct BackwardRow<'a> {
+    z: &'a [f32],
+    h: &'a [f32],
+    s: &'a [f32],
+    d_out: &'a [f32],
+    mixture: (f32, f32),
+    d_zh: Option<&'a mut [f32]>,
+    d_s: Option<&'a mut [f32]>,
+    /// `t`, if as long as the row.
+    through: &'a mut [f32],
 }
 
-/// `through = d_out ⊙ σ(z) ⊙ h`.
-#[inline(always)]
-fn through_row<S: Arithmetic>(through: &mut [f32], zh: &[f32], d_out: &[f32]) {
-    let width = through.len();
-    let (z, h, d_out) = (&zh[..width], &zh[width..2 * width], &d_out[..width]);
-    for c in 0..width {
-        through[c] = d_out[c] * sigmoid::<S>(z[c]) * h[c];
+impl Lanes for BackwardRow<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let (z, h) = (load_lanes::<W>(&self.z[at..], width), load_lanes::<W>(&self.h[at..], width));
+        let (s, d_out) = (load_lanes::<W>(&self.s[at..], width), load_lanes::<W>(&self.d_out[at..], width));
+        let (beta, own) = self.mixture;
+        let (mut d_z, mut d_h, mut through, mut d_s) = ([0.0; W], [0.0; W], [0.0; W], [0.0; W]);
+        for c in 0..W {
+            let open = sigmoid::<S>(z[c]);
+            let through_gate = d_out[c] * open;
+            through[c] = through_gate * h[c];
+            d_s[c] = beta * through[c];
+            d_h[c] = through_gate * S::fma(beta, s[c], own);
+            d_z[c] = d_h[c] * h[c] * (1.0 - open);
+        }
+        if let Some(d_zh) = &mut self.d_zh {
+            let (to_z, to_h) = d_zh.split_at_mut(self.s.len());
+            store_lanes(&mut to_z[at..], width, d_z);
+            store_lanes(&mut to_h[at..], width, d_h);
+        }
+        if let Some(to_s) = &mut self.d_s {
+            store_lanes(&mut to_s[at..], width, d_s);
+        }
+        if !self.through.is_empty() {
+            store_lanes(&mut self.through[at..], width, through);
+        }
     }
 }
 
