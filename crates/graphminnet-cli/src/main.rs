@@ -45,7 +45,7 @@ enum Command {
     Inspect(cmd::inspect::Arguments),
     /// Reproduce the paper: each table and figure, ours beside the printed numbers, with a verdict.
     Repro(cmd::repro::Arguments),
-    /// Time training steps and inference on batches shaped like the benchmarks.
+    /// Time training steps, inference and preparation on batches shaped like the benchmarks.
     Bench(cmd::bench::Arguments),
     /// Answer predictions over HTTP, with a page to try them.
     #[cfg(feature = "serve")]

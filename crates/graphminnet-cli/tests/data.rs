@@ -352,6 +352,35 @@ fn a_device_that_was_not_built_in_is_refused_by_name() {
 }
 
 #[test]
+fn bench_prints_rates_that_follow_from_its_times() {
+    let workspace = Workspace::new();
+    let object = workspace.run("bench --shape zinc --seconds 0.01 --json").json();
+    let number = |key: &str| object[key].as_f64().unwrap_or_else(|| panic!("no number `{key}` in {object}"));
+    assert_eq!((&object["shape"], number("graphs")), (&Value::from("zinc"), 32.0));
+    for (rate, time) in [
+        ("train_graphs_per_second", "train_step_seconds"),
+        ("inference_graphs_per_second", "inference_seconds"),
+        ("preparation_graphs_per_second", "preparation_seconds"),
+    ] {
+        let expected = 32.0 / number(time);
+        assert!((number(rate) - expected).abs() <= 1e-9 * expected, "{rate}: {object}");
+    }
+    assert!(
+        (number("gflops") * number("train_step_seconds") / number("gflop") - 1.0).abs() < 1e-9,
+        "{object}"
+    );
+    assert!(number("executed_gflop") <= number("gflop") && number("peak_bytes") > 0.0, "{object}");
+    let table = workspace.run("bench --shape zinc --seconds 0.01").stdout;
+    let rates: Vec<&str> = table.lines().filter(|line| line.trim_start().starts_with("graphs/s")).collect();
+    assert_eq!(rates.len(), 3, "{table}");
+    let is_count = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == ',');
+    assert!(
+        rates.iter().all(|line| is_count(line.trim_start().trim_start_matches("graphs/s").trim())),
+        "{table}"
+    );
+}
+
+#[test]
 fn a_reader_that_closes_the_pipe_is_no_failure() {
     let workspace = Workspace::new();
     let mut child = workspace.command("data list").stdout(std::process::Stdio::piped()).spawn().unwrap();

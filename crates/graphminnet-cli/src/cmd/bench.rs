@@ -1,4 +1,4 @@
-//! `graphminnet bench`: how fast this machine trains and predicts.
+//! `graphminnet bench`: how fast this machine trains, predicts and prepares.
 
 use crate::failure::Failure;
 use crate::ui::memory::peak_bytes;
@@ -100,7 +100,10 @@ fn as_json(name: &str, measured: &Measurement, peak_rate: f64, threads: usize) -
         "inference_median_seconds": measured.inference.median,
         "train_graphs_per_second": graphs as f64 / measured.training.min,
         "inference_graphs_per_second": graphs as f64 / measured.inference.min,
+        "preparation_seconds": measured.preparation.map(|times| times.min),
+        "preparation_graphs_per_second": measured.preparation.map(|times| graphs as f64 / times.min),
         "gflop": measured.training_gflop,
+        "executed_gflop": measured.executed_gflop,
         "gflops": rate,
         "matmul_peak_gflops": peak_rate,
         "share_of_peak": rate / peak_rate,
@@ -138,36 +141,32 @@ fn each_in_its_own_process(arguments: &Arguments) -> Result<Vec<Value>, Failure>
     Ok(objects)
 }
 
+/// A column per shape; times are the least ones.
 fn table(objects: &[Value]) -> Table {
-    let mut table = Table::new(&[
-        ("shape", Align::Left),
-        ("graphs", Align::Right),
-        ("nodes", Align::Right),
-        ("edges", Align::Right),
-        ("training step", Align::Right),
-        ("graphs/s", Align::Right),
-        ("GFLOP/s", Align::Right),
-        ("of peak", Align::Right),
-        ("inference", Align::Right),
-        ("graphs/s", Align::Right),
-        ("peak memory", Align::Right),
-    ]);
-    for object in objects {
-        let number = |key: &str| object[key].as_f64().unwrap_or(f64::NAN);
-        let count = |key: &str| grouped(number(key));
-        table.row([
-            object["shape"].as_str().unwrap_or_default().to_owned(),
-            count("graphs"),
-            count("nodes"),
-            count("edges"),
-            format!("{:.1} ms", 1e3 * number("train_step_seconds")),
-            count("train_graphs_per_second"),
-            format!("{:.0}", number("gflops")),
-            format!("{:.0} %", 100.0 * number("share_of_peak")),
-            format!("{:.1} ms", 1e3 * number("inference_seconds")),
-            count("inference_graphs_per_second"),
-            object["peak_bytes"].as_u64().map_or_else(|| "–".into(), |bytes| format!("{} MiB", bytes >> 20)),
-        ]);
+    let names = objects.iter().map(|object| (object["shape"].as_str().unwrap_or_default(), Align::Right));
+    let mut table = Table::new(&[("", Align::Left)].into_iter().chain(names).collect::<Vec<_>>());
+    let count: fn(f64) -> String = |number| grouped(number.round());
+    let milliseconds: fn(f64) -> String =
+        |seconds| format!("{} ms", grouped(format!("{:.1}", 1e3 * seconds)));
+    let percent: fn(f64) -> String = |share| format!("{:.0} %", 100.0 * share);
+    let mebibytes: fn(f64) -> String = |bytes| format!("{} MiB", grouped((bytes / 1_048_576.0).floor()));
+    let rows = [
+        ("graphs", "graphs", count),
+        ("nodes", "nodes", count),
+        ("edges", "edges", count),
+        ("training step", "train_step_seconds", milliseconds),
+        ("  graphs/s", "train_graphs_per_second", count),
+        ("  GFLOP/s", "gflops", count),
+        ("  of the matrix-product rate", "share_of_peak", percent),
+        ("inference", "inference_seconds", milliseconds),
+        ("  graphs/s", "inference_graphs_per_second", count),
+        ("preparation", "preparation_seconds", milliseconds),
+        ("  graphs/s", "preparation_graphs_per_second", count),
+        ("peak memory", "peak_bytes", mebibytes),
+    ];
+    for (title, key, written) in rows {
+        let cells = objects.iter().map(|object| object[key].as_f64().map_or_else(|| "–".into(), written));
+        table.row([title.to_owned()].into_iter().chain(cells).collect::<Vec<_>>());
     }
     table
 }

@@ -35,7 +35,7 @@ pub enum Order {
 impl Order {
     pub(super) fn takes_pairs(self, inputs: &SpectralInputs<'_>) -> bool {
         match self {
-            Self::Cheapest => pairs_are_cheaper(inputs),
+            Self::Cheapest => pairs_are_cheaper(inputs.channels, inputs.eigenpairs, inputs.hidden),
             Self::ThroughPairs => pairs_fill_panels(inputs.channels),
             Self::ThroughQ | Self::Direct => false,
         }

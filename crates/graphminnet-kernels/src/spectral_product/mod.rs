@@ -46,6 +46,7 @@ mod row_gradients;
 
 pub use backward::{SpectralGradients, spectral_product_backward, spectral_product_backward_with};
 pub use forward::{Order, spectral_product, spectral_product_with};
+pub use pairs::multiplications_per_node;
 
 use crate::gemm::packed_len;
 use crate::linear::add_weight_gradient;

@@ -43,10 +43,23 @@ pub(super) fn pairs_fill_panels(channels: usize) -> bool {
 }
 
 /// Whether pairs need clearly fewer operations than `Q`: their products are of smaller depth and a little slower.
-pub(super) fn pairs_are_cheaper(inputs: &SpectralInputs<'_>) -> bool {
-    let SpectralInputs { channels, eigenpairs, hidden, .. } = *inputs;
-    let through_pairs = eigenpairs * channels * channels + num_pairs(channels) * hidden;
-    pairs_fill_panels(channels) && 10 * through_pairs < 9 * eigenpairs * channels * hidden
+pub(super) fn pairs_are_cheaper(channels: usize, eigenpairs: usize, hidden: usize) -> bool {
+    let through_q = eigenpairs * channels * hidden;
+    pairs_fill_panels(channels) && 10 * through_pairs(channels, eigenpairs, hidden) < 9 * through_q
+}
+
+/// Multiplications per node.
+fn through_pairs(channels: usize, eigenpairs: usize, hidden: usize) -> usize {
+    eigenpairs * channels * channels + num_pairs(channels) * hidden
+}
+
+/// Multiplications per node that the forward pass takes in its cheapest order; the backward pass takes twice as many.
+pub fn multiplications_per_node(channels: usize, eigenpairs: usize, hidden: usize) -> usize {
+    if pairs_are_cheaper(channels, eigenpairs, hidden) {
+        through_pairs(channels, eigenpairs, hidden)
+    } else {
+        eigenpairs * channels * hidden
+    }
 }
 
 /// The pairs in parts of about equal size, at most `panels` panels each.

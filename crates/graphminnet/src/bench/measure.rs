@@ -1,6 +1,6 @@
-//! Timing of training steps and inference on a workload.
+//! Timing of training steps, inference and preparation of a workload.
 
-use super::{Workload, forward_flops, training_flops};
+use super::{Workload, executed_training_flops, forward_flops, training_flops};
 use crate::model::{GraphMinNet, InputError, ModelInput};
 use crate::nn::Pass;
 use crate::optim::{AdamW, AdamWSettings, OptimError, clip_factor};
@@ -9,6 +9,7 @@ use crate::task::loss::{self, LossError};
 use crate::train::GradientPass;
 use crate::{ConfigError, DeviceError, DeviceKind};
 use burn::module::Module;
+use graphminnet_data::spectral::{SpectralError, prepare_all};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -28,6 +29,9 @@ pub enum BenchError {
     /// The loss does not fit the targets.
     #[error(transparent)]
     Loss(#[from] LossError),
+    /// A graph could not be prepared.
+    #[error(transparent)]
+    Preparation(#[from] SpectralError),
     /// The optimizer's state does not fit the model.
     #[error(transparent)]
     Optim(#[from] OptimError),
@@ -80,13 +84,17 @@ pub struct Measurement {
     pub training: Times,
     /// Forward in evaluation mode, without recording.
     pub inference: Times,
+    /// Eigenpairs and walks of all graphs, without a cache; where there are graphs to prepare.
+    pub preparation: Option<Times>,
     /// Useful operations of a training step, in units of 10⁹.
     pub training_gflop: f64,
+    /// What is left of them in the order in which the kernels multiply, in units of 10⁹.
+    pub executed_gflop: f64,
     /// Useful operations of a forward pass, in units of 10⁹.
     pub inference_gflop: f64,
 }
 
-/// Times training steps and inference on a device.
+/// Times training steps and inference on a device, and the preparation of the graphs on the processor.
 ///
 /// # Errors
 ///
@@ -105,13 +113,21 @@ pub fn measure(workload: &Workload, device: DeviceKind, budget: Duration) -> Res
         model.forward(&input, Pass::Eval).into_data();
         Ok::<(), BenchError>(())
     })?;
+    let options = config.prepare_options();
+    let prepare = || prepare_all(&workload.graphs, &options, &|_| ()).map(drop);
+    let preparation = match workload.graphs.is_empty() {
+        true => None,
+        false => Some(Times::of(budget / 4, prepare)?),
+    };
     let counts = [workload.batch.num_graphs(), workload.batch.num_nodes(), workload.batch.num_edges()];
     let [graphs, nodes, edges] = counts;
     Ok(Measurement {
         counts,
         training,
         inference,
+        preparation,
         training_gflop: training_flops(config, graphs, nodes, edges) / 1e9,
+        executed_gflop: executed_training_flops(config, graphs, nodes, edges) / 1e9,
         inference_gflop: forward_flops(config, graphs, nodes, edges) / 1e9,
     })
 }

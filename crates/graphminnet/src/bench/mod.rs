@@ -7,6 +7,6 @@ mod flops;
 mod measure;
 mod workload;
 
-pub use flops::{forward_flops, training_flops};
+pub use flops::{executed_training_flops, forward_flops, training_flops};
 pub use measure::{BenchError, Measurement, Times, measure, time_training};
 pub use workload::{Shape, Workload, random_graph};

@@ -7,6 +7,7 @@ use crate::model::{Encodings, InputError, ModelInput};
 use burn::tensor::Device;
 use graphminnet_data::rng::{self, Stream};
 use graphminnet_data::{Features, Graph, GraphBatch, GraphError};
+use std::sync::Arc;
 
 /// Graphs, mean nodes and mean directed edges of a batch, and the recipe that is run on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Workload {
     pub recipe: Recipe,
     /// The graphs.
     pub batch: GraphBatch,
+    /// The same graphs one by one, to be prepared; none where that is not timed.
+    pub graphs: Vec<Arc<Graph>>,
     /// Targets, row-major `[graphs or nodes, targets]`; classes as numbers.
     pub targets: Vec<f32>,
     arrays: Arrays,
@@ -75,9 +78,9 @@ impl Workload {
             let undirected = (shape.edges as f64 / 2.0 * nodes as f64 / shape.nodes as f64).round() as usize;
             with_features(&recipe.model, nodes, undirected, &mut stream)
         });
-        let graphs: Vec<Graph> = built(graphs.collect());
-        let batch = built(GraphBatch::new(&graphs.iter().collect::<Vec<_>>()));
-        Ok(Self::complete(recipe, batch, &mut stream))
+        let graphs: Vec<Arc<Graph>> = built(graphs.map(|graph| graph.map(Arc::new)).collect());
+        let batch = built(GraphBatch::new(&graphs.iter().map(AsRef::as_ref).collect::<Vec<_>>()));
+        Ok(Self { graphs, ..Self::complete(recipe, batch, &mut stream) })
     }
 
     /// One random graph with `nodes` nodes and the given mean degree, for a node-level model of the Molhiv shape
@@ -136,7 +139,7 @@ impl Workload {
             },
             log_degree: vec![1.0; nodes],
         };
-        Self { recipe, batch, targets, arrays }
+        Self { recipe, batch, graphs: Vec::new(), targets, arrays }
     }
 
     /// The batch on a device.

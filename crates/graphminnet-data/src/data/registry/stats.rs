@@ -165,10 +165,7 @@ pub fn compare(info: &DatasetInfo, statistics: &Statistics) -> Comparison {
 /// A number with as many decimals as `like` has.
 fn with_digits_of(like: &str, value: f64) -> String {
     let decimals = like.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    let text = format!("{value:.decimals$}");
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let whole = grouped(whole);
-    if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") }
+    grouped(format!("{value:.decimals$}"))
 }
 
 #[cfg(test)]
