@@ -133,20 +133,26 @@ impl Reserve {
         if large > MOST_EXTRA { large } else { small }
     }
 
-    /// Gives blocks back to the system, the largest first, until no more than the limit is held.
+    /// Gives blocks back to the system until no more than the limit is held: the smallest one that is enough, since
+    /// every byte given back is paid for when it is asked for again, or the largest ones where none is.
     fn shrink(&mut self) {
         let limit = self.most_used_bytes + self.extra_bytes();
-        let mut class = CLASSES;
-        while self.used_bytes + self.waiting_bytes > limit && class > 0 {
-            class -= 1;
+        while let excess = (self.used_bytes + self.waiting_bytes).saturating_sub(limit)
+            && excess > 0
+            && let Some(class) = self.class_to_give_back(excess)
+        {
             let size = size_of_class(class);
-            while self.used_bytes + self.waiting_bytes > limit
-                && let Some(block) = self.take(class, size)
-            {
+            if let Some(block) = self.take(class, size) {
                 // SAFETY: the block was made with this layout.
                 unsafe { System.dealloc(block, block_layout(size)) };
             }
         }
+    }
+
+    fn class_to_give_back(&self, excess: usize) -> Option<usize> {
+        let waits = |class: &usize| !self.heads[*class].is_null();
+        let enough = (0..CLASSES).filter(waits).find(|&class| size_of_class(class) >= excess);
+        enough.or_else(|| (0..CLASSES).rev().find(waits))
     }
 }
 

@@ -102,6 +102,8 @@ fn values_and_gradients_agree_with_the_definition_in_every_order() {
         check(&[7, 2], 32, 31, 52, order);
         check(&[6, 2], 32, 0, 5, order);
         check(&[300], 8, 3, 6, order);
+        check(&[5, 0, 300], 32, 3, 5, order);
+        check(&[4, 3], 64, 17, 3, order);
     }
 }
 
