@@ -75,9 +75,11 @@ fn one(name: &str, mut workload: Workload, arguments: &Arguments) -> Result<Valu
     let budget = Duration::from_secs_f64(arguments.seconds);
     let threads = arguments.threads.unwrap_or(0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
+    // The speed of a shared machine changes; the better of two peaks does not flatter.
     let (measurement, peak_rate) = pool.install(|| {
+        let before = measure_matmul_peak(Duration::from_millis(300));
         let measurement = measure(&workload, arguments.device, budget);
-        (measurement, measure_matmul_peak(Duration::from_millis(300)))
+        (measurement, before.max(measure_matmul_peak(Duration::from_millis(300))))
     });
     let mut object = as_json(name, &measurement?, peak_rate, pool.current_num_threads());
     object["recompute_layers"] = arguments.recompute_layers.into();
