@@ -12,10 +12,10 @@
 use graphminnet::bench::BenchError;
 use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
-use graphminnet::data::data::DataError;
-use graphminnet::data::data::cache::CacheError;
-use graphminnet::data::data::split::SplitError;
+use graphminnet::data::DataError;
+use graphminnet::data::cache::CacheError;
 use graphminnet::data::spectral::SpectralError;
+use graphminnet::data::split::SplitError;
 use graphminnet::device::DeviceError;
 use graphminnet::explain::ExplainError;
 use graphminnet::io::IoError;

@@ -5,11 +5,11 @@
 //! line: number of nodes, then the ends of all directed edges) without a cache, from a cold and from a warm one.
 
 use graphminnet_data::Graph;
-use graphminnet_data::data::cache::Cache;
-use graphminnet_data::data::prepare::prepare_dataset;
-use graphminnet_data::data::{Dataset, Level, Sample, Schema, Task};
+use graphminnet_data::cache::Cache;
+use graphminnet_data::prepare::prepare_dataset;
 use graphminnet_data::rng::stream;
 use graphminnet_data::spectral::{PrepareOptions, lowest_eigenpairs, prepare_all};
+use graphminnet_data::{Dataset, Level, Sample, Schema, Task};
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -5,20 +5,50 @@
 //! file / SMILES / generator → Graph → PreparedGraph → GraphBatch
 //! ```
 //!
-//! * [`data`] — data sets: targets, schema, splits;
-//! * [`graph`] — the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
-//! * [`rng`] — random numbers as pure functions of a key;
-//! * [`spectral`] — Laplacian eigenpairs, random-walk return probabilities, degrees.
+//! * [`open`] reads any known file or folder; [`ReadOptions`] says how, [`Report`] what was noticed;
+//! * [`formats`] holds one reader per format, [`import`] the published archives, [`smiles`] molecules;
+//! * [`generate`] makes data sets, [`split`] divides them, [`DataCard`] sums one up on one page;
+//! * [`registry`] knows the ten benchmark data sets by name, [`download`] fetches them;
+//! * [`graph`] holds the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
+//! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees; [`prepare`] does so for
+//!   a whole data set and [`cache`] keeps the results;
+//! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong;
+//! * [`rng`] gives random numbers as pure functions of a key.
 //!
 //! This crate never sees a tensor, prints nothing and keeps no global state.
 
 #![forbid(unsafe_code)]
 
-pub mod data;
+pub mod cache;
+mod card;
+mod dataset;
+pub mod download;
+mod error;
+pub mod formats;
+pub mod fs;
+#[doc(hidden)]
+pub mod fuzzing;
+pub mod generate;
 pub mod graph;
-pub mod io;
+pub mod import;
+pub(crate) mod limits;
+pub mod loader;
+pub mod prepare;
+mod read;
+pub mod registry;
 pub mod rng;
+mod rows;
+mod schema;
+pub mod smiles;
 pub mod spectral;
+pub mod split;
 pub mod text;
 
+pub use card::{DataCard, TargetSummary, TargetValues};
+pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
+pub use error::{BadRow, DataError, Place, PlaceParts, escape, escape_up_to};
 pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};
+pub use limits::{Exceeded, Limits};
+pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
+pub use rows::{InputRow, RowReader};
+pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};

@@ -3,9 +3,9 @@
 mod common;
 
 use common::Scratch;
-use graphminnet_data::data::download::{Progress, Response, Transport, download};
-use graphminnet_data::data::registry::{DatasetInfo, find};
-use graphminnet_data::data::{DataError, Limits};
+use graphminnet_data::download::{Progress, Response, Transport, download};
+use graphminnet_data::registry::{DatasetInfo, find};
+use graphminnet_data::{DataError, Limits};
 use std::cell::RefCell;
 use std::io::{self, Read};
 

@@ -1,6 +1,6 @@
 //! A short deterministic run of the fuzz targets: seeds, and fixed mutations of them. A panic fails the test.
 
-use graphminnet_data::data::fuzzing::TARGETS;
+use graphminnet_data::fuzzing::TARGETS;
 use std::path::Path;
 
 /// Mutated inputs per seed.

@@ -1,10 +1,10 @@
 //! Generated data: published statistics, planted structure, determinism.
 
-use graphminnet_data::data::generate::{
+use graphminnet_data::generate::{
     CircularSkipLinks, Cluster, PartSizes, Pattern, RandomGraph, RingTransfer, TreeNeighboursMatch,
 };
-use graphminnet_data::data::{Dataset, Level, Split, Task};
 use graphminnet_data::spectral::lowest_eigenpairs;
+use graphminnet_data::{Dataset, Level, Split, Task};
 
 /// Variance of U{5..34}.
 const SIZE_VARIANCE: f64 = (30.0 * 30.0 - 1.0) / 12.0;

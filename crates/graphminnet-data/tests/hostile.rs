@@ -5,9 +5,9 @@ mod common;
 
 use common::Scratch;
 use flate2::write::GzEncoder;
-use graphminnet_data::data::import::import;
-use graphminnet_data::data::registry::find;
-use graphminnet_data::data::{
+use graphminnet_data::import::import;
+use graphminnet_data::registry::find;
+use graphminnet_data::{
     DataError, Featurizer, Limits, OnBadRow, ReadOptions, SmilesError, molecule_graph, open, scaffold_key,
 };
 use std::io::Write;

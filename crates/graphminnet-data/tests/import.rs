@@ -1,8 +1,8 @@
 //! Importers on small files in the published layouts (made by `fixtures/import/make_fixtures.py`).
 
-use graphminnet_data::data::import::import;
-use graphminnet_data::data::registry::find;
-use graphminnet_data::data::{ColumnKind, Dataset, Level, ReadOptions, Split, Task, registry};
+use graphminnet_data::import::import;
+use graphminnet_data::registry::find;
+use graphminnet_data::{ColumnKind, Dataset, Level, ReadOptions, Split, Task, registry};
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> PathBuf {

@@ -1,11 +1,11 @@
 //! From a data set through the cache to batches.
 
-use graphminnet_data::data::cache::Cache;
-use graphminnet_data::data::generate::{CircularSkipLinks, Cluster, PartSizes, RingTransfer};
-use graphminnet_data::data::loader::{BatchLimit, Batches, LoaderError, Order, PreparedBatch, plan_batches};
-use graphminnet_data::data::prepare::{Origin, PreparedDataset, Transform, prepare_dataset};
-use graphminnet_data::data::{Dataset, Level};
+use graphminnet_data::cache::Cache;
+use graphminnet_data::generate::{CircularSkipLinks, Cluster, PartSizes, RingTransfer};
+use graphminnet_data::loader::{BatchLimit, Batches, LoaderError, Order, PreparedBatch, plan_batches};
+use graphminnet_data::prepare::{Origin, PreparedDataset, Transform, prepare_dataset};
 use graphminnet_data::spectral::PrepareOptions;
+use graphminnet_data::{Dataset, Level};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -4,10 +4,8 @@ mod common;
 
 use common::Scratch;
 use flate2::write::GzEncoder;
-use graphminnet_data::data::formats::{write_csv_folder, write_graph6, write_jsonl};
-use graphminnet_data::data::{
-    Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Split, Task, open,
-};
+use graphminnet_data::formats::{write_csv_folder, write_graph6, write_jsonl};
+use graphminnet_data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Split, Task, open};
 use graphminnet_data::{Features, Graph};
 use proptest::prelude::*;
 use std::io::Write;

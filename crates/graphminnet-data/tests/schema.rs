@@ -3,7 +3,7 @@
 mod common;
 
 use common::Scratch;
-use graphminnet_data::data::{
+use graphminnet_data::{
     ColumnKind, DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, Split, Task, open,
 };
 

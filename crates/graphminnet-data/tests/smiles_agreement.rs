@@ -3,7 +3,7 @@
 mod common;
 
 use graphminnet_data::Graph;
-use graphminnet_data::data::{Featurizer, Limits, ReadOptions, molecule_graph, open, scaffold_key};
+use graphminnet_data::{Featurizer, Limits, ReadOptions, molecule_graph, open, scaffold_key};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::io::Read;

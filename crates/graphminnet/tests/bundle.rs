@@ -6,10 +6,10 @@ use graphminnet::bundle::{
     AnswerKind, Bundle, BundleError, Conformal, Description, Ensemble, Selection, TrainedOn, locate,
 };
 use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe};
-use graphminnet::data::data::generate::{PartSizes, RingTransfer};
-use graphminnet::data::data::split::Splits;
-use graphminnet::data::data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
+use graphminnet::data::generate::{PartSizes, RingTransfer};
 use graphminnet::data::rng::{Stream, stream};
+use graphminnet::data::split::Splits;
+use graphminnet::data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
 use graphminnet::data::{Features, Graph};
 use graphminnet::train::{Outcome, SeedDir, Settings, TargetScaler, TrainingData, train_seed};
 use graphminnet::{GraphMinNet, weights};
@@ -333,7 +333,7 @@ fn freeze_the_current_version() {
     });
     let schema = bundle.description().schema.clone();
     let dataset = Dataset { name: "frozen".into(), schema, samples: samples.collect(), official_split: None };
-    graphminnet::data::data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
+    graphminnet::data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
     std::fs::write(folder.join("model.gmn"), file).unwrap();
     std::fs::write(folder.join("predictions.json"), serde_json::to_string(predictions.outputs()).unwrap())
         .unwrap();

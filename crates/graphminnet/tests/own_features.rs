@@ -2,8 +2,8 @@
 #![cfg(feature = "train")]
 
 use graphminnet::config::Override;
-use graphminnet::data::data::split::{Ratios, Splits};
-use graphminnet::data::data::{ReadOptions, open};
+use graphminnet::data::split::{Ratios, Splits};
+use graphminnet::data::{ReadOptions, open};
 use graphminnet::train::{Device, Outcome, SeedResult, Settings, TrainingData, infer_recipe, train_seed};
 use graphminnet::{GraphMinNet, weights};
 use std::fmt::Write;

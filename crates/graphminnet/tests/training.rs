@@ -4,16 +4,16 @@
 use burn::module::Module;
 use burn::tensor::Device;
 use graphminnet::config::Recipe;
-use graphminnet::data::data::generate::{PartSizes, RingTransfer};
-use graphminnet::data::data::split::Splits;
-use graphminnet::data::data::{Dataset, Level};
+use graphminnet::data::generate::{PartSizes, RingTransfer};
+use graphminnet::data::split::Splits;
+use graphminnet::data::{Dataset, Level};
 use graphminnet::nn::Pass;
 use graphminnet::train::{
     Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData, model_input,
     train_seed,
 };
 use graphminnet::{GraphMinNet, weights};
-use graphminnet_data::data::loader::PreparedBatch;
+use graphminnet_data::loader::PreparedBatch;
 use std::sync::atomic::AtomicBool;
 
 const RECIPE: &str = r#"

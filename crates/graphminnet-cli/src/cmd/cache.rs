@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::ui::bytes::{parse_bytes, readable};
 use crate::ui::table::{Align, Table};
 use clap::{Args, Subcommand};
-use graphminnet::data::data::cache::{Cache, CacheEntry};
-use graphminnet::data::data::escape;
+use graphminnet::data::cache::{Cache, CacheEntry};
+use graphminnet::data::escape;
 use graphminnet::data::text::grouped;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -85,7 +85,7 @@ fn verify(cache: &Cache, json: bool) -> Result<ExitCode, Failure> {
     let damaged = checked.iter().filter(|entry| entry.problem.is_some()).count();
     let mut out = stdout().lock();
     if json {
-        let row = |entry: &graphminnet::data::data::cache::CheckedEntry| {
+        let row = |entry: &graphminnet::data::cache::CheckedEntry| {
             let mut object = as_json(&entry.entry);
             object["problem"] = json!(entry.problem.as_ref().map(ToString::to_string));
             object

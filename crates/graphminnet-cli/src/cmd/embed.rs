@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use graphminnet::bundle::{Bundle, csv_field};
 use graphminnet::config::LevelKind;
-use graphminnet::data::data::InputRow;
+use graphminnet::data::InputRow;
 use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::io::{NpyWriter, ParquetColumn, ParquetWriter};
 use std::io::Write;

@@ -7,7 +7,7 @@ use clap::Args;
 use graphminnet::Bundle;
 use graphminnet::bundle::{AnswerKind, Description};
 use graphminnet::data::Graph;
-use graphminnet::data::data::RowReader;
+use graphminnet::data::RowReader;
 use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::explain::{Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
 use graphminnet::report::range_chart;

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use clap::Args;
 use graphminnet::bundle::{Answers, Conformal, Ensemble, PredictionTable, csv_field};
 use graphminnet::data::Graph;
-use graphminnet::data::data::{InputRow, Level, ReadOptions, RowReader, open};
+use graphminnet::data::{InputRow, Level, ReadOptions, RowReader, open};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

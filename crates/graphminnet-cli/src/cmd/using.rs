@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble, csv_field};
-use graphminnet::data::data::formats::Format;
-use graphminnet::data::data::{ReadOptions, RowReader};
+use graphminnet::data::formats::Format;
+use graphminnet::data::{ReadOptions, RowReader};
 use graphminnet::{DeviceKind, bundle};
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};

@@ -1,7 +1,7 @@
 //! Progress of the preparation of a data set.
 
 use super::progress::Verbosity;
-use graphminnet::data::data::prepare::{Origin, PreparationReport, Transform};
+use graphminnet::data::prepare::{Origin, PreparationReport, Transform};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 

@@ -1,6 +1,6 @@
 //! What was noticed while reading, for people.
 
-use graphminnet::data::data::Report;
+use graphminnet::data::Report;
 
 /// What was noticed, how a copy deviates, and which rows were left out, a line each.
 pub fn report_lines(report: &Report) -> Vec<String> {

@@ -16,7 +16,7 @@ mod shapes;
 
 use crate::svg::Svg;
 use graphminnet_data::Graph;
-use graphminnet_data::data::smiles::Featurizer;
+use graphminnet_data::smiles::Featurizer;
 use thiserror::Error;
 
 /// Why there is no picture.
@@ -46,7 +46,7 @@ pub enum DrawError {
 /// A graph to be drawn.
 ///
 /// ```
-/// use graphminnet_data::data::{Featurizer, Limits, molecule_graph};
+/// use graphminnet_data::{Featurizer, Limits, molecule_graph};
 /// use graphminnet_report::draw::GraphPicture;
 ///
 /// let graph = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;

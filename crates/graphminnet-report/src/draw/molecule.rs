@@ -6,7 +6,7 @@ use chematic::core::{
     Atom, AtomIdx, BondOrder, Chirality, Element, Molecule, MoleculeBuilder, implicit_hcount,
 };
 use chematic_depict::{BOND_LEN, compute_layout};
-use graphminnet_data::data::smiles::{Sketch, SketchAtom, SketchBond};
+use graphminnet_data::smiles::{Sketch, SketchAtom, SketchBond};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a molecule adds to the picture of a graph.

@@ -7,7 +7,7 @@ use super::selection::Selection;
 use super::shapes::{line, moved, signed, symbol_letters, text};
 use crate::svg::{Svg, fitted, text_width};
 use crate::theme::Paint;
-use graphminnet_data::data::smiles::SketchBond;
+use graphminnet_data::smiles::SketchBond;
 use std::fmt::Write;
 
 const WIDTH: f64 = 480.0;

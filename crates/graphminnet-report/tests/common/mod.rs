@@ -2,8 +2,8 @@
 
 #![allow(dead_code)]
 
-use graphminnet_data::data::{Featurizer, Limits, molecule_graph};
 use graphminnet_data::{Features, Graph};
+use graphminnet_data::{Featurizer, Limits, molecule_graph};
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, LineChart, MatrixChart, Scale, ScatterChart, Series};
 use graphminnet_report::draw::GraphPicture;

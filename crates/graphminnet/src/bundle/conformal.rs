@@ -7,8 +7,8 @@
 //! the calibration get no such promise. A set may be empty: then no class is as likely as the true ones usually are.
 
 use super::{AnswerKind, Answers, Ensemble, PredictError};
+use graphminnet_data::Dataset;
 use graphminnet_data::Graph;
-use graphminnet_data::data::Dataset;
 use std::sync::Arc;
 use thiserror::Error;
 

@@ -3,8 +3,8 @@
 use super::TargetScaler;
 use crate::config::{LevelKind, Loss, MetricKind, ModelConfig};
 use crate::task::loss;
-use graphminnet_data::data::{EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
 use graphminnet_data::spectral::PrepareOptions;
+use graphminnet_data::{EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
 use serde::{Deserialize, Serialize};
 
 /// Everything in a model file but the weights.

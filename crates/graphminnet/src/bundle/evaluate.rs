@@ -3,8 +3,8 @@
 use super::{AnswerKind, Ensemble, PredictError};
 use crate::task::Rows;
 use crate::task::assess::{Assessed, Bootstrap, Breakdown, Measure, assess, breakdown};
+use graphminnet_data::Dataset;
 use graphminnet_data::Graph;
-use graphminnet_data::data::Dataset;
 use serde::Serialize;
 use std::sync::Arc;
 

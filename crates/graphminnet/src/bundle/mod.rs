@@ -10,7 +10,7 @@
 //! [`BundleError`] that says which. Files of older versions are brought up to date as they are read.
 //!
 //! ```no_run
-//! use graphminnet::data::data::{Featurizer, Limits, molecule_graph};
+//! use graphminnet::data::{Featurizer, Limits, molecule_graph};
 //! use std::sync::Arc;
 //!
 //! let bundle = graphminnet::Bundle::load("best.gmn".as_ref())?;

@@ -30,7 +30,7 @@ macro_rules! built_in {
         /// Text of a built-in recipe.
         fn built_in(name: &str) -> Option<&'static str> {
             match name {
-                $($name => Some(include_str!(concat!("../../../../recipes/", $name, ".toml"))),)+
+                $($name => Some(include_str!(concat!("../../recipes/", $name, ".toml"))),)+
                 _ => None,
             }
         }

@@ -1,6 +1,6 @@
 //! The table of test predictions of a seed, read back.
 
-use graphminnet_data::data::{Level, Schema, Task};
+use graphminnet_data::{Level, Schema, Task};
 use std::collections::HashMap;
 
 /// One graph or node with what was true and what was said.

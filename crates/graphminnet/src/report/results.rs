@@ -5,7 +5,7 @@ use super::run::Run;
 use crate::config::MetricKind;
 use crate::paper;
 use crate::train::MeanStd;
-use graphminnet_data::data::{Schema, Task};
+use graphminnet_data::{Schema, Task};
 use graphminnet_report::chart::{LineChart, MatrixChart, ScatterChart, Series};
 use graphminnet_report::page::Page;
 use graphminnet_report::{Svg, short_number};

@@ -4,7 +4,7 @@ use super::ReportError;
 use super::predictions::{self, Row};
 use crate::config::{RECIPE_NAMES, Recipe};
 use crate::train::{Circumstances, RunFile, SeedResult, TrainError, read_json};
-use graphminnet_data::data::Schema;
+use graphminnet_data::Schema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use super::{Lab, Outcome, ReproError, Sheet, Side, Verdict};
 use crate::config::Recipe;
-use graphminnet_data::data::registry;
+use graphminnet_data::registry;
 use graphminnet_data::text::grouped;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

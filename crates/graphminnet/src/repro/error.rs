@@ -7,10 +7,10 @@ use crate::io::IoError;
 use crate::model::InputError;
 use crate::train::TrainError;
 use crate::weights::WeightsError;
+use graphminnet_data::DataError;
 use graphminnet_data::GraphError;
-use graphminnet_data::data::DataError;
-use graphminnet_data::data::split::SplitError;
 use graphminnet_data::spectral::SpectralError;
+use graphminnet_data::split::SplitError;
 use std::path::PathBuf;
 use thiserror::Error;
 

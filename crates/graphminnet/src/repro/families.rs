@@ -2,8 +2,8 @@
 
 use super::ReproError;
 use crate::io;
-use graphminnet_data::data::generate::CircularSkipLinks;
-use graphminnet_data::data::{Dataset, ReadOptions, open};
+use graphminnet_data::generate::CircularSkipLinks;
+use graphminnet_data::{Dataset, ReadOptions, open};
 use graphminnet_data::{Features, Graph};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

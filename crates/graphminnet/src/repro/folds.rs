@@ -5,9 +5,9 @@ use super::families::featured;
 use super::{Lab, ReproError, Sheet, Side};
 use crate::config::{Loss, MetricKind, ModelConfig, Recipe, TrainConfig};
 use crate::train::{DataSource, MeanStd, SplitChoice, TrainingData};
-use graphminnet_data::data::generate::CircularSkipLinks;
-use graphminnet_data::data::split::Splits;
-use graphminnet_data::data::{Column, ColumnKind, Dataset, ReadOptions, open};
+use graphminnet_data::generate::CircularSkipLinks;
+use graphminnet_data::split::Splits;
+use graphminnet_data::{Column, ColumnKind, Dataset, ReadOptions, open};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

@@ -11,9 +11,9 @@ use crate::train::{
     TrainError, TrainingData, train_seed,
 };
 use crate::weights;
-use graphminnet_data::data::DataError;
-use graphminnet_data::data::cache::Cache;
-use graphminnet_data::data::registry;
+use graphminnet_data::DataError;
+use graphminnet_data::cache::Cache;
+use graphminnet_data::registry;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -12,7 +12,7 @@ use crate::ops::{PoolKind, gather_graphs, pool};
 use crate::task::{Rows, metric};
 use crate::train::{MeanStd, TrainingData, model_input};
 use burn::tensor::{Tensor, TensorData};
-use graphminnet_data::data::loader::{BatchLimit, Batches, Order, plan_batches};
+use graphminnet_data::loader::{BatchLimit, Batches, Order, plan_batches};
 use graphminnet_data::rng;
 use serde_json::json;
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 use super::ReproError;
 use crate::bench::random_graph;
 use crate::config::{EdgeEncoderKind, InnerProduct, ModelConfig, NodeEncoderKind, PairKind, Recipe};
-use graphminnet_data::data::registry;
-use graphminnet_data::data::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
+use graphminnet_data::registry;
 use graphminnet_data::rng::{self, Stream};
+use graphminnet_data::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
 use graphminnet_data::{Features, Graph};
 use std::path::Path;
 use std::sync::Arc;

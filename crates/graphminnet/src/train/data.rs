@@ -4,11 +4,11 @@ use super::TrainError;
 use crate::config::ModelConfig;
 use crate::model::{Encodings, ModelInput};
 use burn::tensor::Device;
-use graphminnet_data::data::cache::Cache;
-use graphminnet_data::data::loader::PreparedBatch;
-use graphminnet_data::data::prepare::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
-use graphminnet_data::data::split::Splits;
-use graphminnet_data::data::{Dataset, Schema};
+use graphminnet_data::cache::Cache;
+use graphminnet_data::loader::PreparedBatch;
+use graphminnet_data::prepare::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
+use graphminnet_data::split::Splits;
+use graphminnet_data::{Dataset, Schema};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 

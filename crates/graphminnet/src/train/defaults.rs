@@ -1,7 +1,7 @@
 //! A model and a protocol for data that nobody has configured: read off the schema, and said in words.
 
 use crate::config::{ConfigError, Override, Recipe, with_overrides};
-use graphminnet_data::data::{Level, Schema, Task};
+use graphminnet_data::{Level, Schema, Task};
 use toml::{Table, Value};
 
 /// A recipe made for a data set, and why it is what it is.
@@ -166,7 +166,7 @@ pub fn infer_recipe(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphminnet_data::data::{Column, ColumnKind};
+    use graphminnet_data::{Column, ColumnKind};
 
     fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
         Schema { level, task, targets: vec!["y".into()], class_names: vec![], node_columns, edge_columns }

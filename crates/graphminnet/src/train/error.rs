@@ -8,11 +8,11 @@ use crate::model::InputError;
 use crate::optim::OptimError;
 use crate::task::LossError;
 use crate::weights::WeightsError;
+use graphminnet_data::DataError;
 use graphminnet_data::GraphError;
-use graphminnet_data::data::DataError;
-use graphminnet_data::data::loader::LoaderError;
-use graphminnet_data::data::split::SplitError;
+use graphminnet_data::loader::LoaderError;
 use graphminnet_data::spectral::SpectralError;
+use graphminnet_data::split::SplitError;
 use std::path::PathBuf;
 use thiserror::Error;
 

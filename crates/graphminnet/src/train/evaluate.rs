@@ -6,7 +6,7 @@ use crate::model::GraphMinNet;
 use crate::nn::Pass;
 use crate::task::{Rows, Score, Undefined, loss, metric, worst_error};
 use burn::tensor::Device;
-use graphminnet_data::data::loader::{BatchLimit, Batches, Order, plan_batches};
+use graphminnet_data::loader::{BatchLimit, Batches, Order, plan_batches};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,7 +3,7 @@
 use super::{SeedDir, Settings, TargetScaler, TrainError, TrainingData};
 use crate::bundle::{Bundle, Description, EXTENSION, Selection, TrainedOn};
 use crate::io;
-use graphminnet_data::data::Featurizer;
+use graphminnet_data::Featurizer;
 
 /// What a model file says besides the weights. A pure function of the run: bits do not depend on when it is written.
 pub(super) fn describe(

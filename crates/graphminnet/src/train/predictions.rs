@@ -2,7 +2,7 @@
 
 use super::TrainingData;
 use crate::bundle::{AnswerKind, Description, Predictions, csv_field};
-use graphminnet_data::data::Level;
+use graphminnet_data::Level;
 use std::fmt::Write;
 
 /// The table of predictions for the test part.

@@ -1,11 +1,9 @@
 //! Where the data of a run comes from, written down so that the run can find it again.
 
 use super::TrainError;
-use graphminnet_data::data::generate::{Cluster, Pattern, RingTransfer};
-use graphminnet_data::data::split::{Ratios, Splits, read_with_scaffolds};
-use graphminnet_data::data::{
-    Dataset, EdgeDirection, Level, Read, ReadOptions, Report, Task, open, registry,
-};
+use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
+use graphminnet_data::split::{Ratios, Splits, read_with_scaffolds};
+use graphminnet_data::{Dataset, EdgeDirection, Level, Read, ReadOptions, Report, Task, open, registry};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -44,7 +42,7 @@ pub enum SplitChoice {
     },
     /// 80/10/10, molecules with the same Bemis–Murcko scaffold together, the largest groups to train.
     Scaffold,
-    /// A split file; under [`OnBadRow::Null`](graphminnet_data::data::OnBadRow::Null) it counts the rows of the data
+    /// A split file; under [`OnBadRow::Null`](graphminnet_data::OnBadRow::Null) it counts the rows of the data
     /// file, bad ones included, otherwise the graphs.
     File {
         /// Its path.

@@ -4,7 +4,7 @@ use crate::cmd::reading::Columns;
 use crate::failure::Failure;
 use crate::ui::card::{card_json, write_card};
 use clap::Args;
-use graphminnet::data::data::{DataCard, OnBadRow, escape, formats, open};
+use graphminnet::data::{DataCard, OnBadRow, escape, formats, open};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn bad_row(row: &graphminnet::data::data::BadRow) -> Value {
+fn bad_row(row: &graphminnet::data::BadRow) -> Value {
     json!({
         "file": row.place.file,
         "member": row.place.member,

@@ -17,10 +17,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
     use super::import::required_data_dir;
     use crate::ui::counter::{Counter, Unit};
-    use graphminnet::data::data::download::{Http, Progress, download};
-    use graphminnet::data::data::registry::{NotHere, find};
-    use graphminnet::data::data::{Limits, escape};
+    use graphminnet::data::download::{Http, Progress, download};
+    use graphminnet::data::registry::{NotHere, find};
     use graphminnet::data::text::grouped;
+    use graphminnet::data::{Limits, escape};
     use std::io::{Write, stdout};
 
     let info = find(&arguments.name)?;
@@ -48,8 +48,8 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
 /// Says how to fetch the files by other means.
 #[cfg(not(feature = "download"))]
 pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
-    use graphminnet::data::data::DataError;
-    use graphminnet::data::data::registry::{NotHere, data_dir, find};
+    use graphminnet::data::DataError;
+    use graphminnet::data::registry::{NotHere, data_dir, find};
 
     let info = find(&arguments.name)?;
     let looked_for = data_dir(folder).map(|root| root.join(&info.folder)).into_iter().collect();

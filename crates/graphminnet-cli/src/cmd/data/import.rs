@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use clap::Args;
-use graphminnet::data::data::registry::{DATA_VARIABLE, data_dir, find, import_published, store};
-use graphminnet::data::data::{ReadOptions, escape};
+use graphminnet::data::registry::{DATA_VARIABLE, data_dir, find, import_published, store};
 use graphminnet::data::text::grouped;
+use graphminnet::data::{ReadOptions, escape};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

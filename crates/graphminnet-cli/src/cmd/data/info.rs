@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::data::data::download::recorded_hash;
-use graphminnet::data::data::escape;
-use graphminnet::data::data::registry::{
+use graphminnet::data::download::recorded_hash;
+use graphminnet::data::escape;
+use graphminnet::data::registry::{
     DATA_VARIABLE, DatasetInfo, EdgeCount, PublishedFile, data_dir, find, locate,
 };
 use graphminnet::data::text::grouped;

@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::data::data::escape;
-use graphminnet::data::data::registry::{DATA_VARIABLE, DatasetInfo, data_dir, datasets, locate};
+use graphminnet::data::escape;
+use graphminnet::data::registry::{DATA_VARIABLE, DatasetInfo, data_dir, datasets, locate};
 use graphminnet::data::text::grouped;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};

@@ -4,10 +4,10 @@ use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use clap::{Args, ValueEnum};
-use graphminnet::data::data::split::{Ratios, Splits, read_with_scaffolds};
-use graphminnet::data::data::{OnBadRow, Read, escape, open};
-use graphminnet::data::io::write_atomically;
+use graphminnet::data::fs::write_atomically;
+use graphminnet::data::split::{Ratios, Splits, read_with_scaffolds};
 use graphminnet::data::text::grouped;
+use graphminnet::data::{OnBadRow, Read, escape, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => out.write_all(text.as_bytes())?,
         Some(path) => {
             write_atomically(path, |file| {
-                file.write_all(text.as_bytes()).map_err(|source| graphminnet::data::data::DataError::Io {
+                file.write_all(text.as_bytes()).map_err(|source| graphminnet::data::DataError::Io {
                     path: path.clone(),
                     action: "write",
                     source,

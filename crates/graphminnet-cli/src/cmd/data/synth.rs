@@ -3,11 +3,11 @@
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use graphminnet::data::GraphError;
-use graphminnet::data::data::generate::{
+use graphminnet::data::generate::{
     CircularSkipLinks, Cluster, Pattern, RandomGraph, RingTransfer, TreeNeighboursMatch,
 };
-use graphminnet::data::data::{Dataset, Level, escape, formats};
 use graphminnet::data::text::grouped;
+use graphminnet::data::{Dataset, Level, escape, formats};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;

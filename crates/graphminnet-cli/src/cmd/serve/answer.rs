@@ -3,9 +3,9 @@
 use super::Bounds;
 use graphminnet::bundle::{AnswerKind, Bundle, Predictions};
 use graphminnet::data::Graph;
-use graphminnet::data::data::formats::Format;
-use graphminnet::data::data::smiles::{Featurizer, molecule_graph};
-use graphminnet::data::data::{InputRow, Limits, ReadOptions, RowReader};
+use graphminnet::data::formats::Format;
+use graphminnet::data::smiles::{Featurizer, molecule_graph};
+use graphminnet::data::{InputRow, Limits, ReadOptions, RowReader};
 use graphminnet::explain::{Explainer, Method, Target};
 use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
@@ -256,7 +256,7 @@ fn own_graphs(bundle: &Bundle, graphs: &[Value], limits: Limits) -> Result<Vec<I
         lines.push('\n');
     }
     let options = ReadOptions { format: Some(Format::Jsonl), limits, ..bundle.description().read_options() };
-    let unusable = |error: graphminnet::data::data::DataError| Answer::error(422, error);
+    let unusable = |error: graphminnet::data::DataError| Answer::error(422, error);
     let mut reader = RowReader::from_stream(Box::new(Cursor::new(lines.into_bytes())), "request", &options)
         .map_err(unusable)?;
     let rows: Vec<InputRow> = reader.next_rows(graphs.len()).map_err(unusable)?;

@@ -7,7 +7,7 @@ use crate::ui::progress::Verbosity;
 use crate::ui::signals::interrupt_flag;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::data::data::cache::{Cache, default_cache_dir};
+use graphminnet::data::cache::{Cache, default_cache_dir};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -7,8 +7,8 @@ use crate::ui::preparation::{preparation_bar, say_preparation, transform_name};
 use crate::ui::progress::{Progress, Verbosity};
 use crate::ui::signals::INTERRUPTED;
 use graphminnet::config::ModelConfig;
-use graphminnet::data::data::cache::Cache;
-use graphminnet::data::data::prepare::Transform;
+use graphminnet::data::cache::Cache;
+use graphminnet::data::prepare::Transform;
 use graphminnet::io;
 use graphminnet::report::report_html;
 use graphminnet::train::{

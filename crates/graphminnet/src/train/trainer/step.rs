@@ -6,7 +6,7 @@ use crate::task::{Rows, loss};
 use crate::train::evaluate::values;
 use crate::train::run_dir::write_json;
 use crate::train::{GradientPass, TrainError, model_input};
-use graphminnet_data::data::loader::PreparedBatch;
+use graphminnet_data::loader::PreparedBatch;
 use graphminnet_data::rng;
 
 /// What one batch contributes to a step.

@@ -1,0 +1,385 @@
+//! A folder with `graphs.csv`, `nodes.csv` and `edges.csv`.
+//!
+//! | file | columns |
+//! |---|---|
+//! | `graphs.csv` | `graph_id`, `num_nodes` (needed without `nodes.csv`), `split` (optional); every other one is a target |
+//! | `nodes.csv` | `graph_id`, `node_id`; `target`, `target_…` and `label` are node-level targets; the others are features |
+//! | `edges.csv` | `graph_id`, `source`, `destination` (or `src_id`, `dst_id`); the others are features |
+//!
+//! Nodes are numbered in the order of their rows; `node_id` may be any text that is unique within its graph, and edges
+//! refer to it. Without `nodes.csv` edges refer to numbers from 0. Without `graphs.csv` graphs appear in the order of
+//! `nodes.csv`. A file without a `graph_id` column describes a single graph. Edges are directed as written. A bad row of
+//! `nodes.csv` or `edges.csv` makes its graph a bad row.
+
+mod write;
+
+pub use write::write_csv_folder;
+
+use super::csv::CsvReader;
+use super::parse_split;
+use crate::fs::{Tree, lines_of};
+use crate::limits::within;
+use crate::schema::{Collector, Record, Table};
+use crate::{BadRow, DataError, Level, Place, Read, ReadOptions, Split};
+use std::collections::HashMap;
+
+/// Reads the layout from a folder or archive.
+pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
+    let mut collector = Collector::new(tree.root(), options);
+    let mut graphs = Graphs::default();
+    let open = |name: &str| -> Result<Option<CsvReader>, DataError> {
+        lines_of(tree, name, &options.limits)?.map(|lines| CsvReader::new(lines, &options.limits)).transpose()
+    };
+    let graph_table = open("graphs.csv")?;
+    let node_table = open("nodes.csv")?;
+    let Some(edge_table) = open("edges.csv")? else {
+        return Err(DataError::Missing {
+            path: tree.root().to_path_buf(),
+            what: "edges.csv".to_owned(),
+            expected: "graphs.csv, nodes.csv and edges.csv (each may be compressed)".to_owned(),
+        });
+    };
+    graphs.is_open = graph_table.is_none();
+    graphs.has_nodes = node_table.is_some();
+    if let Some(table) = graph_table {
+        graphs.read_graphs(table, &mut collector, options)?;
+    }
+    if let Some(table) = node_table {
+        graphs.read_nodes(table, &mut collector, options)?;
+    }
+    graphs.read_edges(edge_table, &mut collector, options)?;
+    for draft in graphs.drafts {
+        collector.push(draft.finish(graphs.has_nodes))?;
+    }
+    collector.finish()
+}
+
+/// A graph while its rows come in.
+struct Draft {
+    id: String,
+    place: Place,
+    split: Option<Split>,
+    num_nodes: Option<u64>,
+    node_ids: HashMap<String, u32>,
+    nodes: Vec<f64>,
+    edges: Vec<[u32; 2]>,
+    edge_rows: Vec<f64>,
+    targets: Table,
+    problem: Option<BadRow>,
+}
+
+impl Draft {
+    fn new(id: String, place: Place) -> Self {
+        Self {
+            id,
+            place,
+            split: None,
+            num_nodes: None,
+            node_ids: HashMap::new(),
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            edge_rows: Vec::new(),
+            targets: Table::default(),
+            problem: None,
+        }
+    }
+
+    fn spoil(&mut self, error: DataError, place: Place) {
+        if self.problem.is_none() {
+            self.problem = Some(error.into_bad_row(place));
+        }
+    }
+
+    fn finish(self, has_nodes: bool) -> Result<Record, BadRow> {
+        if let Some(problem) = self.problem {
+            return Err(problem);
+        }
+        let listed = self.node_ids.len() as u64;
+        let num_nodes = match self.num_nodes {
+            Some(stated) if has_nodes && stated != listed => {
+                let place = self.place.in_column("num_nodes");
+                return Err(BadRow::new(
+                    place,
+                    stated.to_string(),
+                    format!("nodes.csv has {listed} rows for this graph"),
+                ));
+            }
+            Some(stated) => stated,
+            None if has_nodes => listed,
+            None => {
+                let place = self.place.in_column("num_nodes");
+                return Err(BadRow::new(
+                    place,
+                    "",
+                    "needed, because there is no nodes.csv (it is never guessed from edges)",
+                ));
+            }
+        } as usize;
+        Ok(Record {
+            place: self.place,
+            id: Some(self.id),
+            num_nodes,
+            nodes: Table { rows: num_nodes, values: self.nodes },
+            edge_rows: Table { rows: self.edges.len(), values: self.edge_rows },
+            edges: self.edges,
+            targets: self.targets,
+            split: self.split,
+            graph: None,
+        })
+    }
+}
+
+/// All graphs of a folder while its tables are read.
+#[derive(Default)]
+struct Graphs {
+    drafts: Vec<Draft>,
+    by_id: HashMap<String, usize>,
+    /// Whether graphs may still appear: there was no `graphs.csv`.
+    is_open: bool,
+    has_nodes: bool,
+}
+
+impl Graphs {
+    fn read_graphs(
+        &mut self,
+        mut table: CsvReader,
+        collector: &mut Collector<'_>,
+        options: &ReadOptions,
+    ) -> Result<(), DataError> {
+        let id = require(&table, &["graph_id", "id"])?;
+        let count = table.column_called(&["num_nodes"]);
+        let split = match &options.split_column {
+            Some(name) => Some(require(&table, &[name.as_str()])?),
+            None => table.column_called(&["split"]),
+        };
+        let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+        let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
+            .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.contains(name)))
+            .collect();
+        if !columns.is_empty() {
+            collector.name_target_columns(columns.iter().map(|(_, name)| name.clone()).collect())?;
+        }
+        while let Some(row) = table.advance()? {
+            let place = table.place();
+            let name = table.field(id).trim().to_owned();
+            within("graphs", self.drafts.len() as u64 + 1, options.limits.graphs)
+                .map_err(DataError::limit(place.clone()))?;
+            let mut draft = Draft::new(name.clone(), place.clone());
+            let result = row.and_then(|()| {
+                if let Some(count) = count.filter(|count| !table.field(*count).trim().is_empty()) {
+                    let place = place.clone().in_column("num_nodes");
+                    let number = integer(table.field(count), &place, "a non-negative number of nodes")?;
+                    within("nodes_per_graph", number, options.limits.nodes_per_graph)
+                        .map_err(DataError::limit(place))?;
+                    draft.num_nodes = Some(number);
+                }
+                draft.split = parse_split(split.map(|split| table.field(split)), &place)?;
+                for (target, (column, _)) in columns.iter().enumerate() {
+                    let value = target_cell(collector, target, table.field(*column), &place)?;
+                    draft.targets.values.push(value);
+                }
+                draft.targets.rows = usize::from(!columns.is_empty());
+                Ok(())
+            });
+            if let Err(error) = result {
+                draft.spoil(error, place.clone());
+            }
+            if self.by_id.contains_key(&name) {
+                let error = DataError::value(place.clone().in_column("graph_id"), &name, "unique");
+                draft.spoil(error, place);
+            } else {
+                self.by_id.insert(name, self.drafts.len());
+            }
+            self.drafts.push(draft);
+        }
+        Ok(())
+    }
+
+    fn read_nodes(
+        &mut self,
+        mut table: CsvReader,
+        collector: &mut Collector<'_>,
+        options: &ReadOptions,
+    ) -> Result<(), DataError> {
+        let graph_column = table.column_called(&["graph_id"]);
+        let id = require(&table, &["node_id", "id"])?;
+        let (mut features, mut targets) = (Vec::new(), Vec::new());
+        for (column, name) in named_columns(&table, &[graph_column, Some(id)]) {
+            let lower = name.to_ascii_lowercase();
+            let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+            let is_target = match wanted {
+                Some(wanted) => wanted.contains(&name),
+                None => lower == "target" || lower == "label" || lower.starts_with("target_"),
+            };
+            if is_target { targets.push((column, name)) } else { features.push((column, name)) }
+        }
+        let has_graph_targets = collector.target_columns.len() > 0;
+        if has_graph_targets && !targets.is_empty() {
+            return Err(DataError::malformed(
+                table.place(),
+                "targets in nodes.csv as well as in graphs.csv",
+                "one level of targets (name those to use)",
+            ));
+        }
+        if !targets.is_empty() {
+            collector.level = Level::Node;
+            collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
+        }
+        collector.name_node_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
+        while let Some(row) = table.advance()? {
+            let place = table.place();
+            let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
+            let Some(draft) = self.draft(&name, &place, options)? else {
+                return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
+            };
+            let result = row.and_then(|()| {
+                let node = draft.node_ids.len();
+                within("nodes_per_graph", node as u64 + 1, options.limits.nodes_per_graph)
+                    .map_err(DataError::limit(place.clone()))?;
+                if draft.node_ids.insert(table.field(id).trim().to_owned(), node as u32).is_some() {
+                    let place = place.clone().in_column("node_id");
+                    return Err(DataError::value(place, table.field(id), "unique within its graph"));
+                }
+                for (position, (column, name)) in features.iter().enumerate() {
+                    let text = present(table.field(*column), name, &place)?;
+                    draft.nodes.push(collector.node_columns.cell(position, text, &place)?);
+                }
+                for (position, (column, _)) in targets.iter().enumerate() {
+                    let value = target_cell(collector, position, table.field(*column), &place)?;
+                    draft.targets.values.push(value);
+                }
+                draft.targets.rows += usize::from(!targets.is_empty());
+                Ok(())
+            });
+            if let Err(error) = result {
+                draft.spoil(error, place);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_edges(
+        &mut self,
+        mut table: CsvReader,
+        collector: &mut Collector<'_>,
+        options: &ReadOptions,
+    ) -> Result<(), DataError> {
+        let graph_column = table.column_called(&["graph_id"]);
+        let source = require(&table, &["source", "src_id", "src"])?;
+        let destination = require(&table, &["destination", "dst_id", "dst"])?;
+        let features: Vec<(usize, String)> =
+            named_columns(&table, &[graph_column, Some(source), Some(destination)]).collect();
+        collector.name_edge_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
+        let has_nodes = self.has_nodes;
+        while let Some(row) = table.advance()? {
+            let place = table.place();
+            let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
+            let Some(draft) = self.draft(&name, &place, options)? else {
+                return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
+            };
+            let result = row.and_then(|()| {
+                let end = |column: usize, what: &str| {
+                    let text = table.field(column).trim();
+                    let place = place.clone().in_column(what);
+                    if has_nodes {
+                        let found = draft.node_ids.get(text).copied();
+                        return found.ok_or_else(|| DataError::value(place, text, "a node_id of this graph"));
+                    }
+                    let count = draft.num_nodes.unwrap_or(0);
+                    match text.parse::<u32>() {
+                        Ok(node) if u64::from(node) < count => Ok(node),
+                        _ => Err(DataError::value(
+                            place,
+                            text,
+                            format!("a node: the graph has {count}, counted from 0"),
+                        )),
+                    }
+                };
+                let edge = [end(source, "source")?, end(destination, "destination")?];
+                within("edges_per_graph", draft.edges.len() as u64 + 1, options.limits.edges_per_graph)
+                    .map_err(DataError::limit(place.clone()))?;
+                draft.edges.push(edge);
+                for (position, (column, name)) in features.iter().enumerate() {
+                    let text = present(table.field(*column), name, &place)?;
+                    draft.edge_rows.push(collector.edge_columns.cell(position, text, &place)?);
+                }
+                Ok(())
+            });
+            if let Err(error) = result {
+                draft.spoil(error, place);
+            }
+        }
+        Ok(())
+    }
+
+    /// The draft of a graph, made now if there was no `graphs.csv`.
+    fn draft(
+        &mut self,
+        name: &str,
+        place: &Place,
+        options: &ReadOptions,
+    ) -> Result<Option<&mut Draft>, DataError> {
+        if let Some(&position) = self.by_id.get(name) {
+            return Ok(self.drafts.get_mut(position));
+        }
+        if !self.is_open {
+            return Ok(None);
+        }
+        within("graphs", self.drafts.len() as u64 + 1, options.limits.graphs)
+            .map_err(DataError::limit(place.clone()))?;
+        self.by_id.insert(name.to_owned(), self.drafts.len());
+        self.drafts.push(Draft::new(name.to_owned(), place.clone()));
+        Ok(self.drafts.last_mut())
+    }
+}
+
+fn unknown_graph(name: &str, place: Place) -> DataError {
+    DataError::value(place.in_column("graph_id"), name, "a graph_id of graphs.csv")
+}
+
+fn require(table: &CsvReader, names: &[&str]) -> Result<usize, DataError> {
+    table.column_called(names).ok_or_else(|| {
+        DataError::malformed(
+            table.place(),
+            format!("the columns {}", table.header().join(", ")),
+            format!("a column called {}", names.join(" or ")),
+        )
+    })
+}
+
+/// Columns that are none of the special ones.
+fn named_columns<'a>(
+    table: &'a CsvReader,
+    special: &'a [Option<usize>],
+) -> impl Iterator<Item = (usize, String)> + 'a {
+    let columns = table.header().iter().cloned().enumerate();
+    columns.filter(|(column, _)| !special.contains(&Some(*column)))
+}
+
+fn integer(text: &str, place: &Place, expected: &str) -> Result<u64, DataError> {
+    text.trim().parse().map_err(|_| DataError::value(place.clone(), text, expected))
+}
+
+fn present<'a>(text: &'a str, column: &str, place: &Place) -> Result<&'a str, DataError> {
+    if text.trim().is_empty() {
+        return Err(DataError::value(
+            place.clone().in_column(column),
+            text,
+            "a value: a feature must not be blank",
+        ));
+    }
+    Ok(text)
+}
+
+fn target_cell(
+    collector: &mut Collector<'_>,
+    column: usize,
+    text: &str,
+    place: &Place,
+) -> Result<f64, DataError> {
+    let text = text.trim();
+    if text.is_empty() || text.eq_ignore_ascii_case("nan") {
+        return Ok(collector.target_columns.missing(column));
+    }
+    collector.target_columns.cell(column, text, place)
+}

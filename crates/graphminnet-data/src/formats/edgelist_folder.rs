@@ -1,0 +1,207 @@
+//! A folder of edge lists, one file per graph, one sub-folder per class: the layout of MalNet.
+//!
+//! ```text
+//! adware/…/a.edgelist    benign/…/b.edgelist    …    train.txt, val.txt, test.txt (optional, anywhere)
+//! ```
+//!
+//! The class is the first folder that differs between files. A file holds one `source target` pair per line, separated
+//! by blanks, tabs or a comma; lines that start with `#` are comments. Files carry no node count, so **this format's
+//! rule is: number of nodes = largest index + 1**; nodes that no edge names and that come last cannot be expressed. The
+//! split files name graphs by their path, with or without the leading folders and the extension.
+
+use crate::fs::{Lines, Tree, lines_of};
+use crate::limits::within;
+use crate::schema::{Collector, Record, Table};
+use crate::{DataError, Read, ReadOptions, Split};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// How nodes are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Numbering {
+    /// Indices are kept; the number of nodes is the largest one plus 1.
+    AsGiven,
+    /// Indices are renumbered without gaps, ascending; the number of nodes is the number of distinct indices.
+    WithoutGaps,
+}
+
+/// Number of nodes, and edges.
+type EdgeList = (usize, Vec<[u32; 2]>);
+
+/// Reads the layout from a folder or archive.
+pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions) -> Result<Read, DataError> {
+    let all = tree.names()?;
+    let files: Vec<&String> = all.iter().filter(|name| stem(name).is_some()).collect();
+    let skipped = common_folders(&files);
+    let splits = read_splits(tree, &all, options)?;
+    let mut collector = Collector::new(tree.root(), options);
+    let has_classes = files.iter().any(|file| folder_at(file, skipped).is_some());
+    if has_classes {
+        collector.name_target_columns(vec!["class".to_owned()])?;
+        if options.schema.is_none() {
+            collector.target_columns.follow_text();
+        }
+    }
+    for chunk in files.chunks(256) {
+        let graphs: Vec<Result<EdgeList, DataError>> =
+            chunk.par_iter().map(|name| read_file(tree, name, numbering, options)).collect();
+        for (name, graph) in chunk.iter().zip(graphs) {
+            let place = tree.place(name);
+            let record = graph.and_then(|(num_nodes, edges)| {
+                let class = folder_at(name, skipped).filter(|_| has_classes);
+                let values = match class {
+                    Some(class) => vec![collector.target_columns.text(0, class, &place)?],
+                    None => Vec::new(),
+                };
+                Ok(Record {
+                    place: place.clone(),
+                    id: stem(name).map(str::to_owned),
+                    num_nodes,
+                    edge_rows: Table { rows: edges.len(), values: Vec::new() },
+                    edges,
+                    nodes: Table { rows: num_nodes, values: Vec::new() },
+                    targets: Table { rows: values.len(), values },
+                    split: stem(name).and_then(|stem| split_of(&splits, stem)),
+                    graph: None,
+                })
+            });
+            collector.push(record.map_err(|error| error.into_bad_row(place)))?;
+        }
+    }
+    collector.finish()
+}
+
+/// The path without `.edgelist` and compression; `None` for other files.
+fn stem(name: &str) -> Option<&str> {
+    let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(name);
+    name.strip_suffix(".edgelist")
+}
+
+/// The folder at a depth, if the file is below it.
+fn folder_at(name: &str, depth: usize) -> Option<&str> {
+    let mut parts = name.split('/').skip(depth);
+    let folder = parts.next();
+    parts.next().and(folder)
+}
+
+/// Number of leading folders that all files share.
+fn common_folders(files: &[&String]) -> usize {
+    let Some(first) = files.first() else { return 0 };
+    let folders: Vec<&str> = first.split('/').collect();
+    let folders = folders.split_last().map_or(&[][..], |(_, folders)| folders);
+    let mut shared = folders.len();
+    for file in files {
+        let same = file.split('/').zip(folders).take_while(|(a, b)| a == *b).count();
+        shared = shared.min(same);
+    }
+    shared
+}
+
+fn read_file(
+    tree: &dyn Tree,
+    name: &str,
+    numbering: Numbering,
+    options: &ReadOptions,
+) -> Result<EdgeList, DataError> {
+    let limits = &options.limits;
+    let Some(mut lines) = lines_of(tree, name, limits)? else {
+        return Err(DataError::malformed(tree.place(name), "no file", "an edge list"));
+    };
+    let mut edges = Vec::new();
+    while lines.advance()? {
+        let line = lines.bytes().trim_ascii();
+        if line.is_empty() || line.starts_with(b"#") {
+            continue;
+        }
+        within("edges_per_graph", edges.len() as u64 + 1, limits.edges_per_graph)
+            .map_err(DataError::limit(lines.place()))?;
+        edges.push(parse_edge(&lines)?);
+    }
+    let num_nodes = match numbering {
+        Numbering::AsGiven => edges.iter().flatten().max().map_or(0, |&largest| u64::from(largest) + 1),
+        Numbering::WithoutGaps => renumber(&mut edges),
+    };
+    within("nodes_per_graph", num_nodes, limits.nodes_per_graph)
+        .map_err(DataError::limit(tree.place(name)))?;
+    Ok((num_nodes as usize, edges))
+}
+
+fn parse_edge(lines: &Lines) -> Result<[u32; 2], DataError> {
+    let mut fields = lines
+        .bytes()
+        .split(|byte| byte.is_ascii_whitespace() || *byte == b',')
+        .filter(|field| !field.is_empty());
+    let node = |field: Option<&[u8]>| {
+        let text = String::from_utf8_lossy(field.unwrap_or_default()).into_owned();
+        text.parse::<u32>().ok().filter(|&node| node < u32::MAX).ok_or_else(|| {
+            DataError::value(lines.place(), text, "a node number (two per line: source and target)")
+        })
+    };
+    let edge = [node(fields.next())?, node(fields.next())?];
+    match fields.next() {
+        None => Ok(edge),
+        Some(_) => {
+            Err(DataError::malformed(lines.place(), "a third value", "two per line: source and target"))
+        }
+    }
+}
+
+/// Renumbers nodes without gaps and returns how many there are.
+fn renumber(edges: &mut [[u32; 2]]) -> u64 {
+    let mut nodes: Vec<u32> = edges.iter().flatten().copied().collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    for end in edges.iter_mut().flatten() {
+        *end = nodes.binary_search(end).unwrap_or_default() as u32;
+    }
+    nodes.len() as u64
+}
+
+/// Part of every path that a split file names.
+fn read_splits(
+    tree: &dyn Tree,
+    all: &[String],
+    options: &ReadOptions,
+) -> Result<HashMap<String, Split>, DataError> {
+    let mut splits = HashMap::new();
+    for name in all {
+        let wanted = options.split.as_deref().is_none_or(|scheme| name.contains(&format!("{scheme}/")));
+        let part = match name.rsplit('/').next() {
+            Some("train.txt") if wanted => Split::Train,
+            Some("val.txt" | "valid.txt") if wanted => Split::Valid,
+            Some("test.txt") if wanted => Split::Test,
+            _ => continue,
+        };
+        let Some(mut lines) = lines_of(tree, name, &options.limits)? else { continue };
+        while lines.advance()? {
+            let text = lines.text()?.trim();
+            let key = stem(text).unwrap_or(text).trim_start_matches("./").to_owned();
+            if key.is_empty() {
+                continue;
+            }
+            within("graphs", splits.len() as u64 + 1, options.limits.graphs)
+                .map_err(DataError::limit(lines.place()))?;
+            if let Some(earlier) = splits.insert(key.clone(), part).filter(|earlier| *earlier != part) {
+                let expected = format!("in one part only (it is also in {earlier:?})");
+                return Err(DataError::value(lines.place(), key, expected));
+            }
+        }
+    }
+    Ok(splits)
+}
+
+/// The part of a file, by its full path or the longest tail of it that a split file names.
+fn split_of(splits: &HashMap<String, Split>, stem: &str) -> Option<Split> {
+    let mut tail = stem;
+    loop {
+        if let Some(split) = splits.get(tail) {
+            return Some(*split);
+        }
+        tail = tail.split_once('/')?.1;
+    }
+}
+
+/// Whether a tree looks like this layout.
+pub(crate) fn recognises(names: &[String]) -> bool {
+    names.iter().any(|name| stem(name).is_some())
+}

@@ -1,0 +1,299 @@
+//! JSON Lines: one graph per line.
+//!
+//! ```json
+//! {"id": "g1", "num_nodes": 3, "edges": [[0, 1], [1, 2]], "node_features": [[6, 0.5], [6, 0.1], [8, 0.2]],
+//!  "edge_features": [["single"], ["double"]], "target": 1.5, "split": "train"}
+//! ```
+//!
+//! (on one line). Only `edges` and `num_nodes` are needed; `num_nodes` may be left out where `node_features` gives one
+//! row per node, and is never guessed from the edges. A flat list of features is one column. `target` is a number, a
+//! text, `null` (missing), or a list of these (several tasks); for one target per node, `target` is a list of lists, or
+//! `node_target` a list of values. Edges are directed as written unless the options say otherwise. `x`, `edge_index`
+//! (two rows), `edge_attr` and `y` are understood as other names. Unknown fields are reported and ignored.
+
+mod parse;
+mod write;
+
+pub use write::{write_jsonl, write_jsonl_to};
+
+use crate::fs::Lines;
+use crate::limits::within;
+use crate::schema::{Collector, Record, Table};
+use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
+use parse::{Cell, Line, Rows};
+use std::collections::HashSet;
+use std::path::Path;
+
+/// Reads a file of JSON Lines.
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    let mut lines = Lines::open(path, &options.limits)?;
+    read_lines(&mut lines, path, options)
+}
+
+/// Reads JSON Lines from any stream of lines.
+pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    let mut collector = Collector::new(path, options);
+    collector.records_before = lines.records_before();
+    let mut shape = Shape::default();
+    if let Some(schema) = &options.schema {
+        // The schema, not the first graph, says how many columns there are.
+        collector.name_node_columns(names("node", schema.node_columns.len(), options, true))?;
+        collector.name_edge_columns(names("edge", schema.edge_columns.len(), options, false))?;
+        shape.node = Some(schema.node_columns.len()).filter(|columns| *columns > 0);
+        shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
+    }
+    let mut ignored: Vec<String> = Vec::new();
+    while lines.advance()? {
+        if lines.bytes().trim_ascii().is_empty() {
+            continue;
+        }
+        let record = lines.text().and_then(|text| {
+            let line = parse::line(text, &lines.place(), &options.limits)?;
+            for name in &line.unknown {
+                if ignored.len() < 20 && !ignored.contains(name) {
+                    ignored.push(name.clone());
+                }
+            }
+            record(line, &lines.place(), &mut shape, &mut collector, options)
+        });
+        match record {
+            Ok(record) => collector.push(Ok(record))?,
+            Err(error) => collector.push(Err(error.into_bad_row(lines.place())))?,
+        }
+    }
+    if !ignored.is_empty() {
+        let names: Vec<String> = ignored.iter().map(|name| format!("`{}`", crate::escape(name))).collect();
+        collector.notes.push(format!("fields that are not understood were ignored: {}", names.join(", ")));
+    }
+    collector.finish()
+}
+
+/// Numbers of columns, fixed by the first graph that has rows.
+#[derive(Default)]
+struct Shape {
+    node: Option<usize>,
+    edge: Option<usize>,
+    target: Option<usize>,
+}
+
+fn record(
+    line: Line,
+    place: &Place,
+    shape: &mut Shape,
+    collector: &mut Collector<'_>,
+    options: &ReadOptions,
+) -> Result<Record, DataError> {
+    let limits = &options.limits;
+    let num_nodes = num_nodes(&line, place, limits)?;
+    within("edges_per_graph", line.edges.len() as u64, limits.edges_per_graph)
+        .map_err(DataError::limit(place.clone()))?;
+    check_edges(&line.edges, num_nodes, place)?;
+
+    let nodes = line.node_features.unwrap_or_default();
+    if fix(&mut shape.node, &nodes, "node_features", place)? {
+        collector.name_node_columns(names("node", nodes.columns, options, true))?;
+    }
+    check_rows(&nodes, num_nodes, "node_features", "node", shape.node, place)?;
+    let edge_rows = line.edge_features.unwrap_or_default();
+    if fix(&mut shape.edge, &edge_rows, "edge_features", place)? {
+        collector.name_edge_columns(names("edge", edge_rows.columns, options, false))?;
+    }
+    check_rows(&edge_rows, line.edges.len(), "edge_features", "edge", shape.edge, place)?;
+
+    let (level, targets) = targets(line.target, line.node_target, num_nodes, options);
+    if let Some(targets) = &targets
+        && shape.target.is_none()
+    {
+        collector.level = level;
+        let names = target_names(targets.columns, options);
+        collector.name_target_columns(names)?;
+    }
+    if let Some(targets) = &targets {
+        fix(&mut shape.target, targets, "target", place)?;
+        if level != collector.level {
+            let place = place.clone().in_column("target");
+            return Err(DataError::malformed(
+                place,
+                format!("{level:?}-level targets"),
+                format!("{:?} level, as before", collector.level),
+            ));
+        }
+    }
+    let num_edges = line.edges.len();
+    let targets = targets.unwrap_or_default();
+    let num_targets = targets.rows;
+    Ok(Record {
+        place: place.clone(),
+        id: line.id,
+        num_nodes,
+        edges: line.edges,
+        nodes: features(nodes, num_nodes, place, |column, cell, place| match cell {
+            Cell::Text(text) => collector.node_columns.text(column, &text, place),
+            cell => {
+                let (value, is_integer) = number(&cell, place, "node_features")?;
+                collector.node_columns.number(column, value, is_integer, place)
+            }
+        })?,
+        edge_rows: features(edge_rows, num_edges, place, |column, cell, place| match cell {
+            Cell::Text(text) => collector.edge_columns.text(column, &text, place),
+            cell => {
+                let (value, is_integer) = number(&cell, place, "edge_features")?;
+                collector.edge_columns.number(column, value, is_integer, place)
+            }
+        })?,
+        targets: features(targets, num_targets, place, |column, cell, place| match cell {
+            Cell::Null => Ok(collector.target_columns.missing(column)),
+            Cell::Text(text) => collector.target_columns.text(column, &text, place),
+            cell => {
+                let (value, is_integer) = number(&cell, place, "target")?;
+                collector.target_columns.number(column, value, is_integer, place)
+            }
+        })?,
+        split: super::parse_split(line.split.as_deref(), place)?,
+        graph: None,
+    })
+}
+
+fn num_nodes(line: &Line, place: &Place, limits: &Limits) -> Result<usize, DataError> {
+    let found = match (line.num_nodes, &line.node_features) {
+        (Some(found), _) => found,
+        (None, Some(rows)) => rows.rows as u64,
+        (None, None) => {
+            return Err(DataError::malformed(
+                place.clone().in_column("num_nodes"),
+                "nothing",
+                "the number of nodes (it is never guessed from the edges)",
+            ));
+        }
+    };
+    within("nodes_per_graph", found, limits.nodes_per_graph)
+        .map_err(DataError::limit(place.clone().in_column("num_nodes")))?;
+    Ok(found as usize)
+}
+
+fn check_edges(edges: &[[u32; 2]], num_nodes: usize, place: &Place) -> Result<(), DataError> {
+    for (edge, ends) in edges.iter().enumerate() {
+        if let Some(node) = ends.iter().find(|node| **node as usize >= num_nodes) {
+            return Err(DataError::value(
+                place.clone().in_column("edges"),
+                node.to_string(),
+                format!("a node of edge {edge}: the graph has {num_nodes} nodes, counted from 0"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Fixes the number of columns at the first table with rows; true if this one did.
+fn fix(slot: &mut Option<usize>, rows: &Rows, field: &str, place: &Place) -> Result<bool, DataError> {
+    if rows.rows == 0 {
+        return Ok(false);
+    }
+    match *slot {
+        None => {
+            *slot = Some(rows.columns);
+            Ok(true)
+        }
+        Some(expected) if expected == rows.columns => Ok(false),
+        Some(expected) => Err(DataError::malformed(
+            place.clone().in_column(field),
+            format!("{} columns", rows.columns),
+            format!("{expected} columns, as in earlier graphs"),
+        )),
+    }
+}
+
+fn check_rows(
+    rows: &Rows,
+    expected: usize,
+    field: &str,
+    what: &str,
+    columns: Option<usize>,
+    place: &Place,
+) -> Result<(), DataError> {
+    let absent_everywhere = rows.rows == 0 && columns.unwrap_or(0) == 0;
+    if rows.rows == expected || absent_everywhere {
+        return Ok(());
+    }
+    Err(DataError::malformed(
+        place.clone().in_column(field),
+        format!("{} rows", rows.rows),
+        format!("{expected} rows, one per {what}"),
+    ))
+}
+
+fn features(
+    rows: Rows,
+    num_rows: usize,
+    place: &Place,
+    mut encode: impl FnMut(usize, Cell, &Place) -> Result<f64, DataError>,
+) -> Result<Table, DataError> {
+    let columns = rows.columns.max(1);
+    let mut values = Vec::with_capacity(rows.cells.len());
+    for (position, cell) in rows.cells.into_iter().enumerate() {
+        values.push(encode(position % columns, cell, place)?);
+    }
+    Ok(Table { rows: num_rows, values })
+}
+
+fn number(cell: &Cell, place: &Place, field: &str) -> Result<(f64, bool), DataError> {
+    match cell {
+        Cell::Integer(value) => Ok((*value as f64, true)),
+        Cell::Number(value) => Ok((*value, false)),
+        Cell::Text(_) | Cell::Null => {
+            Err(DataError::value(place.clone().in_column(field), "null", "a number or text"))
+        }
+    }
+}
+
+fn names(what: &str, columns: usize, options: &ReadOptions, is_node: bool) -> Vec<String> {
+    let known = options
+        .schema
+        .as_ref()
+        .map(|schema| if is_node { &schema.node_columns } else { &schema.edge_columns });
+    let by_position: Vec<String> = (0..columns).map(|column| format!("{what}_feature_{column}")).collect();
+    match known {
+        Some(known) if known.len() == columns => {
+            // A schema lists categories before numbers; names that are positions say where each really is.
+            let named: HashSet<&str> = known.iter().map(|column| column.name.as_str()).collect();
+            if by_position.iter().all(|name| named.contains(name.as_str())) {
+                return by_position;
+            }
+            known.iter().map(|column| column.name.clone()).collect()
+        }
+        _ => by_position,
+    }
+}
+
+fn target_names(columns: usize, options: &ReadOptions) -> Vec<String> {
+    let known = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+    match known {
+        Some(known) if known.len() == columns => known.clone(),
+        _ if columns == 1 => vec!["target".to_owned()],
+        _ => (0..columns).map(|column| format!("target_{column}")).collect(),
+    }
+}
+
+/// Level and rows of the targets; `None` if the line has none.
+fn targets(
+    target: Option<parse::Target>,
+    node_target: Option<Rows>,
+    num_nodes: usize,
+    options: &ReadOptions,
+) -> (Level, Option<Rows>) {
+    let level = options.schema.as_ref().map(|schema| schema.level).or(options.level);
+    if let Some(rows) = node_target {
+        return (Level::Node, Some(rows));
+    }
+    match target {
+        None => (level.unwrap_or(Level::Graph), None),
+        Some(parse::Target::Flat(cells)) if cells.is_empty() => (level.unwrap_or(Level::Graph), None),
+        Some(parse::Target::Nested(rows)) => (Level::Node, Some(rows)),
+        Some(parse::Target::Flat(cells)) if level == Some(Level::Node) && cells.len() == num_nodes => {
+            (Level::Node, Some(Rows { rows: cells.len(), columns: 1, cells }))
+        }
+        Some(parse::Target::Flat(cells)) => {
+            (Level::Graph, Some(Rows { rows: 1, columns: cells.len(), cells }))
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Writes a data set as JSON Lines; reading the file with its schema gives back an equal data set.
+
+use crate::fs::write_atomically;
+use crate::graph::Features;
+use crate::{Column, ColumnKind, DataError, Dataset, Level, Sample, Schema, Split, Task};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes a data set to a file, whole or not at all.
+///
+/// Categories with names and classes with names are written as text. Numbers are written with as many digits as needed
+/// to read back the same 32-bit value.
+///
+/// # Errors
+///
+/// [`DataError::Io`].
+pub fn write_jsonl(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
+    write_atomically(path, |out| write_jsonl_to(dataset, out).map_err(DataError::io(path, "write")))
+}
+
+/// Writes a data set to any sink.
+///
+/// # Errors
+///
+/// The sink's own.
+pub fn write_jsonl_to(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
+    for (position, sample) in dataset.samples.iter().enumerate() {
+        let split = dataset.official_split.as_ref().and_then(|splits| splits.get(position));
+        write_sample(sample, &dataset.schema, split.copied(), out)?;
+    }
+    Ok(())
+}
+
+fn write_sample(
+    sample: &Sample,
+    schema: &Schema,
+    split: Option<Split>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let graph = &sample.graph;
+    write!(out, "{{\"id\":{},\"num_nodes\":{},\"edges\":[", text(&sample.id)?, graph.num_nodes())?;
+    for (position, [source, target]) in graph.edges().iter().enumerate() {
+        let comma = if position > 0 { "," } else { "" };
+        write!(out, "{comma}[{source},{target}]")?;
+    }
+    out.write_all(b"]")?;
+    write_features("node_features", graph.node_features(), &schema.node_columns, out)?;
+    write_features("edge_features", graph.edge_features(), &schema.edge_columns, out)?;
+    if !schema.targets.is_empty() {
+        write_targets(sample, schema, out)?;
+    }
+    if let Some(split) = split {
+        let name = match split {
+            Split::Train => "train",
+            Split::Valid => "valid",
+            Split::Test => "test",
+        };
+        write!(out, ",\"split\":\"{name}\"")?;
+    }
+    out.write_all(b"}\n")
+}
+
+fn write_features(
+    field: &str,
+    features: &Features,
+    columns: &[Column],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    write!(out, ",\"{field}\":[")?;
+    for row in 0..features.rows() {
+        out.write_all(if row > 0 { b",[" } else { b"[" })?;
+        let categories = features.category_row(row).iter().zip(columns);
+        for (position, (value, column)) in categories.enumerate() {
+            let comma = if position > 0 { "," } else { "" };
+            match &column.kind {
+                ColumnKind::Category { names, .. } if !names.is_empty() => {
+                    // The reserved slot has no name; any text that is not one reads back as it.
+                    let name = names.get(*value as usize).map_or("\u{0}unknown", String::as_str);
+                    write!(out, "{comma}{}", text(name)?)?;
+                }
+                _ => write!(out, "{comma}{value}")?,
+            }
+        }
+        for (position, value) in features.number_row(row).iter().enumerate() {
+            let comma = if position + features.category_columns() > 0 { "," } else { "" };
+            write!(out, "{comma}{value:?}")?;
+        }
+        out.write_all(b"]")?;
+    }
+    out.write_all(b"]")
+}
+
+fn write_targets(sample: &Sample, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
+    let width = schema.num_targets();
+    let nested = schema.level == Level::Node;
+    out.write_all(if nested { b",\"target\":[" } else { b",\"target\":" })?;
+    for (position, row) in sample.targets.chunks_exact(width).enumerate() {
+        out.write_all(if position > 0 { b",[" } else { b"[" })?;
+        for (column, value) in row.iter().enumerate() {
+            if column > 0 {
+                out.write_all(b",")?;
+            }
+            write_target(*value, schema, out)?;
+        }
+        out.write_all(b"]")?;
+    }
+    out.write_all(if nested { b"]" } else { b"" })
+}
+
+fn write_target(value: f32, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
+    if value.is_nan() {
+        return out.write_all(b"null");
+    }
+    match (schema.task, schema.class_names.get(value as usize)) {
+        (Task::Regression, _) => write!(out, "{value:?}"),
+        (_, Some(name)) => write!(out, "{}", text(name)?),
+        (_, None) => write!(out, "{}", value as i64),
+    }
+}
+
+fn text(value: &str) -> io::Result<String> {
+    serde_json::to_string(value).map_err(io::Error::other)
+}

@@ -1,0 +1,183 @@
+//! One reader per file format, and how a path tells which.
+//!
+//! Readers stream, are bounded by [`Limits`](super::Limits), and treat every byte as hostile until a [`Graph`]
+//! has been built from it. Layouts of several files are read alike from folders and from archives.
+//!
+//! [`Graph`]: crate::graph::Graph
+
+mod csv;
+mod csv_folder;
+mod edgelist_folder;
+mod graph6;
+mod jsonl;
+mod ogb;
+mod smiles_csv;
+mod smiles_rows;
+mod tudataset;
+mod write;
+
+pub use csv_folder::write_csv_folder;
+pub(crate) use graph6::read_lines as read_graph6_lines;
+pub use graph6::write_graph6;
+pub(crate) use jsonl::read_lines as read_jsonl_lines;
+pub use jsonl::{write_jsonl, write_jsonl_to};
+pub(crate) use smiles_csv::read_lines as read_smiles_lines;
+pub(super) use smiles_csv::smiles;
+pub(super) use smiles_rows::SmilesRows;
+pub use write::write;
+
+use super::{DataError, Place, Read, ReadOptions, Split};
+use crate::fs::{Folder, Tree, without_compression};
+use edgelist_folder::Numbering;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A file format, or the layout of a folder or archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Format {
+    /// One graph per line of JSON.
+    Jsonl,
+    /// A CSV file with a column of SMILES strings.
+    SmilesCsv,
+    /// `graphs.csv`, `nodes.csv`, `edges.csv`.
+    CsvFolder,
+    /// The raw CSV layout of the Open Graph Benchmark.
+    Ogb,
+    /// The text layout of the TUDataset collection.
+    TuDataset,
+    /// One edge list per graph, one sub-folder per class.
+    EdgelistFolder,
+    /// graph6 or sparse6 lines.
+    Graph6,
+}
+
+impl Format {
+    /// All formats with the names or layouts by which they are found. Every file may end in `.gz` or `.zst`.
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::Jsonl, "`.jsonl` or `.ndjson`: one graph per line"),
+        (Self::SmilesCsv, "`.csv`: a column of SMILES"),
+        (Self::Graph6, "`.g6` or `.s6`: graph6 or sparse6"),
+        (Self::CsvFolder, "folder with `edges.csv`: graphs.csv, nodes.csv, edges.csv"),
+        (Self::Ogb, "folder with `raw/num-node-list.csv`: OGB layout"),
+        (Self::TuDataset, "folder with `NAME_A.txt`: TUDataset layout"),
+        (Self::EdgelistFolder, "folder with `.edgelist` files: one sub-folder per class"),
+    ];
+}
+
+impl Format {
+    /// Name of the format, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::SmilesCsv => "smiles-csv",
+            Self::Graph6 => "graph6",
+            Self::CsvFolder => "csv-folder",
+            Self::Ogb => "ogb",
+            Self::TuDataset => "tudataset",
+            Self::EdgelistFolder => "edgelist-folder",
+        }
+    }
+}
+
+impl std::str::FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(format, _)| format.name() == text);
+        found.map(|(format, _)| *format).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(format, _)| format.name()).collect();
+            format!("expected one of {}", names.join(", "))
+        })
+    }
+}
+
+/// Finds the format from the extension, or the layout of a folder.
+///
+/// # Errors
+///
+/// [`DataError::UnknownFormat`], [`DataError::Io`].
+pub fn detect(path: &Path) -> Result<Format, DataError> {
+    let metadata = std::fs::metadata(path).map_err(DataError::io(path, "open"))?;
+    if metadata.is_dir() {
+        return detect_tree(&Folder::new(path, &super::Limits::default()));
+    }
+    let inner = without_compression(path);
+    let extension = inner.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
+        "jsonl" | "ndjson" => Ok(Format::Jsonl),
+        "csv" => Ok(Format::SmilesCsv),
+        "g6" | "s6" => Ok(Format::Graph6),
+        other => Err(unknown(path, format!("extension `{}`", super::escape(other)))),
+    }
+}
+
+/// The layout of a folder or archive.
+pub(crate) fn detect_tree(tree: &dyn Tree) -> Result<Format, DataError> {
+    let has = |name: &str| ["", ".gz", ".zst"].iter().any(|suffix| tree.contains(&format!("{name}{suffix}")));
+    if has("raw/num-node-list.csv") {
+        return Ok(Format::Ogb);
+    }
+    if has("edges.csv") {
+        return Ok(Format::CsvFolder);
+    }
+    let names = tree.names()?;
+    if tudataset::prefix(&names).is_some() {
+        return Ok(Format::TuDataset);
+    }
+    if edgelist_folder::recognises(&names) {
+        return Ok(Format::EdgelistFolder);
+    }
+    Err(unknown(tree.root(), "none of the known layouts".to_owned()))
+}
+
+fn unknown(path: &Path, reason: String) -> DataError {
+    let known: Vec<&str> = Format::ALL.iter().map(|(_, description)| *description).collect();
+    DataError::UnknownFormat { path: path.to_path_buf(), reason, known: known.join("; ") }
+}
+
+/// Reads `path` in a given format.
+pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    match format {
+        Format::Jsonl => jsonl::read(path, options),
+        Format::SmilesCsv => smiles_csv::read(path, options),
+        Format::Graph6 => graph6::read(path, options),
+        Format::CsvFolder | Format::Ogb | Format::TuDataset | Format::EdgelistFolder => {
+            read_tree(format, &Folder::new(path, &options.limits), options)
+        }
+    }
+}
+
+/// Reads a layout of several files from a folder or archive.
+pub(crate) fn read_tree(format: Format, tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
+    match format {
+        Format::CsvFolder => csv_folder::read(tree, options),
+        Format::Ogb => ogb::read(tree, options),
+        Format::TuDataset => tudataset::read(tree, options),
+        Format::EdgelistFolder => edgelist_folder::read(tree, Numbering::AsGiven, options),
+        Format::Jsonl | Format::SmilesCsv | Format::Graph6 => {
+            Err(unknown(tree.root(), "a single file was expected".to_owned()))
+        }
+    }
+}
+
+/// Reads MalNet's published archives: edge lists, renumbered without gaps as the benchmark counts them.
+pub(crate) fn read_malnet(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
+    edgelist_folder::read(tree, Numbering::WithoutGaps, options)
+}
+
+/// The part of the split that a text names.
+fn parse_split(text: Option<&str>, place: &Place) -> Result<Option<Split>, DataError> {
+    match text.map(str::trim) {
+        None | Some("") => Ok(None),
+        Some("train") => Ok(Some(Split::Train)),
+        Some("valid" | "val" | "validation") => Ok(Some(Split::Valid)),
+        Some("test") => Ok(Some(Split::Test)),
+        Some(other) => Err(DataError::value(
+            place.clone().in_column("split"),
+            other,
+            "`train`, `valid`, `test` or blank",
+        )),
+    }
+}

@@ -1,0 +1,240 @@
+//! A CSV file with a column of SMILES strings: one molecule per row, other columns as targets.
+//!
+//! The header is required. The SMILES column is the one named in the options, or called `smiles`, or the first. Targets
+//! are the columns named in the options; without names, every other column whose cells are all numbers or blank (a blank
+//! is a missing label). `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
+
+use super::csv::CsvReader;
+use super::parse_split;
+use crate::fs::Lines;
+use crate::graph::Graph;
+use crate::schema::{Collector, Record, Table};
+use crate::smiles::{Featurizer, SmilesError, molecule_graph};
+use crate::{BadRow, DataError, Place, Read, ReadOptions, Split};
+use rayon::prelude::*;
+use std::path::Path;
+
+/// Rows that are turned into molecules at a time.
+const CHUNK_ROWS: usize = 8_192;
+
+/// One row before its targets are understood.
+struct Row {
+    place: Place,
+    smiles: String,
+    id: Option<String>,
+    split: Option<Split>,
+    cells: Vec<Box<str>>,
+}
+
+/// Reads a CSV file of molecules.
+pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    read_lines(Lines::open(path, &options.limits)?, path, options)
+}
+
+/// Reads a CSV table of molecules from any stream of lines.
+pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    let mut reader = CsvReader::new(lines, &options.limits)?;
+    let columns = Columns::find(&reader, options)?;
+    let featurizer = match &options.schema {
+        None => options.featurizer.unwrap_or_default(),
+        Some(schema) => Featurizer::of_schema(schema).ok_or_else(|| DataError::Schema {
+            place: Place::file(path),
+            reason: "the schema's columns are not those of molecules, so SMILES cannot be read with it"
+                .to_owned(),
+        })?,
+    };
+    let mut rows: Vec<Result<(Row, Graph), BadRow>> = Vec::new();
+    let mut chunk: Vec<Result<Row, BadRow>> = Vec::with_capacity(CHUNK_ROWS);
+    loop {
+        let record = reader.advance()?;
+        let is_last = record.is_none();
+        if let Some(record) = record {
+            let row = record.and_then(|()| columns.row(&reader));
+            chunk.push(row.map_err(|error| error.into_bad_row(reader.place())));
+        }
+        if is_last || chunk.len() == CHUNK_ROWS {
+            rows.par_extend(chunk.par_drain(..).map(|row| {
+                let row = row?;
+                match molecule_graph(&row.smiles, featurizer, &options.limits) {
+                    Ok(graph) => Ok((row, graph)),
+                    Err(error) => Err(bad_molecule(&row, &columns.smiles_name, &error)),
+                }
+            }));
+        }
+        if is_last {
+            break;
+        }
+    }
+    collect(path, options, columns, featurizer, rows)
+}
+
+/// The place and SMILES string of every record, in order; `None` for a record that cannot even be taken apart.
+pub(crate) fn smiles(path: &Path, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
+    let mut reader = CsvReader::new(Lines::open(path, &options.limits)?, &options.limits)?;
+    let columns = Columns::find(&reader, options)?;
+    let mut found = Vec::new();
+    while let Some(record) = reader.advance()? {
+        let string =
+            || (reader.place().in_column(&columns.smiles_name), reader.field(columns.smiles).to_owned());
+        found.push(record.is_ok().then(string));
+    }
+    Ok(found)
+}
+
+fn bad_molecule(row: &Row, column: &str, error: &SmilesError) -> BadRow {
+    BadRow::new(row.place.clone().in_column(column), &row.smiles, error.to_string())
+}
+
+fn collect(
+    path: &Path,
+    options: &ReadOptions,
+    columns: Columns,
+    featurizer: Featurizer,
+    rows: Vec<Result<(Row, Graph), BadRow>>,
+) -> Result<Read, DataError> {
+    let mut collector = Collector::new(path, options);
+    collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
+    let used = columns.usable(&rows, &mut collector.notes);
+    collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
+    for row in rows {
+        let record = row.and_then(|(row, graph)| {
+            let mut values = Vec::with_capacity(used.len());
+            for (column, (cell, _)) in used.iter().enumerate() {
+                let text = cell.and_then(|cell| row.cells.get(cell)).map_or("", |text| text);
+                let value = if is_missing(text) {
+                    collector.target_columns.missing(column)
+                } else {
+                    collector
+                        .target_columns
+                        .cell(column, text, &row.place)
+                        .map_err(|error| error.into_bad_row(row.place.clone()))?
+                };
+                values.push(value);
+            }
+            Ok(Record {
+                place: row.place,
+                id: row.id,
+                num_nodes: graph.num_nodes(),
+                edges: Vec::new(),
+                nodes: Table::default(),
+                edge_rows: Table::default(),
+                targets: Table { rows: usize::from(!values.is_empty()), values },
+                split: row.split,
+                graph: Some(graph),
+            })
+        });
+        collector.push(record)?;
+    }
+    collector.finish()
+}
+
+fn is_missing(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || text.eq_ignore_ascii_case("nan")
+}
+
+/// Which column is what.
+struct Columns {
+    smiles: usize,
+    smiles_name: String,
+    id: Option<usize>,
+    split: Option<usize>,
+    /// Position in the file and name of the columns that are, or may be, targets.
+    targets: Vec<(Option<usize>, String)>,
+    /// Whether the targets were asked for by name.
+    explicit: bool,
+}
+
+/// Position of a column that was asked for by name.
+fn named_column(reader: &CsvReader, name: &Option<String>) -> Result<Option<usize>, DataError> {
+    let Some(name) = name else { return Ok(None) };
+    reader.column(name).map(Some).ok_or_else(|| {
+        DataError::malformed(
+            reader.place(),
+            format!("the columns {}", reader.header().join(", ")),
+            format!("a column called `{}`", crate::escape(name)),
+        )
+    })
+}
+
+/// Position of the SMILES column: the one named in the options, or called `smiles`, or the first.
+pub(super) fn smiles_column(reader: &CsvReader, options: &ReadOptions) -> Result<usize, DataError> {
+    let named = named_column(reader, &options.smiles_column)?;
+    Ok(named.or_else(|| reader.column_called(&["smiles"])).unwrap_or(0))
+}
+
+impl Columns {
+    fn find(reader: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
+        let named = |name: &Option<String>| named_column(reader, name);
+        let smiles = smiles_column(reader, options)?;
+        let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
+        let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
+        let wanted = match &options.schema {
+            Some(schema) => Some(&schema.targets),
+            None => options.targets.as_ref(),
+        };
+        let targets = match wanted {
+            // With a schema the file may be one to predict on: absent targets are missing labels.
+            Some(names) => names
+                .iter()
+                .map(|name| {
+                    let column = reader.column(name);
+                    if column.is_none() && options.schema.is_none() {
+                        named(&Some(name.clone()))?;
+                    }
+                    Ok((column, name.clone()))
+                })
+                .collect::<Result<_, DataError>>()?,
+            None => reader
+                .header()
+                .iter()
+                .enumerate()
+                .filter(|(column, _)| ![Some(smiles), id, split].contains(&Some(*column)))
+                .map(|(column, name)| (Some(column), name.clone()))
+                .collect(),
+        };
+        let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
+        Ok(Self { smiles, smiles_name, id, split, targets, explicit: wanted.is_some() })
+    }
+
+    fn row(&self, reader: &CsvReader) -> Result<Row, DataError> {
+        let place = reader.place();
+        Ok(Row {
+            smiles: reader.field(self.smiles).to_owned(),
+            id: self.id.map(|column| reader.field(column).to_owned()),
+            split: parse_split(self.split.map(|column| reader.field(column)), &place)?,
+            cells: self
+                .targets
+                .iter()
+                .map(|(column, _)| column.map_or("", |column| reader.field(column)).into())
+                .collect(),
+            place,
+        })
+    }
+
+    /// The targets that will be used: position among a row's cells, and name.
+    fn usable(
+        &self,
+        rows: &[Result<(Row, Graph), BadRow>],
+        notes: &mut Vec<String>,
+    ) -> Vec<(Option<usize>, String)> {
+        let mut used = Vec::new();
+        for (position, (_, name)) in self.targets.iter().enumerate() {
+            let is_number = |cell: &str| is_missing(cell) || cell.trim().parse::<f64>().is_ok();
+            let is_numeric = || {
+                rows.iter()
+                    .flatten()
+                    .all(|(row, _)| row.cells.get(position).is_none_or(|cell| is_number(cell)))
+            };
+            if self.explicit || is_numeric() {
+                used.push((Some(position), name.clone()));
+            } else {
+                let name = crate::escape(name);
+                notes.push(format!(
+                    "column `{name}` is not numeric and was ignored (name it as a target to use it)"
+                ));
+            }
+        }
+        used
+    }
+}

@@ -1,0 +1,68 @@
+//! Molecules of a CSV table, some rows at a time: nothing but the SMILES column is looked at.
+
+use super::csv::CsvReader;
+use crate::fs::Lines;
+use crate::rows::InputRow;
+use crate::smiles::{Featurizer, molecule_graph};
+use crate::{BadRow, DataError, ReadOptions};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// A CSV table on its way to graphs.
+pub(crate) struct SmilesRows {
+    reader: CsvReader,
+    header: Vec<u8>,
+    smiles: usize,
+    smiles_name: String,
+    featurizer: Featurizer,
+    options: ReadOptions,
+}
+
+impl SmilesRows {
+    /// Reads the header.
+    pub(crate) fn new(
+        lines: Lines,
+        featurizer: Featurizer,
+        options: &ReadOptions,
+    ) -> Result<Self, DataError> {
+        let reader = CsvReader::new(lines, &options.limits)?;
+        let smiles = super::smiles_csv::smiles_column(&reader, options)?;
+        let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
+        let header = reader.record();
+        Ok(Self { reader, header, smiles, smiles_name, featurizer, options: options.clone() })
+    }
+
+    /// The header as it is written.
+    pub(crate) fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    /// Names of the columns.
+    pub(crate) fn columns(&self) -> &[String] {
+        self.reader.header()
+    }
+
+    /// The next rows, at most so many; none at the end.
+    pub(crate) fn next(&mut self, count: usize) -> Result<Vec<InputRow>, DataError> {
+        let mut records = Vec::with_capacity(count);
+        while records.len() < count {
+            let Some(record) = self.reader.advance()? else { break };
+            let place = self.reader.place();
+            let smiles = match record {
+                Ok(()) => Ok((self.reader.field(self.smiles).to_owned(), place)),
+                Err(error) => Err(error.into_bad_row(place)),
+            };
+            records.push((self.reader.record(), smiles));
+        }
+        let (featurizer, limits) = (self.featurizer, &self.options.limits);
+        let graph = |(smiles, place): (String, crate::Place)| {
+            molecule_graph(&smiles, featurizer, limits)
+                .map(Arc::new)
+                .map_err(|error| BadRow::new(place.in_column(&self.smiles_name), &smiles, error.to_string()))
+        };
+        Ok(records
+            .into_par_iter()
+            .map(|(text, smiles)| InputRow { text, id: String::new(), graph: smiles.and_then(graph) })
+            .collect())
+    }
+}

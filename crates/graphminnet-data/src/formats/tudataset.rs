@@ -1,0 +1,279 @@
+//! The text layout of the TUDataset collection.
+//!
+//! ```text
+//! NAME_A.txt                 one `source, target` pair per edge, nodes counted from 1 over all graphs
+//! NAME_graph_indicator.txt   the graph of every node, counted from 1
+//! NAME_graph_labels.txt      one class per graph, or NAME_graph_attributes.txt: numbers per graph
+//! NAME_node_labels.txt, NAME_node_attributes.txt, NAME_edge_labels.txt, NAME_edge_attributes.txt   optional
+//! ```
+//!
+//! Labels are categories (class labels keep their original text as names), attributes are numbers. Edges are taken as
+//! they are; the collection lists both directions.
+
+use crate::fs::{Lines, Tree, lines_of};
+use crate::limits::within;
+use crate::schema::{Collector, Record, Table};
+use crate::{DataError, Read, ReadOptions};
+
+/// The name before `_A.txt`, with its folder, if a tree has this layout.
+pub(crate) fn prefix(names: &[String]) -> Option<String> {
+    names.iter().find_map(|name| {
+        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(name);
+        name.strip_suffix("_A.txt").map(str::to_owned)
+    })
+}
+
+/// Reads the layout from a folder or archive.
+pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
+    let Some(prefix) = prefix(&tree.names()?) else {
+        return Err(DataError::Missing {
+            path: tree.root().to_path_buf(),
+            what: "NAME_A.txt".to_owned(),
+            expected: "the TUDataset layout: NAME_A.txt, NAME_graph_indicator.txt, …".to_owned(),
+        });
+    };
+    let files = Files { tree, prefix, options };
+    let graph_of_node = files.graph_of_node()?;
+    let num_graphs = graph_of_node.iter().max().map_or(0, |&largest| largest as usize + 1);
+    let mut graphs = vec![Parts::default(); num_graphs];
+    // Position of every node within its graph.
+    let mut local = Vec::with_capacity(graph_of_node.len());
+    for &graph in &graph_of_node {
+        let count = graphs.get_mut(graph as usize).map_or(0, |parts| {
+            parts.num_nodes += 1;
+            parts.num_nodes - 1
+        });
+        local.push(count);
+    }
+    let graph_of_edge = files.edges(&graph_of_node, &local, &mut graphs)?;
+    let mut collector = Collector::new(tree.root(), options);
+    files.features(&mut collector, "node", &graph_of_node, &mut graphs)?;
+    files.features(&mut collector, "edge", &graph_of_edge, &mut graphs)?;
+    files.targets(&mut collector, &mut graphs)?;
+    for (index, parts) in graphs.into_iter().enumerate() {
+        let place = tree.place(&format!("{}_graph_indicator.txt", files.prefix));
+        collector.push(Ok(Record {
+            place: place.in_column(format!("graph {}", index + 1)),
+            id: None,
+            num_nodes: parts.num_nodes as usize,
+            nodes: Table { rows: parts.num_nodes as usize, values: parts.nodes },
+            edge_rows: Table { rows: parts.edges.len(), values: parts.edge_rows },
+            edges: parts.edges,
+            targets: Table { rows: usize::from(!parts.targets.is_empty()), values: parts.targets },
+            split: None,
+            graph: None,
+        }))?;
+    }
+    collector.finish()
+}
+
+/// One graph while it is put together.
+#[derive(Debug, Clone, Default)]
+struct Parts {
+    num_nodes: u32,
+    edges: Vec<[u32; 2]>,
+    nodes: Vec<f64>,
+    edge_rows: Vec<f64>,
+    targets: Vec<f64>,
+}
+
+struct Files<'a> {
+    tree: &'a dyn Tree,
+    prefix: String,
+    options: &'a ReadOptions,
+}
+
+impl Files<'_> {
+    fn open(&self, suffix: &str) -> Result<Option<Lines>, DataError> {
+        lines_of(self.tree, &format!("{}_{suffix}.txt", self.prefix), &self.options.limits)
+    }
+
+    fn require(&self, suffix: &str) -> Result<Lines, DataError> {
+        self.open(suffix)?.ok_or_else(|| DataError::Missing {
+            path: self.tree.root().to_path_buf(),
+            what: format!("{}_{suffix}.txt", self.prefix),
+            expected: "the TUDataset layout: NAME_A.txt, NAME_graph_indicator.txt, …".to_owned(),
+        })
+    }
+
+    fn graph_of_node(&self) -> Result<Vec<u32>, DataError> {
+        let limits = &self.options.limits;
+        let mut lines = self.require("graph_indicator")?;
+        let mut graphs = Vec::new();
+        while lines.advance()? {
+            if lines.bytes().trim_ascii().is_empty() {
+                continue;
+            }
+            within("nodes_per_graph", graphs.len() as u64 + 1, u64::from(u32::MAX) - 1)
+                .map_err(DataError::limit(lines.place()))?;
+            let graph = one_based(&lines, lines.text()?.trim(), "a graph, counted from 1")?;
+            // Graphs without nodes cannot be written, so numbers cannot run ahead of the nodes.
+            let largest = (graphs.len() as u64 + 1).min(limits.graphs);
+            within("graphs", u64::from(graph) + 1, largest).map_err(DataError::limit(lines.place()))?;
+            graphs.push(graph);
+        }
+        Ok(graphs)
+    }
+
+    fn edges(
+        &self,
+        graph_of_node: &[u32],
+        local: &[u32],
+        graphs: &mut [Parts],
+    ) -> Result<Vec<u32>, DataError> {
+        let mut lines = self.require("A")?;
+        let mut graph_of_edge = Vec::new();
+        while lines.advance()? {
+            let text = lines.text()?.trim();
+            if text.is_empty() {
+                continue;
+            }
+            let Some((source, target)) = text.split_once(',') else {
+                return Err(DataError::value(lines.place(), text, "`source, target`"));
+            };
+            let expected = format!("a node from 1 to {}", graph_of_node.len());
+            let end = |text: &str| {
+                let node = one_based(&lines, text.trim(), &expected)?;
+                match (graph_of_node.get(node as usize), local.get(node as usize)) {
+                    (Some(graph), Some(position)) => Ok((*graph, *position)),
+                    _ => Err(DataError::value(lines.place(), text, expected.clone())),
+                }
+            };
+            let (graph, source) = end(source)?;
+            let (other, target) = end(target)?;
+            if graph != other {
+                return Err(DataError::value(lines.place(), text, "an edge within one graph"));
+            }
+            if let Some(parts) = graphs.get_mut(graph as usize) {
+                within("edges_per_graph", parts.edges.len() as u64 + 1, self.options.limits.edges_per_graph)
+                    .map_err(DataError::limit(lines.place()))?;
+                parts.edges.push([source, target]);
+            }
+            graph_of_edge.push(graph);
+        }
+        Ok(graph_of_edge)
+    }
+
+    /// Labels (categories) and attributes (numbers) of nodes or edges, side by side.
+    fn features(
+        &self,
+        collector: &mut Collector<'_>,
+        what: &str,
+        graph_of_row: &[u32],
+        graphs: &mut [Parts],
+    ) -> Result<(), DataError> {
+        let mut files = [self.open(&format!("{what}_labels"))?, self.open(&format!("{what}_attributes"))?];
+        if files.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let mut widths: Option<Vec<usize>> = None;
+        for graph in graph_of_row {
+            let mut texts: Vec<Vec<String>> = Vec::new();
+            for lines in files.iter_mut().flatten() {
+                texts.push(next_row(lines, graph_of_row.len())?);
+            }
+            if widths.is_none() {
+                let names = files.iter().zip(["label", "attribute"]).filter(|(file, _)| file.is_some());
+                let names = names.zip(&texts).flat_map(|((_, kind), row)| {
+                    (0..row.len()).map(move |column| format!("{what}_{kind}_{column}"))
+                });
+                let names: Vec<String> = names.collect();
+                if what == "node" {
+                    collector.name_node_columns(names)?;
+                } else {
+                    collector.name_edge_columns(names)?;
+                }
+                widths = Some(texts.iter().map(Vec::len).collect());
+            }
+            let is_label_first = files.first().is_some_and(Option::is_some);
+            let mut column = 0;
+            for (file, (row, lines)) in texts.iter().zip(files.iter().flatten()).enumerate() {
+                let expected = widths.as_ref().and_then(|widths| widths.get(file)).copied().unwrap_or(0);
+                if row.len() != expected {
+                    let found = format!("{} values", row.len());
+                    return Err(DataError::malformed(lines.place(), found, format!("{expected} values")));
+                }
+                let is_label = is_label_first && file == 0;
+                for text in row {
+                    let columns = if what == "node" {
+                        &mut collector.node_columns
+                    } else {
+                        &mut collector.edge_columns
+                    };
+                    let value = match text.parse::<f64>() {
+                        Ok(value) => columns.number(column, value, is_label, &lines.place())?,
+                        Err(_) => return Err(DataError::value(lines.place(), text, "a number")),
+                    };
+                    if let Some(parts) = graphs.get_mut(*graph as usize) {
+                        if what == "node" { parts.nodes.push(value) } else { parts.edge_rows.push(value) }
+                    }
+                    column += 1;
+                }
+            }
+        }
+        for lines in files.iter_mut().flatten() {
+            expect_end(lines, graph_of_row.len())?;
+        }
+        Ok(())
+    }
+
+    fn targets(&self, collector: &mut Collector<'_>, graphs: &mut [Parts]) -> Result<(), DataError> {
+        let (mut lines, is_label) = match (self.open("graph_labels")?, self.open("graph_attributes")?) {
+            (Some(lines), _) => (lines, true),
+            (None, Some(lines)) => (lines, false),
+            (None, None) => return Ok(()),
+        };
+        let count = graphs.len();
+        for (index, parts) in graphs.iter_mut().enumerate() {
+            let row = next_row(&mut lines, count)?;
+            if index == 0 {
+                let names = match row.len() {
+                    1 => vec![if is_label { "class" } else { "target" }.to_owned()],
+                    several => (0..several).map(|column| format!("target_{column}")).collect(),
+                };
+                collector.name_target_columns(names)?;
+                if is_label && row.len() == 1 {
+                    collector.target_columns.follow_text();
+                }
+            }
+            if row.len() != collector.target_columns.len() {
+                let expected = format!("{} values", collector.target_columns.len());
+                return Err(DataError::malformed(lines.place(), format!("{} values", row.len()), expected));
+            }
+            for (column, text) in row.iter().enumerate() {
+                let value = collector.target_columns.cell(column, text, &lines.place())?;
+                parts.targets.push(value);
+            }
+        }
+        expect_end(&mut lines, count)
+    }
+}
+
+fn one_based(lines: &Lines, text: &str, expected: &str) -> Result<u32, DataError> {
+    match text.parse::<u32>() {
+        Ok(number) if number > 0 => Ok(number - 1),
+        _ => Err(DataError::value(lines.place(), text, expected)),
+    }
+}
+
+/// The values of the next line that is not blank.
+fn next_row(lines: &mut Lines, expected_rows: usize) -> Result<Vec<String>, DataError> {
+    loop {
+        if !lines.advance()? {
+            return Err(DataError::malformed(lines.place(), "the end", format!("{expected_rows} rows")));
+        }
+        let text = lines.text()?.trim();
+        if !text.is_empty() {
+            return Ok(text.split(',').map(|field| field.trim().to_owned()).collect());
+        }
+    }
+}
+
+fn expect_end(lines: &mut Lines, expected_rows: usize) -> Result<(), DataError> {
+    while lines.advance()? {
+        if !lines.bytes().trim_ascii().is_empty() {
+            return Err(DataError::malformed(lines.place(), "another row", format!("{expected_rows} rows")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Lines of text with their numbers, one at a time, each bounded in length.
+//!
+//! A byte-order mark at the start and carriage returns at line ends are dropped; a last line without an end counts.
+
+use super::open::open_decompressed;
+use crate::{DataError, Limits, Place};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// A reader of lines that knows where it is.
+pub(crate) struct Lines {
+    path: PathBuf,
+    member: Option<String>,
+    reader: BufReader<Box<dyn Read + Send>>,
+    buffer: Vec<u8>,
+    max_line: u64,
+    max_bytes: u64,
+    max_ratio: u64,
+    number: u64,
+    /// Records in the lines before the first, where a stream is read in pieces.
+    records_before: usize,
+    /// Byte at which the current line begins, and at which the next one does.
+    start: u64,
+    next_start: u64,
+}
+
+impl Lines {
+    /// Opens a file, undoing gzip and zstd.
+    pub(crate) fn open(path: &Path, limits: &Limits) -> Result<Self, DataError> {
+        Ok(Self::new(open_decompressed(path, limits)?, path, None, limits))
+    }
+
+    /// Reads lines of a member of an archive, or of any other stream.
+    pub(crate) fn new(
+        stream: Box<dyn Read + Send>,
+        path: &Path,
+        member: Option<String>,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            path: path.to_path_buf(),
+            member,
+            reader: BufReader::with_capacity(1 << 16, stream),
+            buffer: Vec::new(),
+            max_line: limits.line_bytes,
+            max_bytes: limits.member_bytes,
+            max_ratio: limits.ratio,
+            number: 0,
+            records_before: 0,
+            start: 0,
+            next_start: 0,
+        }
+    }
+
+    /// The same lines as a piece of a longer stream, after so many lines and records.
+    pub(crate) fn after(mut self, lines: u64, records: usize) -> Self {
+        self.number = lines;
+        self.records_before = records;
+        self
+    }
+
+    /// Records in the lines before the first.
+    pub(crate) fn records_before(&self) -> usize {
+        self.records_before
+    }
+
+    /// Where the current line is.
+    pub(crate) fn place(&self) -> Place {
+        let place = Place::file(&self.path).at_line(self.number);
+        match &self.member {
+            Some(member) => place.in_member(member),
+            None => place,
+        }
+    }
+
+    /// Number of the current line, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Moves to the next line; false at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, DataError> {
+        self.buffer.clear();
+        self.start = self.next_start;
+        self.number += 1;
+        // One byte more than allowed tells a line that is too long from one that just fits.
+        let mut window = self.reader.by_ref().take(self.max_line.saturating_add(1));
+        let count = window.read_until(b'\n', &mut self.buffer).map_err(|source| self.failure(source))?;
+        self.next_start += count as u64;
+        if count as u64 > self.max_line {
+            return Err(DataError::Limit {
+                place: self.place(),
+                name: "line_bytes",
+                found: count as u64,
+                limit: self.max_line,
+            });
+        }
+        if count == 0 {
+            return Ok(false);
+        }
+        if self.buffer.last() == Some(&b'\n') {
+            self.buffer.pop();
+            if self.buffer.last() == Some(&b'\r') {
+                self.buffer.pop();
+            }
+        }
+        if self.number == 1 && self.buffer.starts_with(b"\xef\xbb\xbf") {
+            self.buffer.drain(..3);
+            self.start += 3;
+        }
+        Ok(true)
+    }
+
+    /// The current line as bytes, without its end.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// The current line as text.
+    pub(crate) fn text(&self) -> Result<&str, DataError> {
+        std::str::from_utf8(&self.buffer).map_err(|error| DataError::Encoding {
+            place: self.place().at_byte(self.start + error.valid_up_to() as u64),
+        })
+    }
+
+    fn failure(&self, source: std::io::Error) -> DataError {
+        if source.kind() == ErrorKind::FileTooLarge {
+            let place = self.place();
+            return if source.to_string() == "expansion" {
+                DataError::Limit { place, name: "ratio", found: self.max_ratio + 1, limit: self.max_ratio }
+            } else {
+                DataError::Limit {
+                    place,
+                    name: "member_bytes",
+                    found: self.next_start,
+                    limit: self.max_bytes,
+                }
+            };
+        }
+        if matches!(
+            source.kind(),
+            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof
+        ) {
+            return DataError::Archive {
+                place: self.place(),
+                reason: format!("the compressed data is damaged: {source}"),
+            };
+        }
+        DataError::Io { path: self.path.clone(), action: "read", source }
+    }
+}

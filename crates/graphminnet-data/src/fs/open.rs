@@ -1,0 +1,113 @@
+//! Opens files with gzip and zstd undone, bounded in size and in expansion.
+//!
+//! The compression is chosen by the file's extension, never by its content: a file that claims to be one thing and
+//! holds another is an error, not a guess.
+
+use crate::{DataError, Limits};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Expansion is not judged before this many decompressed bytes: tiny files may expand as they like.
+const RATIO_FREE_BYTES: u64 = 16 << 20;
+
+/// Bytes per read from the file system and out of the decompressor.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// Opens `path`, undoing gzip (`.gz`) or zstd (`.zst`).
+///
+/// # Errors
+///
+/// [`DataError::Io`] if the file cannot be opened. Reading past `member_bytes`, or expanding by more than `ratio`,
+/// is an [`io::Error`] of kind `FileTooLarge`, which [`Lines`](super::Lines) turns into [`DataError::Limit`].
+pub(crate) fn open_decompressed(path: &Path, limits: &Limits) -> Result<Box<dyn Read + Send>, DataError> {
+    let file = File::open(path).map_err(DataError::io(path, "open"))?;
+    decompress(Box::new(file), path, limits)
+}
+
+/// Undoes the compression that `name`'s extension names, on any stream.
+///
+/// # Errors
+///
+/// As [`open_decompressed`].
+pub(crate) fn decompress(
+    stream: Box<dyn Read + Send>,
+    name: &Path,
+    limits: &Limits,
+) -> Result<Box<dyn Read + Send>, DataError> {
+    let consumed = Arc::new(AtomicU64::new(0));
+    let counted = Counted { inner: stream, consumed: Arc::clone(&consumed) };
+    let raw = BufReader::with_capacity(BUFFER_BYTES, counted);
+    let decoded: Box<dyn Read + Send> = match compression(name) {
+        Some("gz") => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
+        Some(_) => Box::new(
+            ruzstd::decoding::StreamingDecoder::new(raw)
+                .map_err(|error| DataError::io(name, "decompress")(io::Error::other(error.to_string())))?,
+        ),
+        None => return Ok(Box::new(Bounded::new(Box::new(raw), None, limits))),
+    };
+    Ok(Box::new(Bounded::new(decoded, Some(consumed), limits)))
+}
+
+/// `gz` or `zst` if that is the file's extension.
+fn compression(path: &Path) -> Option<&'static str> {
+    match path.extension().and_then(OsStr::to_str) {
+        Some(extension) if extension.eq_ignore_ascii_case("gz") => Some("gz"),
+        Some(extension) if extension.eq_ignore_ascii_case("zst") => Some("zst"),
+        _ => None,
+    }
+}
+
+/// The path without its compression extension: what the content is called.
+pub(crate) fn without_compression(path: &Path) -> PathBuf {
+    if compression(path).is_some() { path.with_extension("") } else { path.to_path_buf() }
+}
+
+/// Counts the bytes that were taken from the file.
+struct Counted {
+    inner: Box<dyn Read + Send>,
+    consumed: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.consumed.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Stops a stream that is too long or expands too much.
+struct Bounded {
+    inner: Box<dyn Read + Send>,
+    consumed: Option<Arc<AtomicU64>>,
+    produced: u64,
+    max_bytes: u64,
+    max_ratio: u64,
+}
+
+impl Bounded {
+    fn new(inner: Box<dyn Read + Send>, consumed: Option<Arc<AtomicU64>>, limits: &Limits) -> Self {
+        Self { inner, consumed, produced: 0, max_bytes: limits.member_bytes, max_ratio: limits.ratio }
+    }
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.produced = self.produced.saturating_add(count as u64);
+        let too_long = self.produced > self.max_bytes;
+        let too_dense = self.produced > RATIO_FREE_BYTES
+            && self.consumed.as_ref().is_some_and(|consumed| {
+                self.produced / self.max_ratio.max(1) > consumed.load(Ordering::Relaxed)
+            });
+        if too_long || too_dense {
+            let what = if too_long { "decompressed size" } else { "expansion" };
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,146 @@
+//! One entry point per reader that takes arbitrary bytes: what the fuzzer and the smoke test run.
+//!
+//! Layouts of several files are given as one text in which a line `=== NAME` starts a file.
+
+use super::formats::{self, Format};
+use super::import::archive::{Bytes, InMemory, Zip, read_tar};
+use super::import::pickle;
+use super::smiles::{Featurizer, molecule_graph, scaffold_key};
+use super::{DataError, Limits, OnBadRow, Place, ReadOptions};
+use crate::fs::Lines;
+use std::io::Cursor;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A name and what runs one input; the outcome does not matter as long as there is one.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 12] = [
+    ("jsonl", jsonl),
+    ("smiles_csv", smiles_csv),
+    ("graph6", graph6),
+    ("csv_folder", csv_folder),
+    ("ogb", ogb),
+    ("tudataset", tudataset),
+    ("edgelist_folder", edgelist_folder),
+    ("smiles", smiles),
+    ("pickle", plain_pickle),
+    ("torch", torch),
+    ("zip", zip),
+    ("tar", tar),
+];
+
+/// Bounds under which no input of a fuzzer's size may use much time or memory.
+fn limits() -> Limits {
+    Limits {
+        nodes_per_graph: 100_000,
+        edges_per_graph: 100_000,
+        graphs: 10_000,
+        line_bytes: 1 << 20,
+        smiles_bytes: 500,
+        member_bytes: 16 << 20,
+        memory_bytes: 16 << 20,
+        total_bytes: 64 << 20,
+        ..Limits::default()
+    }
+}
+
+fn options() -> ReadOptions {
+    ReadOptions { on_bad_row: OnBadRow::Null, limits: limits(), ..ReadOptions::default() }
+}
+
+fn lines(bytes: &[u8]) -> Lines {
+    Lines::new(Box::new(Cursor::new(bytes.to_vec())), Path::new("fuzz"), None, &limits())
+}
+
+fn jsonl(bytes: &[u8]) {
+    let _ = formats::read_jsonl_lines(&mut lines(bytes), Path::new("fuzz.jsonl"), &options());
+}
+
+fn smiles_csv(bytes: &[u8]) {
+    let _ = formats::read_smiles_lines(lines(bytes), Path::new("fuzz.csv"), &options());
+}
+
+fn graph6(bytes: &[u8]) {
+    let _ = formats::read_graph6_lines(&mut lines(bytes), Path::new("fuzz.g6"), &options());
+}
+
+/// Files from a text in which a line `=== NAME` starts one.
+fn tree(bytes: &[u8]) -> InMemory {
+    let mut members: Vec<(String, Vec<u8>)> = Vec::new();
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        match (line.strip_prefix(b"=== "), members.last_mut()) {
+            (Some(name), _) => members.push((String::from_utf8_lossy(name).trim().to_owned(), Vec::new())),
+            (None, Some((_, content))) => content.extend_from_slice(line),
+            (None, None) => {}
+        }
+    }
+    InMemory::new(Path::new("fuzz"), members)
+}
+
+fn layout(format: Format, bytes: &[u8]) {
+    let _ = formats::read_tree(format, &tree(bytes), &options());
+}
+
+fn csv_folder(bytes: &[u8]) {
+    layout(Format::CsvFolder, bytes);
+}
+
+fn ogb(bytes: &[u8]) {
+    layout(Format::Ogb, bytes);
+}
+
+fn tudataset(bytes: &[u8]) {
+    layout(Format::TuDataset, bytes);
+}
+
+fn edgelist_folder(bytes: &[u8]) {
+    layout(Format::EdgelistFolder, bytes);
+}
+
+fn smiles(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for featurizer in [Featurizer::Ogb, Featurizer::Zinc] {
+        let _ = molecule_graph(&text, featurizer, &limits());
+    }
+    let _ = scaffold_key(&text, &limits());
+}
+
+fn use_document(document: &pickle::Document) {
+    let root = document.root();
+    for value in document.items(root).unwrap_or_default().iter().copied().chain([root]).take(1_000) {
+        let _ = document.array(value);
+        let _ = document.get(value, "edge_index");
+    }
+}
+
+fn plain_pickle(bytes: &[u8]) {
+    if let Ok(document) = pickle::read_pickle(bytes.to_vec(), &Place::file("fuzz.pickle"), &limits()) {
+        use_document(&document);
+    }
+}
+
+fn torch(bytes: &[u8]) {
+    if let Ok(document) = pickle::read_torch(bytes.to_vec(), &Place::file("fuzz.pt"), &limits()) {
+        use_document(&document);
+    }
+}
+
+fn zip(bytes: &[u8]) {
+    let read_all = || -> Result<(), DataError> {
+        let limits = limits();
+        let source = Bytes::Memory(Arc::new(bytes.to_vec()));
+        let zip = Zip::open(source, Place::file("fuzz.zip"), limits.members, &limits)?;
+        let names: Vec<String> = zip.member_names().map(str::to_owned).collect();
+        for name in names {
+            zip.content(&name, limits.memory_bytes)?;
+        }
+        Ok(())
+    };
+    let _ = read_all();
+}
+
+fn tar(bytes: &[u8]) {
+    let _ = read_tar(Box::new(Cursor::new(bytes.to_vec())), &limits());
+}

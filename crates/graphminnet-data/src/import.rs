@@ -1,0 +1,123 @@
+//! The archives in which the benchmark data sets are published, read as they are: no Python, nothing unpacked.
+//!
+//! | layout | files | values |
+//! |---|---|---|
+//! | ZINC | `{train,val,test}.pickle` and `.index` | dictionaries with an adjacency matrix per molecule |
+//! | GNN benchmark | `NAME_{train,val,test}.pt` | dictionaries or graph objects, single or collated |
+//! | LRGB | `{train,val,test}.pt` or `.pickle` | tuples (node features, edge features, edges, targets) |
+//! | LRGB peptides | `*.csv.gz` and `*.pickle` | SMILES with targets, and a split |
+//! | OGB | `raw/*.csv.gz`, `split/…` | tables |
+//! | MalNet | `*.edgelist`, `{train,val,test}.txt` | edge lists in class folders |
+//!
+//! Pickles go through a reader that can only build inert values (its module says how); archives are read in place, and
+//! only members with the expected names are looked at.
+
+pub(crate) mod archive;
+mod graphs;
+mod lrgb;
+mod peptides;
+pub(crate) mod pickle;
+mod zinc;
+
+use super::registry::{DatasetInfo, Layout};
+use super::{DataError, EdgeDirection, Limits, Place, Read, ReadOptions, Split};
+use crate::formats::{self, Format};
+use crate::fs::{Tree, decompress};
+use crate::limits::within;
+use archive::{Sources, Subtree};
+use pickle::Document;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// The parts of a split with the names that published files give them.
+const PARTS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Valid, "val"), (Split::Test, "test")];
+
+/// Imports a benchmark data set from its published files: archives, folders or single files.
+///
+/// # Errors
+///
+/// [`DataError::Missing`] if an expected file is not among the sources; whatever is wrong with them.
+pub fn import(info: &DatasetInfo, sources: &[PathBuf], options: &ReadOptions) -> Result<Read, DataError> {
+    let tree = Sources::open(sources, is_expected, &options.limits)?;
+    let mut read = match info.layout {
+        Layout::Zinc => zinc::read(&tree, info, options),
+        Layout::GnnBenchmark => lrgb::read_benchmark(&tree, info, options),
+        Layout::Lrgb => match peptides::find(&tree)? {
+            Some(files) => peptides::read(&tree, &files, info, options),
+            None => lrgb::read(&tree, info, options),
+        },
+        Layout::Ogb => read_ogb(&tree, info, options),
+        Layout::Malnet => {
+            // The published lists split by type and by family; the benchmark is about types.
+            let split = options.split.clone().unwrap_or_else(|| "type".to_owned());
+            formats::read_malnet(&tree, &ReadOptions { split: Some(split), ..options.clone() })
+        }
+    }?;
+    read.dataset.name.clone_from(&info.name);
+    Ok(read)
+}
+
+/// Members of tar archives that are kept: those with the extensions of published files.
+fn is_expected(name: &str) -> bool {
+    [".edgelist", ".txt", ".csv", ".csv.gz", ".pt", ".pickle", ".index", ".json"]
+        .iter()
+        .any(|end| name.ends_with(end))
+}
+
+fn read_ogb(tree: &dyn Tree, info: &DatasetInfo, options: &ReadOptions) -> Result<Read, DataError> {
+    let names = tree.names()?;
+    let marker = "raw/num-node-list.csv";
+    let found = names.iter().find_map(|name| Some(name.get(..name.find(marker)?)?.to_owned()));
+    let prefix = found.ok_or_else(|| missing(tree, marker))?;
+    let options = ReadOptions {
+        edges: options.edges.or(Some(EdgeDirection::BothWays)),
+        task: options.task.or(Some(info.task())),
+        ..options.clone()
+    };
+    formats::read_tree(Format::Ogb, &Subtree { tree, prefix }, &options)
+}
+
+fn missing(tree: &dyn Tree, what: &str) -> DataError {
+    DataError::Missing {
+        path: tree.root().to_path_buf(),
+        what: what.to_owned(),
+        expected: "the files as they are published".to_owned(),
+    }
+}
+
+/// The only file whose name, without folders, is accepted; `None` if there is none.
+fn find_file(tree: &dyn Tree, accept: impl Fn(&str) -> bool) -> Result<Option<String>, DataError> {
+    let names = tree.names()?;
+    Ok(names.into_iter().find(|name| accept(name.rsplit('/').next().unwrap_or_default())))
+}
+
+/// The whole content of a file, with its own compression undone.
+fn content(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Vec<u8>, DataError> {
+    let place = tree.place(name);
+    let mut content = Vec::new();
+    decompress(tree.open(name)?, Path::new(name), limits)?
+        .take(limits.memory_bytes.saturating_add(1))
+        .read_to_end(&mut content)
+        .map_err(|source| DataError::Archive {
+            place: place.clone(),
+            reason: format!("damaged or too large: {source}"),
+        })?;
+    within("memory_bytes", content.len() as u64, limits.memory_bytes).map_err(DataError::limit(place))?;
+    Ok(content)
+}
+
+/// Reads a pickle or a file written by `torch.save`, by its extension.
+fn document(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Document, DataError> {
+    let bytes = content(tree, name, limits)?;
+    let place = tree.place(name);
+    if name.ends_with(".pt") {
+        pickle::read_torch(bytes, &place, limits)
+    } else {
+        pickle::read_pickle(bytes, &place, limits)
+    }
+}
+
+/// An error about the values in a pickle.
+fn invalid(place: &Place, reason: impl Into<String>) -> DataError {
+    DataError::Pickle { place: place.clone(), reason: reason.into() }
+}

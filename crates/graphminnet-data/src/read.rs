@@ -1,0 +1,176 @@
+//! One way into the crate for every file: [`open`] finds the format, reads it, and reports what it noticed.
+//!
+//! The formats themselves are in [`formats`](super::formats), published archives in [`import`](super::import).
+
+use super::formats::{self, Format};
+use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, Schema, Task};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What to do with a record that cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBadRow {
+    /// Stop, after collecting bad rows up to the limit, with [`DataError::BadRows`].
+    #[default]
+    Error,
+    /// Leave the row out; it is reported, and later rows move up.
+    Skip,
+    /// Leave the row out but keep its place: [`Report::rows`] has `None` there.
+    Null,
+}
+
+/// Whether each edge of the file stands for one direction or for both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EdgeDirection {
+    /// Edges are directed and kept as they are written.
+    AsGiven,
+    /// Every edge that is not a loop is followed by its reverse with the same features.
+    BothWays,
+}
+
+/// How a file is to be read. The default infers everything.
+///
+/// | field | default | meaning |
+/// |---|---|---|
+/// | `format` | by extension or layout | the reader |
+/// | `schema` | inferred | columns, vocabularies and task of an earlier data set; the file must fit |
+/// | `on_bad_row` | `error` | policy for unusable records |
+/// | `edges` | the format's own rule | directed as given, or both ways |
+/// | `smiles_column` | `smiles`, or the first column | column of a CSV file with the molecules |
+/// | `featurizer` | the schema's, or OGB's | columns that molecules get |
+/// | `targets` | all numeric columns (SMILES); the format's own elsewhere | target columns by name |
+/// | `id_column` | row number | column with the names of the graphs |
+/// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
+/// | `task` | inferred | overrides the inferred task |
+/// | `level` | the format's own rule | overrides graph-level or node-level targets |
+/// | `split` | the data set's own | name of the split scheme, where a layout has several |
+/// | `numeric`, `text` | none | feature columns to be taken as numbers, or as text categories |
+/// | `category_limit` | 1,000 | an integer column with larger values is numeric |
+/// | `reserve_unknown` | false | gives text vocabularies one more slot for unseen text |
+/// | `repeated_ids` | false | accepts several graphs of the same name |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReadOptions {
+    /// The reader; by default found from the path.
+    pub format: Option<Format>,
+    /// Schema that the file must fit; by default inferred from the file.
+    pub schema: Option<Schema>,
+    /// Policy for unusable records.
+    pub on_bad_row: OnBadRow,
+    /// Directed as given or both ways; by default the format's own rule.
+    pub edges: Option<EdgeDirection>,
+    /// Column with SMILES strings.
+    pub smiles_column: Option<String>,
+    /// Columns that molecules get.
+    pub featurizer: Option<Featurizer>,
+    /// Target columns by name.
+    pub targets: Option<Vec<String>>,
+    /// Column with the names of the graphs.
+    pub id_column: Option<String>,
+    /// Column with the part of the split.
+    pub split_column: Option<String>,
+    /// What the targets mean.
+    pub task: Option<Task>,
+    /// Graph-level or node-level targets.
+    pub level: Option<Level>,
+    /// Name of the split scheme.
+    pub split: Option<String>,
+    /// Feature columns that hold numbers even if they look like categories.
+    pub numeric: Vec<String>,
+    /// Feature columns that hold text even if they look like numbers.
+    pub text: Vec<String>,
+    /// Integer columns with values from here on are numeric.
+    pub category_limit: u64,
+    /// Whether text vocabularies get a slot for unseen text.
+    pub reserve_unknown: bool,
+    /// Whether several graphs may have the same name.
+    pub repeated_ids: bool,
+    /// Upper bounds on everything.
+    pub limits: Limits,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            schema: None,
+            on_bad_row: OnBadRow::Error,
+            edges: None,
+            smiles_column: None,
+            featurizer: None,
+            targets: None,
+            id_column: None,
+            split_column: None,
+            task: None,
+            level: None,
+            split: None,
+            numeric: Vec::new(),
+            text: Vec::new(),
+            category_limit: 1_000,
+            reserve_unknown: false,
+            repeated_ids: false,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl ReadOptions {
+    /// Options that read a new file exactly as an earlier one was: with its schema.
+    pub fn with_schema(schema: Schema) -> Self {
+        Self { schema: Some(schema), ..Self::default() }
+    }
+}
+
+/// What was noticed while reading.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Report {
+    /// Things worth telling a person, such as what was ignored.
+    pub notes: Vec<String>,
+    /// What was inferred about columns and targets, in words.
+    pub inferred: Vec<String>,
+    /// How a local copy of a benchmark data set deviates from the published one.
+    pub deviations: Vec<String>,
+    /// Unusable records in input order, as many as [`Limits::bad_rows`] allows.
+    pub bad_rows: Vec<BadRow>,
+    /// For every entry of `bad_rows`, the record's position in the input; empty under [`OnBadRow::Skip`].
+    pub bad_positions: Vec<usize>,
+    /// Number of unusable records.
+    pub bad_row_count: u64,
+    /// For every record of the input, in order, its position among the samples; `None` for a record that was replaced
+    /// by nothing under [`OnBadRow::Null`]. Skipped records have no entry.
+    pub rows: Vec<Option<usize>>,
+}
+
+/// A data set and what was noticed while reading it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Read {
+    /// The graphs.
+    pub dataset: Dataset,
+    /// What was noticed.
+    pub report: Report,
+}
+
+/// Reads graphs from a file or folder in any known format.
+///
+/// # Errors
+///
+/// [`DataError`] with the place of the first problem, or of all bad rows.
+///
+/// # Examples
+///
+/// ```no_run
+/// use graphminnet_data::{ReadOptions, open};
+///
+/// let read = open("molecules.csv".as_ref(), &ReadOptions::default())?;
+/// println!("{} graphs, task {:?}", read.dataset.samples.len(), read.dataset.schema.task);
+/// # Ok::<(), graphminnet_data::DataError>(())
+/// ```
+pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    let format = match options.format {
+        Some(format) => format,
+        None => formats::detect(path)?,
+    };
+    formats::read(format, path, options)
+}

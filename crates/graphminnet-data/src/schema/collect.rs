@@ -1,0 +1,399 @@
+//! Collects records from a reader, applies the bad-row policy, and finishes them into a [`Dataset`].
+
+use super::columns::{ColumnSet, Table};
+use super::infer::{EncodeError, Encoder, TargetEncoder, level_name, list};
+use crate::graph::{Features, Graph};
+use crate::limits::within;
+use crate::{
+    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, OnBadRow, Place, Read, ReadOptions,
+    Report, Sample, Schema, Split,
+};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::Path;
+use std::sync::Arc;
+
+/// One graph as a reader saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) place: Place,
+    /// Name in the source; its position is used where there is none.
+    pub(crate) id: Option<String>,
+    pub(crate) num_nodes: usize,
+    pub(crate) edges: Vec<[u32; 2]>,
+    pub(crate) nodes: Table,
+    pub(crate) edge_rows: Table,
+    pub(crate) targets: Table,
+    pub(crate) split: Option<Split>,
+    /// The finished graph, where the reader builds it itself; the tables are then not looked at.
+    pub(crate) graph: Option<Graph>,
+}
+
+/// Records on their way to a data set.
+pub(crate) struct Collector<'a> {
+    options: &'a ReadOptions,
+    name: String,
+    place: Place,
+    /// Columns of node features.
+    pub(crate) node_columns: ColumnSet,
+    /// Columns of edge features.
+    pub(crate) edge_columns: ColumnSet,
+    /// Target columns.
+    pub(crate) target_columns: ColumnSet,
+    /// Whether targets have one row per graph or per node.
+    pub(crate) level: Level,
+    /// Node and edge columns, where the reader builds finished graphs itself.
+    pub(crate) fixed_columns: Option<(Vec<Column>, Vec<Column>)>,
+    /// What the edges mean unless the options say otherwise.
+    pub(crate) edges: EdgeDirection,
+    /// Things worth telling a person.
+    pub(crate) notes: Vec<String>,
+    slots: Vec<Option<Record>>,
+    bad_rows: Vec<(usize, BadRow)>,
+    bad_row_count: u64,
+    /// Records of the same source that came before: it is read in pieces.
+    pub(crate) records_before: usize,
+}
+
+impl<'a> Collector<'a> {
+    /// An empty collection for the data set at `path`.
+    pub(crate) fn new(path: &Path, options: &'a ReadOptions) -> Self {
+        let name = crate::fs::without_compression(path);
+        Self {
+            options,
+            name: name.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            place: Place::file(path),
+            node_columns: ColumnSet::default(),
+            edge_columns: ColumnSet::default(),
+            target_columns: ColumnSet::default(),
+            level: options.level.unwrap_or(Level::Graph),
+            fixed_columns: None,
+            edges: EdgeDirection::AsGiven,
+            notes: Vec::new(),
+            slots: Vec::new(),
+            bad_rows: Vec::new(),
+            bad_row_count: 0,
+            records_before: 0,
+        }
+    }
+
+    /// Names the node columns; text columns follow the schema or the options.
+    pub(crate) fn name_node_columns(&mut self, names: Vec<String>) -> Result<(), DataError> {
+        self.node_columns =
+            self.named(names, self.options.schema.as_ref().map(|schema| &*schema.node_columns))?;
+        Ok(())
+    }
+
+    /// Names the edge columns.
+    pub(crate) fn name_edge_columns(&mut self, names: Vec<String>) -> Result<(), DataError> {
+        self.edge_columns =
+            self.named(names, self.options.schema.as_ref().map(|schema| &*schema.edge_columns))?;
+        Ok(())
+    }
+
+    /// Names the target columns.
+    pub(crate) fn name_target_columns(&mut self, names: Vec<String>) -> Result<(), DataError> {
+        self.target_columns = self.named(names, None)?;
+        if self.options.schema.as_ref().is_some_and(|schema| !schema.class_names.is_empty()) {
+            self.target_columns.follow_text();
+        }
+        Ok(())
+    }
+
+    fn named(&self, names: Vec<String>, known: Option<&[Column]>) -> Result<ColumnSet, DataError> {
+        let mut set = ColumnSet::new(names, &self.options.text, &self.options.limits)
+            .map_err(DataError::limit(self.place.clone()))?;
+        if let Some(known) = known {
+            set.follow(known);
+        }
+        Ok(set)
+    }
+
+    /// Takes a record, or the reason why there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::BadRows`] once there are more bad rows than the limit under [`OnBadRow::Error`]; a limit.
+    pub(crate) fn push(&mut self, record: Result<Record, BadRow>) -> Result<(), DataError> {
+        within("graphs", self.slots.len() as u64 + 1, self.options.limits.graphs)
+            .map_err(DataError::limit(self.place.clone()))?;
+        match record {
+            Ok(record) => self.slots.push(Some(record)),
+            Err(bad) => {
+                self.bad(self.slots.len(), bad)?;
+                if self.options.on_bad_row != OnBadRow::Skip {
+                    self.slots.push(None);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bad(&mut self, position: usize, bad: BadRow) -> Result<(), DataError> {
+        self.bad_row_count += 1;
+        if (self.bad_rows.len() as u64) < self.options.limits.bad_rows {
+            self.bad_rows.push((position, bad));
+        } else if self.options.on_bad_row == OnBadRow::Error {
+            return Err(self.bad_rows_error());
+        }
+        Ok(())
+    }
+
+    /// Some problems are seen only when all rows are in: within one file, rows are told in the order of their lines.
+    fn order_bad_rows(&mut self) {
+        let first = self.bad_rows.first().map(|(_, row)| row.place.file.clone());
+        if self
+            .bad_rows
+            .iter()
+            .all(|(_, row)| Some(&row.place.file) == first.as_ref() && row.place.member.is_none())
+        {
+            self.bad_rows.sort_by_key(|(_, row)| row.place.line);
+        }
+    }
+
+    fn bad_rows_error(&mut self) -> DataError {
+        self.order_bad_rows();
+        let rows = std::mem::take(&mut self.bad_rows).into_iter().map(|(_, row)| row).collect();
+        DataError::BadRows { rows, total: self.bad_row_count }
+    }
+
+    /// Judges the columns and builds the data set.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::BadRows`] under [`OnBadRow::Error`]; [`DataError::Schema`] if the file does not fit the schema.
+    pub(crate) fn finish(mut self) -> Result<Read, DataError> {
+        match self.judge() {
+            Ok(finisher) => self.build(finisher),
+            // What is wrong with rows may be why the columns make no sense.
+            Err(_) if self.must_stop() => Err(self.bad_rows_error()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn must_stop(&self) -> bool {
+        self.options.on_bad_row == OnBadRow::Error && self.bad_row_count > 0
+    }
+
+    fn judge(&mut self) -> Result<Finisher, DataError> {
+        let known = self.options.schema.as_ref();
+        let is_fixed = self.fixed_columns.is_some();
+        let known_columns =
+            |pick: fn(&Schema) -> &Vec<Column>| known.filter(|_| !is_fixed).map(pick).map(Vec::as_slice);
+        let (nodes, mut node_columns) = Encoder::new(
+            &self.node_columns,
+            known_columns(|schema| &schema.node_columns),
+            self.options,
+            &self.place,
+        )?;
+        let (edges, mut edge_columns) = Encoder::new(
+            &self.edge_columns,
+            known_columns(|schema| &schema.edge_columns),
+            self.options,
+            &self.place,
+        )?;
+        if let Some(fixed) = self.fixed_columns.take() {
+            (node_columns, edge_columns) = fixed;
+        }
+        let targets = TargetEncoder::new(&self.target_columns, self.options);
+        let schema = match known {
+            Some(schema) => schema.clone(),
+            None => Schema {
+                level: self.level,
+                task: targets.task,
+                targets: self.target_columns.traces().iter().map(|trace| trace.name.clone()).collect(),
+                class_names: targets.class_names.clone(),
+                node_columns,
+                edge_columns,
+            },
+        };
+        Ok(Finisher { nodes, edges, targets, schema })
+    }
+
+    fn build(mut self, finisher: Finisher) -> Result<Read, DataError> {
+        let slots = std::mem::take(&mut self.slots);
+        let mut samples: Vec<Sample> = Vec::with_capacity(slots.len());
+        let mut splits: Vec<Option<Split>> = Vec::with_capacity(slots.len());
+        let mut rows = Vec::with_capacity(slots.len());
+        let mut ids: HashMap<String, Place> = HashMap::with_capacity(slots.len());
+        for (position, slot) in slots.into_iter().enumerate() {
+            let Some(mut record) = slot else {
+                rows.push(None);
+                continue;
+            };
+            let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
+            let (place, split) = (record.place.clone(), record.split);
+            let sample = match ids.entry(id.clone()) {
+                Entry::Occupied(earlier) if !self.options.repeated_ids => Err(BadRow::new(
+                    place,
+                    &id,
+                    format!("this id was already used in {}; ids must be unique", earlier.get()),
+                )),
+                entry => finisher.sample(&self, record, id).inspect(|_| {
+                    entry.insert_entry(place);
+                }),
+            };
+            match sample {
+                Ok(sample) => {
+                    rows.push(Some(samples.len()));
+                    samples.push(sample);
+                    splits.push(split);
+                }
+                Err(bad) => {
+                    self.bad(position, bad)?;
+                    if self.options.on_bad_row != OnBadRow::Skip {
+                        rows.push(None);
+                    }
+                }
+            }
+        }
+        if self.must_stop() {
+            return Err(self.bad_rows_error());
+        }
+        let inferred = if self.options.schema.is_some() { Vec::new() } else { describe(&finisher.schema) };
+        self.order_bad_rows();
+        let official_split = self.official_split(&splits);
+        let dataset = Dataset { name: self.name, schema: finisher.schema, samples, official_split };
+        let (bad_positions, bad_rows): (Vec<usize>, Vec<BadRow>) = self.bad_rows.into_iter().unzip();
+        let report = Report {
+            bad_positions: if self.options.on_bad_row == OnBadRow::Skip { Vec::new() } else { bad_positions },
+            notes: self.notes,
+            inferred,
+            bad_rows,
+            bad_row_count: self.bad_row_count,
+            rows,
+            ..Report::default()
+        };
+        Ok(Read { dataset, report })
+    }
+
+    /// The split, if every sample has a part.
+    fn official_split(&mut self, splits: &[Option<Split>]) -> Option<Vec<Split>> {
+        let assigned = splits.iter().flatten().count();
+        if assigned > 0 && assigned < splits.len() {
+            self.notes.push(format!(
+                "{} of {} graphs name no part of a split; the split of this file is ignored",
+                splits.len() - assigned,
+                splits.len()
+            ));
+        }
+        if assigned == 0 { None } else { splits.iter().copied().collect() }
+    }
+}
+
+/// Turns records into samples.
+struct Finisher {
+    nodes: Encoder,
+    edges: Encoder,
+    targets: TargetEncoder,
+    schema: Schema,
+}
+
+impl Finisher {
+    fn sample(&self, from: &Collector<'_>, mut record: Record, id: String) -> Result<Sample, BadRow> {
+        let graph = match record.graph.take() {
+            Some(graph) => graph,
+            None => self.graph(from, &mut record, &id)?,
+        };
+        let targets = self.targets(from, &record, &graph)?;
+        Ok(Sample { id, graph: Arc::new(graph), targets })
+    }
+
+    fn graph(&self, from: &Collector<'_>, record: &mut Record, id: &str) -> Result<Graph, BadRow> {
+        let place = record.place.clone();
+        let encode = |encoder: &Encoder, columns: &ColumnSet, table: &Table| {
+            encoder.encode(columns, table).map_err(|error| match error {
+                EncodeError::Unknown(unknown) => BadRow::new(
+                    place.clone().in_column(&unknown.column),
+                    &unknown.value,
+                    format!("not {}", unknown.expected),
+                ),
+                EncodeError::Graph(error) => BadRow::new(place.clone(), "", error.to_string()),
+            })
+        };
+        let node_features = encode(&self.nodes, &from.node_columns, &record.nodes)?;
+        let mut edge_features = encode(&self.edges, &from.edge_columns, &record.edge_rows)?;
+        let mut edges = std::mem::take(&mut record.edges);
+        if from.options.edges.unwrap_or(from.edges) == EdgeDirection::BothWays {
+            (edges, edge_features) = both_ways(&edges, &edge_features);
+        }
+        Graph::new(record.num_nodes, edges, node_features, edge_features)
+            .map_err(|error| BadRow::new(place.clone(), id, error.to_string()))
+    }
+
+    fn targets(&self, from: &Collector<'_>, record: &Record, graph: &Graph) -> Result<Vec<f32>, BadRow> {
+        let place = &record.place;
+        let expected_rows = match self.schema.level {
+            Level::Graph => 1,
+            Level::Node => graph.num_nodes(),
+        };
+        let mut targets = Vec::with_capacity(record.targets.values.len());
+        if record.targets.values.is_empty() {
+            targets.resize(expected_rows.saturating_mul(self.schema.num_targets()), f32::NAN);
+        } else if record.targets.rows != expected_rows {
+            return Err(BadRow::new(
+                place.clone(),
+                record.targets.rows.to_string(),
+                format!(
+                    "rows of targets, expected {expected_rows} at {} level",
+                    level_name(self.schema.level)
+                ),
+            ));
+        } else {
+            let width = self.schema.num_targets().max(1);
+            for (position, value) in record.targets.values.iter().enumerate() {
+                let target = self.targets.encode(*value).map_err(|reason| {
+                    let column = from.target_columns.name(position % width).to_owned();
+                    BadRow::new(place.clone().in_column(column), value.to_string(), reason)
+                })?;
+                targets.push(target);
+            }
+        }
+        Ok(targets)
+    }
+}
+
+/// Every edge followed by its reverse (loops once), with the features repeated.
+pub(crate) fn both_ways(edges: &[[u32; 2]], features: &Features) -> (Vec<[u32; 2]>, Features) {
+    let mut doubled = Vec::with_capacity(edges.len().saturating_mul(2));
+    let mut rows = Vec::with_capacity(edges.len().saturating_mul(2));
+    for (row, &[source, target]) in edges.iter().enumerate().take(features.rows()) {
+        doubled.push([source, target]);
+        rows.push(row);
+        if source != target {
+            doubled.push([target, source]);
+            rows.push(row);
+        }
+    }
+    (doubled, features.select_rows(rows.into_iter()))
+}
+
+/// What was inferred, in words.
+fn describe(schema: &Schema) -> Vec<String> {
+    let columns = |what: &str, columns: &[Column]| {
+        if columns.is_empty() {
+            return format!("no {what} features");
+        }
+        let parts: Vec<String> = columns
+            .iter()
+            .map(|column| match &column.kind {
+                ColumnKind::Category { size, .. } => {
+                    format!("{} (categorical, {size} values)", crate::escape(&column.name))
+                }
+                ColumnKind::Number => format!("{} (numeric)", crate::escape(&column.name)),
+            })
+            .collect();
+        format!("{what} features: {}", parts.join(", "))
+    };
+    let targets = if schema.targets.is_empty() {
+        "no targets".to_owned()
+    } else {
+        format!(
+            "{}-level targets {} read as {}",
+            level_name(schema.level),
+            list(schema.targets.iter()),
+            schema.task
+        )
+    };
+    vec![columns("node", &schema.node_columns), columns("edge", &schema.edge_columns), targets]
+}

@@ -1,0 +1,164 @@
+//! Columns while they are being read: cells become numbers, text becomes a code of its column.
+
+use crate::limits::within;
+use crate::{Column, ColumnKind, DataError, Limits, Place};
+use std::collections::HashMap;
+
+/// Cells of one graph's nodes, edges or targets, row-major; text as the code that its [`ColumnSet`] gave it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    pub(crate) rows: usize,
+    pub(crate) values: Vec<f64>,
+}
+
+/// What has been seen of one column.
+#[derive(Debug, Clone)]
+pub(crate) struct ColumnTrace {
+    pub(crate) name: String,
+    /// `None` until the first value decides.
+    pub(crate) is_text: Option<bool>,
+    /// Code of every text, in order of appearance.
+    pub(crate) codes: HashMap<String, u32>,
+    /// Whether every value was written as an integer.
+    pub(crate) all_integers: bool,
+    pub(crate) smallest: f64,
+    pub(crate) largest: f64,
+    /// How many numbers there were.
+    pub(crate) numbers: u64,
+    pub(crate) has_missing: bool,
+}
+
+/// The columns of all node tables, edge tables or target tables of a data set.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ColumnSet {
+    columns: Vec<ColumnTrace>,
+    max_categories: u64,
+}
+
+impl ColumnSet {
+    /// Columns with the given names; `text` lists those that hold text whatever it looks like.
+    pub(crate) fn new(
+        names: impl IntoIterator<Item = String>,
+        text: &[String],
+        limits: &Limits,
+    ) -> Result<Self, crate::limits::Exceeded> {
+        let columns: Vec<ColumnTrace> = names
+            .into_iter()
+            .map(|name| ColumnTrace {
+                is_text: text.contains(&name).then_some(true),
+                name,
+                codes: HashMap::new(),
+                all_integers: true,
+                smallest: f64::INFINITY,
+                largest: f64::NEG_INFINITY,
+                numbers: 0,
+                has_missing: false,
+            })
+            .collect();
+        within("features", columns.len() as u64, limits.features)?;
+        Ok(Self { columns, max_categories: limits.categories })
+    }
+
+    /// Fixes columns that a schema knows as text, so that `12` in them is read as text.
+    pub(crate) fn follow(&mut self, known: &[Column]) {
+        for trace in &mut self.columns {
+            if let Some(column) = known.iter().find(|column| column.name == trace.name) {
+                let is_text = matches!(&column.kind, ColumnKind::Category { names, .. } if !names.is_empty());
+                trace.is_text = Some(is_text);
+            }
+        }
+    }
+
+    /// The same for a target column with class names.
+    pub(crate) fn follow_text(&mut self) {
+        for trace in &mut self.columns {
+            trace.is_text = Some(true);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    pub(crate) fn traces(&self) -> &[ColumnTrace] {
+        &self.columns
+    }
+
+    pub(crate) fn name(&self, column: usize) -> &str {
+        self.columns.get(column).map_or("", |trace| trace.name.as_str())
+    }
+
+    /// A missing cell (targets only).
+    pub(crate) fn missing(&mut self, column: usize) -> f64 {
+        if let Some(trace) = self.columns.get_mut(column) {
+            trace.has_missing = true;
+        }
+        f64::NAN
+    }
+
+    /// A number; `is_integer` says whether it was written as one.
+    pub(crate) fn number(
+        &mut self,
+        column: usize,
+        value: f64,
+        is_integer: bool,
+        place: &Place,
+    ) -> Result<f64, DataError> {
+        let Some(trace) = self.columns.get_mut(column) else {
+            return Err(DataError::malformed(place.clone(), "an extra column", "one value per column"));
+        };
+        if trace.is_text == Some(true) {
+            return self.text(column, &value.to_string(), place);
+        }
+        if !(value as f32).is_finite() {
+            let place = place.clone().in_column(&trace.name);
+            return Err(DataError::value(place, value.to_string(), "a finite 32-bit number"));
+        }
+        trace.is_text = Some(false);
+        trace.all_integers &= is_integer;
+        trace.smallest = trace.smallest.min(value);
+        trace.largest = trace.largest.max(value);
+        trace.numbers += 1;
+        Ok(value)
+    }
+
+    /// A piece of text.
+    pub(crate) fn text(&mut self, column: usize, value: &str, place: &Place) -> Result<f64, DataError> {
+        let max_categories = self.max_categories;
+        let Some(trace) = self.columns.get_mut(column) else {
+            return Err(DataError::malformed(place.clone(), "an extra column", "one value per column"));
+        };
+        if trace.is_text == Some(false) {
+            let place = place.clone().in_column(&trace.name);
+            return Err(DataError::value(
+                place,
+                value,
+                "a number, as the column's other values are (list the column under `text` to read them all as text)",
+            ));
+        }
+        trace.is_text = Some(true);
+        if let Some(code) = trace.codes.get(value) {
+            return Ok(f64::from(*code));
+        }
+        let code = trace.codes.len() as u32;
+        within("categories", u64::from(code) + 1, max_categories)
+            .map_err(DataError::limit(place.clone().in_column(&trace.name)))?;
+        trace.codes.insert(value.to_owned(), code);
+        Ok(f64::from(code))
+    }
+
+    /// A cell of a text table: a number if it looks like one, else text.
+    pub(crate) fn cell(&mut self, column: usize, text: &str, place: &Place) -> Result<f64, DataError> {
+        let text = text.trim();
+        let wants_text = self.columns.get(column).is_some_and(|trace| trace.is_text == Some(true));
+        match text.parse::<f64>() {
+            _ if wants_text => self.text(column, text, place),
+            Ok(value) => {
+                let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+                let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+                self.number(column, value, is_integer, place)
+            }
+            Err(_) => self.text(column, text, place),
+        }
+    }
+}

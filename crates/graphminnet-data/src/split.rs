@@ -1,0 +1,355 @@
+//! Which samples train, which choose, which report: disjoint lists of positions.
+//!
+//! Every maker is a pure function of its arguments (and a seed where chance is involved), and every [`Splits`] has
+//! been checked: no position twice, none out of range.
+
+use super::dataset::{Dataset, Split};
+use crate::rng::stream;
+use std::collections::HashMap;
+use std::hash::Hash;
+
+mod by_target;
+mod json;
+
+pub use by_target::read_with_scaffolds;
+
+/// Why samples could not be split.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SplitError {
+    /// A position beyond the last sample.
+    #[error("the {part} part names sample {index}, but there are only {samples} samples")]
+    OutOfRange {
+        /// Name of the part.
+        part: &'static str,
+        /// The position.
+        index: usize,
+        /// Number of samples.
+        samples: usize,
+    },
+    /// A position that occurs twice.
+    #[error("sample {index} is in the {first} part and again in the {second} part")]
+    Repeated {
+        /// The position.
+        index: usize,
+        /// Where it was first.
+        first: &'static str,
+        /// Where it is again.
+        second: &'static str,
+    },
+    /// The data set has no split of its own, or one of the wrong length.
+    #[error("the data set has no official split for its {samples} samples")]
+    NoOfficialSplit {
+        /// Number of samples.
+        samples: usize,
+    },
+    /// Parts that are negative, not finite or all zero.
+    #[error("split ratios {train}, {valid}, {test} must be at least 0 and not all 0")]
+    Ratios {
+        /// Part for training.
+        train: f64,
+        /// Part for validation.
+        valid: f64,
+        /// Part for testing.
+        test: f64,
+    },
+    /// A fold that does not exist, or fewer than three folds.
+    #[error("fold {fold} of {folds}: there must be at least 3 folds, numbered from 0")]
+    Fold {
+        /// The fold asked for.
+        fold: usize,
+        /// Number of folds.
+        folds: usize,
+    },
+    /// Stratification without targets of whole graphs.
+    #[error("there are no graph-level targets to stratify by; use a random split")]
+    NoGraphTargets,
+    /// A text that is not a split file.
+    #[error("not a split file: {reason}")]
+    Json {
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// How much of the data goes into each part; the numbers are divided by their sum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratios {
+    /// Part for training.
+    pub train: f64,
+    /// Part for validation.
+    pub valid: f64,
+    /// Part for testing.
+    pub test: f64,
+}
+
+impl Default for Ratios {
+    fn default() -> Self {
+        Self { train: 0.8, valid: 0.1, test: 0.1 }
+    }
+}
+
+impl Ratios {
+    /// Numbers of samples up to the end of the training part and of the validation part.
+    fn ends(self, samples: usize) -> Result<(usize, usize), SplitError> {
+        let Self { train, valid, test } = self;
+        let sum = train + valid + test;
+        if [train, valid, test].iter().any(|part| !part.is_finite() || *part < 0.0) || sum <= 0.0 {
+            return Err(SplitError::Ratios { train, valid, test });
+        }
+        let end = |part: f64| ((part / sum * samples as f64).round() as usize).min(samples);
+        Ok((end(train), end(train + valid)))
+    }
+}
+
+/// Disjoint positions of samples in three parts, each ascending.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Splits {
+    /// Used to fit the weights.
+    pub train: Vec<usize>,
+    /// Used to choose among epochs and settings.
+    pub valid: Vec<usize>,
+    /// Used once, to report.
+    pub test: Vec<usize>,
+}
+
+impl Splits {
+    /// Checks that no position is out of range or occurs twice, and sorts each part. Samples may be left out.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::OutOfRange`] or [`SplitError::Repeated`].
+    pub fn new(
+        train: Vec<usize>,
+        valid: Vec<usize>,
+        test: Vec<usize>,
+        samples: usize,
+    ) -> Result<Self, SplitError> {
+        let mut seen: Vec<Option<&'static str>> = vec![None; samples];
+        for (part, indices) in [("train", &train), ("valid", &valid), ("test", &test)] {
+            for &index in indices {
+                match seen.get_mut(index) {
+                    None => return Err(SplitError::OutOfRange { part, index, samples }),
+                    Some(Some(first)) => return Err(SplitError::Repeated { index, first, second: part }),
+                    Some(place) => *place = Some(part),
+                }
+            }
+        }
+        let mut splits = Self { train, valid, test };
+        for part in [&mut splits.train, &mut splits.valid, &mut splits.test] {
+            part.sort_unstable();
+        }
+        Ok(splits)
+    }
+
+    /// The positions of one part.
+    pub fn part(&self, split: Split) -> &[usize] {
+        match split {
+            Split::Train => &self.train,
+            Split::Valid => &self.valid,
+            Split::Test => &self.test,
+        }
+    }
+
+    /// The same parts when the positions count records of the input instead of samples; `rows` is
+    /// [`Report::rows`](crate::Report::rows). Positions without a record are left out.
+    pub fn in_rows(&self, rows: &[Option<usize>]) -> Self {
+        let row_of: HashMap<usize, usize> =
+            rows.iter().enumerate().filter_map(|(row, sample)| Some(((*sample)?, row))).collect();
+        self.renumbered(|sample| row_of.get(&sample).copied())
+    }
+
+    /// The same parts when the positions count records of the input: the samples of those records. Records that could
+    /// not be used are left out.
+    pub fn of_rows(&self, rows: &[Option<usize>]) -> Self {
+        self.renumbered(|row| rows.get(row).copied().flatten())
+    }
+
+    fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Self {
+        let part = |part: &[usize]| part.iter().filter_map(|&at| number(at)).collect();
+        Self { train: part(&self.train), valid: part(&self.valid), test: part(&self.test) }
+    }
+
+    /// The split that the data set came with.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::NoOfficialSplit`] if it has none.
+    pub fn official(dataset: &Dataset) -> Result<Self, SplitError> {
+        let samples = dataset.samples.len();
+        let parts = dataset.official_split.as_ref().filter(|parts| parts.len() == samples);
+        let parts = parts.ok_or(SplitError::NoOfficialSplit { samples })?;
+        let of = |wanted: Split| (0..samples).filter(|&at| parts[at] == wanted).collect();
+        Self::new(of(Split::Train), of(Split::Valid), of(Split::Test), samples)
+    }
+
+    /// Uniformly random parts.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::Ratios`].
+    pub fn random(samples: usize, ratios: Ratios, seed: u64) -> Result<Self, SplitError> {
+        let order = stream(seed, "random split", &[]).permutation(samples);
+        let (train, valid) = ratios.ends(samples)?;
+        Self::cut(&order, train, valid, samples)
+    }
+
+    /// Random parts in which every label has nearly the same share.
+    ///
+    /// Samples of one label are shuffled and laid out one label after the other at evenly spaced positions, so even
+    /// rare labels are spread as far as their number allows.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::Ratios`].
+    pub fn stratified<L: Ord>(labels: &[L], ratios: Ratios, seed: u64) -> Result<Self, SplitError> {
+        let samples = labels.len();
+        let mut order = stream(seed, "stratified split", &[]).permutation(samples);
+        order.sort_by(|&a, &b| labels[a].cmp(&labels[b]));
+        // The k-th of the m samples of a label goes to position (k + ½) / m of the line; cutting the line then cuts
+        // every label in the same proportion.
+        let mut line: Vec<(f64, usize)> = Vec::with_capacity(samples);
+        for group in order.chunk_by(|&a, &b| labels[a] == labels[b]) {
+            line.extend(group.iter().enumerate().map(|(k, &at)| ((k as f64 + 0.5) / group.len() as f64, at)));
+        }
+        line.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let order: Vec<usize> = line.into_iter().map(|(_, at)| at).collect();
+        let (train, valid) = ratios.ends(samples)?;
+        Self::cut(&order, train, valid, samples)
+    }
+
+    /// Whole groups, the largest first into the training part, then validation, then test, as OGB and DeepChem split
+    /// molecules by scaffold. Groups of one size go by their first sample, later ones first, as there.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::Ratios`].
+    pub fn by_groups<K: Hash + Eq>(groups: &[K], ratios: Ratios) -> Result<Self, SplitError> {
+        let samples = groups.len();
+        let mut number: HashMap<&K, usize> = HashMap::new();
+        let mut members: Vec<Vec<usize>> = Vec::new();
+        for (at, key) in groups.iter().enumerate() {
+            let group = *number.entry(key).or_insert(members.len());
+            if group == members.len() {
+                members.push(Vec::new());
+            }
+            members[group].push(at);
+        }
+        members.sort_by_key(|group| std::cmp::Reverse((group.len(), group.first().copied())));
+        let (train_end, valid_end) = ratios.ends(samples)?;
+        let (mut train, mut valid, mut test) = (Vec::new(), Vec::new(), Vec::new());
+        for group in members {
+            if train.len() + group.len() <= train_end {
+                train.extend(group);
+            } else if train.len() + valid.len() + group.len() <= valid_end {
+                valid.extend(group);
+            } else {
+                test.extend(group);
+            }
+        }
+        Self::new(train, valid, test, samples)
+    }
+
+    /// One of `folds` rounds of cross-validation: fold `fold` is the test part, the next one validates.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::Fold`].
+    pub fn k_fold(samples: usize, folds: usize, fold: usize, seed: u64) -> Result<Self, SplitError> {
+        if folds < 3 || fold >= folds {
+            return Err(SplitError::Fold { fold, folds });
+        }
+        let order = stream(seed, "folds", &[folds as u64]).permutation(samples);
+        let (mut train, mut valid, mut test) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, at) in order.into_iter().enumerate() {
+            match place % folds {
+                own if own == fold => test.push(at),
+                own if own == (fold + 1) % folds => valid.push(at),
+                _ => train.push(at),
+            }
+        }
+        Self::new(train, valid, test, samples)
+    }
+
+    fn cut(order: &[usize], train: usize, valid: usize, samples: usize) -> Result<Self, SplitError> {
+        Self::new(order[..train].to_vec(), order[train..valid].to_vec(), order[valid..].to_vec(), samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn is_partition(splits: &Splits, samples: usize) -> bool {
+        let mut all = [&splits.train[..], &splits.valid, &splits.test].concat();
+        all.sort_unstable();
+        all == (0..samples).collect::<Vec<_>>()
+    }
+
+    #[test]
+    fn overlap_and_range_are_refused_by_name() {
+        assert_eq!(
+            Splits::new(vec![0, 1], vec![1], vec![], 3).unwrap_err(),
+            SplitError::Repeated { index: 1, first: "train", second: "valid" }
+        );
+        assert_eq!(
+            Splits::new(vec![0], vec![], vec![3], 3).unwrap_err(),
+            SplitError::OutOfRange { part: "test", index: 3, samples: 3 }
+        );
+    }
+
+    #[test]
+    fn groups_fill_the_parts_from_the_largest_on() {
+        // Sizes: a 5, b 2, c 2, d 1.
+        let groups = ["a", "a", "b", "a", "c", "a", "b", "d", "c", "a"];
+        let splits = Splits::by_groups(&groups, Ratios { train: 0.6, valid: 0.2, test: 0.2 }).unwrap();
+        // 6 fit into training: a (5), then c (later first sample than b) does not fit and validates, b tests, d trains.
+        assert_eq!(splits.train, vec![0, 1, 3, 5, 7, 9]);
+        assert_eq!(splits.valid, vec![4, 8]);
+        assert_eq!(splits.test, vec![2, 6]);
+    }
+
+    #[test]
+    fn stratified_parts_have_the_same_share_of_every_label() {
+        let labels: Vec<u32> = (0..1_000).map(|at| u32::from(at % 10 == 0)).collect();
+        let splits = Splits::stratified(&labels, Ratios::default(), 0).unwrap();
+        let rare = |part: &[usize]| part.iter().filter(|&&at| labels[at] == 1).count();
+        assert_eq!((rare(&splits.train), rare(&splits.valid), rare(&splits.test)), (80, 10, 10));
+    }
+
+    #[test]
+    fn every_sample_is_tested_in_exactly_one_fold() {
+        let mut tested: Vec<usize> =
+            (0..5).flat_map(|fold| Splits::k_fold(17, 5, fold, 1).unwrap().test).collect();
+        tested.sort_unstable();
+        assert_eq!(tested, (0..17).collect::<Vec<_>>());
+        assert_eq!(Splits::k_fold(17, 5, 5, 1).unwrap_err(), SplitError::Fold { fold: 5, folds: 5 });
+    }
+
+    #[test]
+    fn impossible_ratios_are_refused() {
+        for (train, valid, test) in [(0.0, 0.0, 0.0), (-1.0, 1.0, 1.0), (f64::NAN, 1.0, 1.0)] {
+            assert!(Splits::random(10, Ratios { train, valid, test }, 0).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn all_makers_partition_and_depend_on_nothing_but_their_arguments(
+            labels in prop::collection::vec(0u8..4, 0..60), seed in 0u64..50,
+        ) {
+            let ratios = Ratios { train: 3.0, valid: 1.0, test: 1.0 };
+            let make = || [
+                Splits::random(labels.len(), ratios, seed).unwrap(),
+                Splits::stratified(&labels, ratios, seed).unwrap(),
+                Splits::by_groups(&labels, ratios).unwrap(),
+                Splits::k_fold(labels.len(), 4, 2, seed).unwrap(),
+            ];
+            for splits in make() {
+                prop_assert!(is_partition(&splits, labels.len()));
+            }
+            prop_assert_eq!(make(), make());
+        }
+    }
+}
