@@ -3,11 +3,14 @@
 //! All threads of the machine work. Items are useful floating-point operations, so `Gitem/s` reads GFLOP/s; `peak` is what
 //! matrix products reach on the machine.
 
+#[path = "../tests/common/sorted_edges.rs"]
+mod sorted_edges;
+
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics};
-use graphminnet_kernels::edges::SortedEdges;
 use graphminnet_kernels::spectral_product::Order;
+use sorted_edges::SortedEdges;
 use std::fmt::{Display, Formatter, Result};
 
 fn main() {

@@ -41,51 +41,6 @@ impl Edges<'_> {
     }
 }
 
-/// Owner of the arrays behind [`Edges`].
-#[derive(Clone, Debug, Default)]
-pub struct SortedEdges {
-    num_nodes: usize,
-    source: Vec<u32>,
-    target: Vec<u32>,
-    incoming: Vec<u32>,
-    outgoing: Vec<u32>,
-    outgoing_edges: Vec<u32>,
-    order: Vec<u32>,
-}
-
-impl SortedEdges {
-    /// Sorts edges given in any order by target (stable).
-    ///
-    /// # Panics
-    ///
-    /// If the lists differ in length or name a node that does not exist.
-    pub fn new(num_nodes: usize, source: &[u32], target: &[u32]) -> Self {
-        assert_eq!(source.len(), target.len(), "edges: source and target differ in length");
-        let (incoming, order) = group_by(num_nodes, target);
-        let pick = |values: &[u32]| order.iter().map(|&edge| values[edge as usize]).collect::<Vec<_>>();
-        let (source, target) = (pick(source), pick(target));
-        let (outgoing, outgoing_edges) = group_by(num_nodes, &source);
-        Self { num_nodes, source, target, incoming, outgoing, outgoing_edges, order }
-    }
-
-    /// The edges, borrowed.
-    pub fn as_edges(&self) -> Edges<'_> {
-        Edges {
-            num_nodes: self.num_nodes,
-            source: &self.source,
-            target: &self.target,
-            incoming: &self.incoming,
-            outgoing: &self.outgoing,
-            outgoing_edges: &self.outgoing_edges,
-        }
-    }
-
-    /// For every sorted edge, its number in the lists given to [`Self::new`].
-    pub fn order(&self) -> &[u32] {
-        &self.order
-    }
-}
-
 /// Groups the positions of `keys` by key: offsets of the groups (`groups + 1` values), and the positions.
 ///
 /// # Panics
@@ -114,15 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edges_are_sorted_by_target_and_indexed_by_source() {
-        let sorted = SortedEdges::new(4, &[3, 0, 1, 0], &[1, 2, 1, 0]);
-        let edges = sorted.as_edges();
-        edges.check();
-        assert_eq!(edges.target, [0, 1, 1, 2]);
-        assert_eq!(edges.source, [0, 3, 1, 0]);
-        assert_eq!(edges.incoming, [0, 1, 3, 4, 4]);
-        assert_eq!(edges.outgoing, [0, 2, 3, 3, 4]);
-        assert_eq!(edges.outgoing_edges, [0, 3, 2, 1]);
-        assert_eq!(sorted.order(), [3, 0, 2, 1]);
+    fn positions_are_grouped_by_key_in_their_order() {
+        let (offsets, positions) = group_by(4, &[1, 2, 1, 0]);
+        assert_eq!(offsets, [0, 1, 3, 4, 4]);
+        assert_eq!(positions, [3, 0, 2, 1]);
     }
 }

@@ -3,7 +3,9 @@
 //! Every operation is compared with a plain f64 reference: values directly, gradients by central differences of the
 //! reference. Every call is repeated on pools of 1, 2 and 3 threads and must give the same bits.
 
-use graphminnet_kernels::edges::SortedEdges;
+mod sorted_edges;
+
+pub use sorted_edges::SortedEdges;
 use std::sync::Once;
 
 /// Chooses the path under test by the name of the test binary.

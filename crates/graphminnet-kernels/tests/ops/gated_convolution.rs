@@ -1,7 +1,7 @@
-use crate::common::{Check, Random, same_bits_on_all_pools};
+use crate::common::{Check, Random, SortedEdges, same_bits_on_all_pools};
 use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics};
 use graphminnet_kernels::dropout::{Dropout, dropout_mask};
-use graphminnet_kernels::edges::{Edges, SortedEdges};
+use graphminnet_kernels::edges::Edges;
 use graphminnet_kernels::gated_convolution::{
     ConvolutionGradients, ConvolutionSaved, EdgeFeatures, EdgeNorm, EdgeNormGradients, GatedConvolution,
     Kept, UpdatedEdges, gated_convolution, gated_convolution_alone, gated_convolution_backward,
