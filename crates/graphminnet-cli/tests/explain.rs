@@ -84,6 +84,35 @@ fn a_run_ends_with_a_report_that_says_how_to_get_it_again() {
 }
 
 #[test]
+fn data_that_is_only_called_like_a_benchmark_has_no_published_result_beside_it() {
+    // `molhiv` is a recipe whose published result is in per cent.
+    let workspace = Workspace::new();
+    let rows: String = (1..40).map(|row| format!("{}O,{}\n", "C".repeat(row), row % 2)).collect();
+    workspace.write("molhiv.csv", format!("smiles,y\n{rows}"));
+    ok(workspace.run(&format!(
+        "train --data molhiv.csv --target y --task yes-no --run-dir run {SMALL} --set model.pe_dim=4"
+    )));
+    let html = text(&workspace, "run/report.html");
+    let result: Value = serde_json::from_str(&text(&workspace, "run/seed-0/result.json")).unwrap();
+    let unscaled = format!(">{:.4}<", result["best"]["test"].as_f64().unwrap());
+    assert!(html.contains(&unscaled), "{unscaled}");
+    assert!(!html.contains("published"));
+    assert!(html.contains("The settings are not those of a recipe"));
+    // The same run on the benchmark itself has the paper's result beside it, in the paper's unit.
+    let run = text(&workspace, "run/run.toml");
+    let (before, after) = (run.find("[data]").unwrap(), run.find("[model]").unwrap());
+    let registry = "[data]\nsource = \"registry\"\nname = \"ogbg-molhiv\"\n\n";
+    workspace.write("run/run.toml", format!("{}{registry}{}", &run[..before], &run[after..]));
+    ok(workspace.run("report run -o benchmark.html"));
+    let html = text(&workspace, "benchmark.html");
+    let scaled = format!(">{:.2}<", 100.0 * result["best"]["test"].as_f64().unwrap());
+    for part in ["published", "(paper)", "Differences from the recipe", &scaled] {
+        assert!(html.contains(part), "{part}");
+    }
+    assert!(!html.contains("The settings are not those of a recipe"));
+}
+
+#[test]
 fn a_report_that_cannot_be_written_does_not_spoil_the_run() {
     let workspace = Workspace::new();
     workspace.write(

@@ -2,9 +2,11 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::report::report_html;
+use graphminnet::paper;
+use graphminnet::report::{ReportError, report_html};
+use graphminnet::train::TrainingData;
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Which runs, and where to.
@@ -18,10 +20,15 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
+/// The page of some runs, with the paper's results on the benchmarks beside ours.
+pub fn page(runs: &[&Path], data: Option<&TrainingData>) -> Result<String, ReportError> {
+    report_html(runs, data, &paper::reference)
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let runs: Vec<&std::path::Path> = arguments.runs.iter().map(PathBuf::as_path).collect();
-    let html = report_html(&runs, None)?;
+    let runs: Vec<&Path> = arguments.runs.iter().map(PathBuf::as_path).collect();
+    let html = page(&runs, None)?;
     let path = match (&arguments.output, runs.as_slice()) {
         (Some(path), _) => path.clone(),
         (None, [run]) => run.join("report.html"),

@@ -1,5 +1,13 @@
 //! The numbers that the paper prints, as data.
 
+#[cfg(feature = "train")]
+use crate::config::{RECIPE_NAMES, Recipe};
+#[cfg(feature = "train")]
+use crate::report::Reference;
+#[cfg(feature = "train")]
+use crate::train::DataSource;
+#[cfg(feature = "train")]
+use graphminnet_data::registry;
 use std::sync::LazyLock;
 use toml::{Table, Value};
 
@@ -75,6 +83,22 @@ pub fn average_rank(system: &str) -> Option<&'static str> {
     text(&["average-rank", system])
 }
 
+/// The paper's result of GraphMinNet on the data of a run, for its report: of the benchmark data sets themselves, not of
+/// files or generated graphs that are called like them.
+#[cfg(feature = "train")]
+pub fn reference(source: &DataSource) -> Option<Reference> {
+    let DataSource::Registry { name, .. } = source else { return None };
+    let dataset = registry::find(name).ok()?;
+    let is_of = |recipe: &Recipe| registry::find(&recipe.dataset).is_ok_and(|info| info.name == dataset.name);
+    let recipe = RECIPE_NAMES.into_iter().find(|name| Recipe::named(name).is_ok_and(|recipe| is_of(&recipe)))?;
+    let printed = result("graphminnet", recipe)?;
+    Some(Reference {
+        text: format!("{} (paper)", printed.text),
+        scale: if in_per_cent(recipe) { 100.0 } else { 1.0 },
+        decimals: printed.decimals(),
+    })
+}
+
 /// Whether results on this data set are printed in per cent.
 pub fn in_per_cent(recipe: &str) -> bool {
     let names = NUMBERS.get("percent").and_then(|table| table.get("names")).and_then(Value::as_array);
@@ -94,7 +118,7 @@ fn text(path: &[&str]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RECIPE_NAMES;
+    use crate::train::{Generator, SplitChoice};
 
     #[test]
     fn every_recipe_has_a_printed_parameter_count_and_result() {
@@ -139,5 +163,24 @@ mod tests {
         assert_eq!(result("gat", "molhiv"), None);
         assert!(in_per_cent("molhiv") && !in_per_cent("zinc"));
         assert_eq!(ablation("aggregate", "add", "molhiv").unwrap().mean, 80.19);
+    }
+
+    #[test]
+    fn a_reference_belongs_to_the_source_of_the_data_not_to_its_name() {
+        for recipe in RECIPE_NAMES {
+            let name = Recipe::named(recipe).unwrap().dataset;
+            let found = reference(&DataSource::Registry { name, folder: None }).unwrap();
+            let printed = result("graphminnet", recipe).unwrap();
+            assert_eq!((found.text, found.decimals), (format!("{} (paper)", printed.text), printed.decimals()));
+            assert_eq!(found.scale == 100.0, in_per_cent(recipe), "{recipe}");
+            let own = DataSource::File {
+                path: format!("{recipe}.csv").into(),
+                read: Box::default(),
+                split: SplitChoice::Official,
+            };
+            assert_eq!(reference(&own), None, "{recipe}");
+        }
+        let generated = DataSource::Generated { generator: Generator::Pattern, seed: 0, graphs: None };
+        assert_eq!(reference(&generated), None);
     }
 }

@@ -1,5 +1,5 @@
-//! Runs as a page to read: results beside the paper's, learning curves, predictions, the worst of them drawn, the range
-//! of the predictions, and a card that says what the model is and is not.
+//! Runs as a page to read: results (beside published ones where the caller knows some), learning curves, predictions, the
+//! worst of them drawn, the range of the predictions, and a card that says what the model is and is not.
 //!
 //! The page is one file that fetches nothing; see [`graphminnet_report::page`]. Whatever cannot be shown (data that is
 //! gone, a seed that is not done) is said on the page instead.
@@ -11,7 +11,7 @@ mod results;
 mod run;
 
 use crate::explain::RangeReport;
-use crate::train::{TrainError, TrainingData};
+use crate::train::{DataSource, TrainError, TrainingData};
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, ChartError};
 use graphminnet_report::page::Page;
@@ -28,15 +28,34 @@ pub enum ReportError {
     Run(#[from] TrainError),
 }
 
+/// A published result on some data, to be shown beside a run on the same data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// The result as it was published, with who published it.
+    pub text: String,
+    /// What a metric is multiplied by to be in the same unit: 100 for per cent.
+    pub scale: f64,
+    /// Decimals to print.
+    pub decimals: usize,
+}
+
+/// What is published about the data of a run, by where the data comes from. A name says nothing: anybody may call a
+/// file `zinc.csv`.
+pub type References<'a> = &'a dyn Fn(&DataSource) -> Option<Reference>;
+
 /// The page of one or several runs.
 ///
 /// `data` is the data of the (single) run where the caller has it at hand; otherwise it is read again from where the
-/// run found it.
+/// run found it. `references` gives the published result to show beside a run; `&|_| None` shows none.
 ///
 /// # Errors
 ///
 /// [`ReportError`] if a run is not there or damaged.
-pub fn report_html(runs: &[&Path], data: Option<&TrainingData>) -> Result<String, ReportError> {
+pub fn report_html(
+    runs: &[&Path],
+    data: Option<&TrainingData>,
+    references: References<'_>,
+) -> Result<String, ReportError> {
     let runs = runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let title = match runs.as_slice() {
         [run] => format!("{}: {}", run.label(), run.file.train.metric),
@@ -44,7 +63,7 @@ pub fn report_html(runs: &[&Path], data: Option<&TrainingData>) -> Result<String
     };
     let subtitle = format!("graphminnet {}", env!("CARGO_PKG_VERSION"));
     let mut page = Page::new(title, subtitle);
-    results::results(&mut page, &runs);
+    results::results(&mut page, &runs, references);
     results::curves(&mut page, &runs);
     for run in &runs {
         let graphs = graphs::Graphs::of(run, data.filter(|_| runs.len() == 1));

@@ -1,9 +1,9 @@
-//! The numbers of runs: results beside the paper's, learning curves, predictions against the truth.
+//! The numbers of runs: results beside published ones, learning curves, predictions against the truth.
 
 use super::predictions::Row;
 use super::run::Run;
+use super::{Reference, References};
 use crate::config::MetricKind;
-use crate::paper;
 use crate::train::MeanStd;
 use graphminnet_data::{Schema, Task};
 use graphminnet_report::chart::{LineChart, MatrixChart, ScatterChart, Series};
@@ -16,11 +16,19 @@ const CHARTED: usize = 4;
 /// Classes that a matrix of confusion may have.
 const MATRIX: usize = 40;
 
-/// One row per run.
-pub(super) fn results(page: &mut Page, runs: &[Run]) {
+/// One row per run; published results have a column where there are some.
+pub(super) fn results(page: &mut Page, runs: &[Run], references: References<'_>) {
     page.section("Results");
-    let head = ["run", "data", "metric", "test", "seeds", "validation", "paper", "parameters", "time"];
-    let rows: Vec<Vec<String>> = runs.iter().map(row).collect();
+    let known: Vec<Option<Reference>> = runs.iter().map(|run| references(&run.file.data)).collect();
+    let mut head = vec!["run", "data", "metric", "test", "seeds", "validation", "parameters", "time"];
+    let mut rows: Vec<Vec<String>> =
+        runs.iter().zip(&known).map(|(run, known)| row(run, known.as_ref())).collect();
+    if known.iter().any(Option::is_some) {
+        head.push("published");
+        for (row, known) in rows.iter_mut().zip(known) {
+            row.push(known.map_or_else(|| "—".to_owned(), |known| known.text));
+        }
+    }
     page.table(&head, &rows);
     page.paragraph(
         "Mean ± population standard deviation (dividing by the number of seeds) at the epochs that the validation part chose.",
@@ -55,17 +63,14 @@ pub(super) fn results(page: &mut Page, runs: &[Run]) {
     }
 }
 
-fn row(run: &Run) -> Vec<String> {
+fn row(run: &Run, known: Option<&Reference>) -> Vec<String> {
     let results = || run.seeds.iter().filter_map(|seed| seed.result.as_ref());
     let over = |values: Vec<f64>, scale: f64, decimals: usize| match MeanStd::of(&values) {
         None => "—".to_owned(),
         Some(all) => all.scaled(scale).printed(decimals),
     };
-    let name = run.file.name.as_str();
-    let printed = paper::result("graphminnet", name);
-    // In the paper's units, to its last digit.
-    let scale = if printed.is_some() && paper::in_per_cent(name) { 100.0 } else { 1.0 };
-    let decimals = printed.map_or(4, |printed| printed.decimals());
+    // In the published unit, to its last digit.
+    let (scale, decimals) = known.map_or((1.0, 4), |known| (known.scale, known.decimals));
     let parameters = results().next().map_or_else(|| "—".to_owned(), |result| result.parameters.to_string());
     vec![
         run.label(),
@@ -74,7 +79,6 @@ fn row(run: &Run) -> Vec<String> {
         over(results().filter_map(|result| result.best.test).collect(), scale, decimals),
         format!("{} of {}", results().count(), run.seeds.len()),
         over(results().filter_map(|result| result.best.valid).collect(), scale, decimals),
-        printed.map_or_else(|| "—".to_owned(), |printed| printed.text.to_owned()),
         parameters,
         duration(results().map(|result| result.seconds).sum()),
     ]

@@ -3,7 +3,7 @@
 use super::ReportError;
 use super::predictions::{self, Row};
 use crate::config::{RECIPE_NAMES, Recipe};
-use crate::train::{Circumstances, RunFile, SeedResult, TrainError, read_json};
+use crate::train::{Circumstances, DataSource, RunFile, SeedResult, TrainError, read_json};
 use graphminnet_data::Schema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -93,9 +93,11 @@ impl Run {
         }
     }
 
-    /// Where the settings differ from the recipe of the same name: `field: here (recipe: there)`.
+    /// Where the settings differ from the recipe of the same name: `field: here (recipe: there)`. A file of the user's
+    /// may be called like a recipe, but is not trained with one.
     pub(super) fn deviations(&self) -> Option<Vec<String>> {
-        if !RECIPE_NAMES.contains(&self.file.name.as_str()) {
+        let is_own = matches!(self.file.data, DataSource::File { .. });
+        if is_own || !RECIPE_NAMES.contains(&self.file.name.as_str()) {
             return None;
         }
         let recipe = Recipe::named(&self.file.name).ok()?;

@@ -1,6 +1,7 @@
 //! Runs the seeds of a request in a run directory and prints what came out.
 
 use super::request::{Request, say_loaded};
+use crate::cmd::report;
 use crate::failure::Failure;
 use crate::ui::clock::{duration, timestamp};
 use crate::ui::preparation::{preparation_bar, say_preparation, transform_name};
@@ -10,7 +11,6 @@ use graphminnet::config::ModelConfig;
 use graphminnet::data::cache::Cache;
 use graphminnet::data::prepare::Transform;
 use graphminnet::io;
-use graphminnet::report::report_html;
 use graphminnet::train::{
     Circumstances, Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed,
 };
@@ -186,7 +186,7 @@ fn command_line() -> impl Iterator<Item = String> {
 /// Writes `report.html`. A run is not worth less without it, so a failure is only told.
 fn write_report(directory: &RunDir, data: &TrainingData, context: &Context) {
     let path = directory.path().join("report.html");
-    let written = report_html(&[directory.path()], Some(data))
+    let written = report::page(&[directory.path()], Some(data))
         .map_err(|error| error.to_string())
         .and_then(|html| io::write_atomically(&path, html.as_bytes()).map_err(|error| error.to_string()));
     match written {
