@@ -9,7 +9,7 @@
 //! | 4 | the machine or a file did not cooperate |
 //! | 130 | interrupted; the state is saved |
 
-use graphminnet::bench::BenchError;
+use graphminnet_lab::bench::BenchError;
 use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
 use graphminnet::data::DataError;
@@ -21,7 +21,7 @@ use graphminnet::explain::ExplainError;
 use graphminnet::io::IoError;
 use graphminnet::model::InputError;
 use graphminnet::report::ReportError;
-use graphminnet::repro::ReproError;
+use graphminnet_lab::repro::ReproError;
 use graphminnet::train::TrainError;
 use std::error::Error;
 use std::io;

@@ -40,7 +40,6 @@ pub mod lap_pe;
 pub mod layer_norm_silu;
 pub mod linear;
 pub mod norm_relu_residual;
-pub mod peak;
 pub mod pool;
 pub mod residual_norm;
 pub mod spectral_product;

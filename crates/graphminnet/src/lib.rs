@@ -39,20 +39,19 @@
 //!
 //! * [`data`]: graphs, their files, their spectral preparation (a crate of its own, without tensors);
 //! * [`bundle`]: a trained model in one file, predictions, embeddings;
-//! * [`bench`](mod@bench): workloads for timing;
 //! * [`config`]: options, recipes, strict reading of both;
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
 //! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
 //! * [`explain`]: what a prediction rests on, and from how far away;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
-//! * [`report`]: runs as a page to read;
-//! * [`paper`]: the numbers that the paper prints; [`repro`]: its tables and figures, computed again.
+//! * [`report`]: runs as a page to read.
+//!
+//! The paper's numbers, its tables and figures computed again, and workloads for timing are in the crate
+//! `graphminnet-lab`.
 
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "train")]
-pub mod bench;
 pub mod bundle;
 pub mod config;
 pub mod device;
@@ -63,11 +62,8 @@ pub mod nn;
 pub mod ops;
 #[cfg(feature = "train")]
 pub mod optim;
-pub mod paper;
 #[cfg(feature = "train")]
 pub mod report;
-#[cfg(feature = "train")]
-pub mod repro;
 pub mod summary;
 pub mod task;
 #[cfg(feature = "train")]

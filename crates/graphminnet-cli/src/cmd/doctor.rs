@@ -9,7 +9,7 @@ use graphminnet::data::cache::default_cache_dir;
 use graphminnet::data::escape;
 use graphminnet::data::registry::{DATA_VARIABLE, data_dir, datasets, locate};
 use graphminnet::data::text::grouped;
-use graphminnet::kernels::peak::measure_matmul_peak;
+use graphminnet_lab::bench::measure_matmul_peak;
 use graphminnet::kernels::uses_wide_instructions;
 use serde_json::{Value, json};
 use std::io::{self, Write, stdout};

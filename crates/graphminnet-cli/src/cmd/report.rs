@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::paper;
+use graphminnet_lab::paper;
 use graphminnet::report::{ReportError, report_html};
 use graphminnet::train::TrainingData;
 use std::io::{Write, stdout};

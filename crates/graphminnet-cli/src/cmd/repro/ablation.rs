@@ -4,7 +4,7 @@ use super::shared::{Choice, Effort, Place, Talk, experiment};
 use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::repro::ablation;
+use graphminnet_lab::repro::ablation;
 use std::process::ExitCode;
 
 /// Which choice to switch.

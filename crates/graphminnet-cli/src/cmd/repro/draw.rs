@@ -1,7 +1,7 @@
 //! Figures as files: an SVG picture, and its points as CSV.
 
 use crate::failure::Failure;
-use graphminnet::repro::Figure;
+use graphminnet_lab::repro::Figure;
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, ChartError, LineChart, Scale, Series};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn picture(figure: &Figure) -> Result<Svg, ChartError> {
 
 /// One group of bars per line; a category without a point has no bar.
 fn bars(figure: &Figure) -> BarChart {
-    let group = |line: &graphminnet::repro::Line| {
+    let group = |line: &graphminnet_lab::repro::Line| {
         let value = |place: usize| {
             let found = line.points.iter().find(|(x, _)| *x as usize == place);
             found.map_or(f64::NAN, |(_, y)| *y)

@@ -4,7 +4,7 @@ use super::shared::{Choice, Effort, Place, Talk, experiment};
 use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::repro::expressiveness;
+use graphminnet_lab::repro::expressiveness;
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ use super::shared::{Effort, Place, Talk, experiment, no_choice};
 use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::repro::long_range;
+use graphminnet_lab::repro::long_range;
 use std::process::ExitCode;
 
 /// What to measure.

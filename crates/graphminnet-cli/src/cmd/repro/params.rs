@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::config::{RECIPE_NAMES, Recipe};
-use graphminnet::repro::{Store, params};
+use graphminnet_lab::repro::{Store, params};
 use std::process::ExitCode;
 
 /// What to count.

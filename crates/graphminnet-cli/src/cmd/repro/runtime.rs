@@ -4,7 +4,7 @@ use super::shared::{Choice, Effort, Place, Talk, experiment};
 use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::repro::{runtime, systems};
+use graphminnet_lab::repro::{runtime, systems};
 use std::process::ExitCode;
 
 /// What to time.

@@ -6,10 +6,10 @@ use crate::ui::memory::peak_bytes;
 use crate::ui::progress::Verbosity;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::repro::scalability::{
+use graphminnet_lab::repro::scalability::{
     MORE_NODES, PAPER_NODES, Plan, Point, RECOMPUTE_LAYERS, measure, tabulate,
 };
-use graphminnet::repro::{ReproError, Store};
+use graphminnet_lab::repro::{ReproError, Store};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::process::{Command, ExitCode, Stdio};

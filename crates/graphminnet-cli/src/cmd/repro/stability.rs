@@ -5,7 +5,7 @@ use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::config::RECIPE_NAMES;
-use graphminnet::repro::stability;
+use graphminnet_lab::repro::stability;
 use std::process::ExitCode;
 
 /// What to measure.

@@ -5,7 +5,7 @@ use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::config::RECIPE_NAMES;
-use graphminnet::repro::{systems, table1};
+use graphminnet_lab::repro::{systems, table1};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! The table of data sets: counts and means of the local copies beside the paper's.
 
 use super::{Lab, Outcome, ReproError, Sheet, Side, Verdict};
-use crate::config::Recipe;
+use graphminnet::config::Recipe;
 use graphminnet_data::registry;
 use graphminnet_data::text::grouped;
 use serde::{Deserialize, Serialize};

@@ -7,10 +7,10 @@ use super::expressiveness::renumbered;
 use super::smoke::dressed;
 use super::{Figure, Lab, Line, Outcome, ReproError, Sheet, Side};
 use crate::bench::random_graph;
-use crate::config::{InputNorm, LocalKind, ModelConfig, Recipe};
-use crate::model::{GraphMinNet, ModelInput};
-use crate::nn::Pass;
 use burn::tensor::{Device, Tensor, TensorData};
+use graphminnet::config::{InputNorm, LocalKind, ModelConfig, Recipe};
+use graphminnet::model::{GraphMinNet, ModelInput};
+use graphminnet::nn::Pass;
 use graphminnet_data::rng::{self, Stream};
 use graphminnet_data::spectral::prepare_graph;
 use graphminnet_data::{Features, Graph};
@@ -285,7 +285,7 @@ fn renumbering_error(config: &ModelConfig, device: &Device) -> Result<Error, Rep
             let width = rows.len() / count.max(1);
             place.iter().flat_map(|&to| rows[to * width..(to + 1) * width].to_vec()).collect()
         };
-        let by_node = config.level == crate::config::LevelKind::Node;
+        let by_node = config.level == graphminnet::config::LevelKind::Node;
         let moved_output = if by_node { back(&moved_output, 30) } else { moved_output };
         worst.embedding = worst.embedding.max(relative(&nodes, &back(&moved_nodes, 30)));
         worst.output = worst.output.max(relative(&output, &moved_output));

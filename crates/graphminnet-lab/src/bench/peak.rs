@@ -1,9 +1,9 @@
 //! The rate of matrix products this machine reaches, as a yardstick for benchmarks.
 
-use crate::gemm::matmul;
+use graphminnet_kernels::gemm::matmul;
 use std::time::{Duration, Instant};
 
-/// Measured rate in GFLOP/s of this crate's matrix product at a favourable shape, on the current rayon pool.
+/// Measured rate in GFLOP/s of the kernels' matrix product at a favourable shape, on the current rayon pool.
 ///
 /// Takes about `budget`; the best of many runs is returned.
 pub fn measure_matmul_peak(budget: Duration) -> f64 {

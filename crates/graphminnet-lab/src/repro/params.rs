@@ -1,11 +1,11 @@
 //! The table of parameter counts.
 
 use super::{Outcome, ReproError, Sheet, Side, Verdict, systems};
-use crate::config::{Recipe, with_overrides};
-use crate::model::GraphMinNet;
 use crate::paper;
-use crate::weights::count_parameters;
 use burn::tensor::Device;
+use graphminnet::config::{Recipe, with_overrides};
+use graphminnet::model::GraphMinNet;
+use graphminnet::weights::count_parameters;
 
 /// Counts the parameters of some recipes, as GraphMinNet and as GSSC, and puts the paper's beside them.
 ///

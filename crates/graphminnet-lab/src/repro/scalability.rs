@@ -5,9 +5,9 @@
 
 use super::{Figure, Line, Outcome, ReproError, Sheet, Side};
 use crate::bench::{BenchError, Times, Workload, forward_flops, random_graph, training_flops};
-use crate::model::GraphMinNet;
-use crate::nn::Pass;
 use burn::tensor::Device;
+use graphminnet::model::GraphMinNet;
+use graphminnet::nn::Pass;
 use graphminnet_data::spectral::prepare_graph;
 use graphminnet_data::{Graph, rng};
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
 //! Synthetic batches.
 
-use crate::config::{
+use burn::tensor::Device;
+use graphminnet::config::{
     ConfigError, EdgeEncoderKind, LevelKind, Loss, ModelConfig, NodeEncoderKind, NodePeKind, Recipe,
 };
-use crate::model::{Encodings, InputError, ModelInput};
-use burn::tensor::Device;
+use graphminnet::model::{Encodings, InputError, ModelInput};
 use graphminnet_data::rng::{self, Stream};
 use graphminnet_data::{Features, Graph, GraphBatch, GraphError};
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl Workload {
             edge_encoder: EdgeEncoderKind::Dummy,
             edge_vocab: Vec::new(),
             level: LevelKind::Node,
-            head: crate::config::HeadKind::Mlp,
+            head: graphminnet::config::HeadKind::Mlp,
             head_layers: 1,
             ..recipe.model
         };

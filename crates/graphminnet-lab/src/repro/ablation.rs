@@ -1,8 +1,8 @@
 //! Choices inside the model, each switched and trained: the paper's six ablations and three of our own.
 
 use super::{Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, Verdict, verdict};
-use crate::config::{ConfigError, Override, Recipe};
 use crate::paper;
+use graphminnet::config::{ConfigError, Override, Recipe};
 
 /// Names of the ablations: six of the paper, then three of our own.
 pub const NAMES: [&str; 9] = [
@@ -173,7 +173,7 @@ fn row(
     printed: Option<paper::Printed>,
     printed_text: &str,
 ) -> Result<Vec<String>, ReproError> {
-    let number = |value: Option<crate::train::MeanStd>| match value {
+    let number = |value: Option<graphminnet::train::MeanStd>| match value {
         None => "undefined".to_owned(),
         Some(value) => value.printed(4),
     };
@@ -195,7 +195,7 @@ fn row(
         printed_text.to_owned(),
         number(trained.test()),
         number(trained.valid()),
-        number(crate::train::MeanStd::of(&losses)),
+        number(graphminnet::train::MeanStd::of(&losses)),
         worst.map_or_else(|| "–".to_owned(), |worst| format!("{worst:.3}")),
         format!("{:.0} %", 100.0 * undefined as f64 / evaluations.max(1) as f64),
         trained.seeds(),
@@ -237,7 +237,7 @@ fn dropout_figure(recipe: &Recipe, lines: Vec<Line>) -> Figure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::with_overrides;
+    use graphminnet::config::with_overrides;
 
     #[test]
     fn every_variant_is_a_valid_recipe_on_its_data_sets() {

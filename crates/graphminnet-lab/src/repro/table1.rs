@@ -1,10 +1,10 @@
 //! The table of results: the runnable systems trained under one protocol, the others as cited.
 
 use super::{Attempt, Lab, Outcome, ReproError, Sheet, Side, Trained, Verdict, systems, verdict};
-use crate::config::{Recipe, with_overrides};
-use crate::io;
 use crate::paper;
-use crate::train::{RunFile, SeedDir};
+use graphminnet::config::{Recipe, with_overrides};
+use graphminnet::io;
+use graphminnet::train::{RunFile, SeedDir};
 use std::path::{Path, PathBuf};
 
 /// What to run.

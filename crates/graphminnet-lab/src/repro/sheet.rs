@@ -1,7 +1,7 @@
 //! A table as data, written as Markdown, CSV and LaTeX rows.
 
 use super::ReproError;
-use crate::io::write_atomically;
+use graphminnet::io::write_atomically;
 use std::path::{Path, PathBuf};
 
 /// The side to which a column is aligned.

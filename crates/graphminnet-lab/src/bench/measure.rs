@@ -1,14 +1,14 @@
 //! Timing of training steps, inference and preparation of a workload.
 
 use super::{Workload, executed_training_flops, forward_flops, training_flops};
-use crate::model::{GraphMinNet, InputError, ModelInput};
-use crate::nn::Pass;
-use crate::optim::{AdamW, AdamWSettings, OptimError, clip_factor};
-use crate::task::Rows;
-use crate::task::loss::{self, LossError};
-use crate::train::GradientPass;
-use crate::{ConfigError, DeviceError, DeviceKind};
 use burn::module::Module;
+use graphminnet::model::{GraphMinNet, InputError, ModelInput};
+use graphminnet::nn::Pass;
+use graphminnet::optim::{AdamW, AdamWSettings, OptimError, clip_factor};
+use graphminnet::task::Rows;
+use graphminnet::task::loss::{self, LossError};
+use graphminnet::train::GradientPass;
+use graphminnet::{ConfigError, DeviceError, DeviceKind};
 use graphminnet_data::spectral::{SpectralError, prepare_all};
 use std::time::{Duration, Instant};
 use thiserror::Error;

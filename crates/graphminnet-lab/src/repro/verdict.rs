@@ -1,7 +1,7 @@
 //! How a number of ours stands to the paper's.
 
 use crate::paper::Printed;
-use crate::train::MeanStd;
+use graphminnet::train::MeanStd;
 use std::fmt;
 
 /// A judgement that a table prints beside two numbers.

@@ -1,16 +1,16 @@
 //! Where trainings of an experiment take place: data, run directories, and what is shortened.
 
 use super::{ReproError, Store, smoke};
-use crate::bundle::{Bundle, EXTENSION};
-use crate::config::{MetricKind, ModelConfig, Override, RECIPE_NAMES, Recipe, with_overrides};
-use crate::io;
-use crate::model::GraphMinNet;
-use crate::task::metric::larger_is_better;
-use crate::train::{
+use graphminnet::bundle::{Bundle, EXTENSION};
+use graphminnet::config::{MetricKind, ModelConfig, Override, RECIPE_NAMES, Recipe, with_overrides};
+use graphminnet::io;
+use graphminnet::model::GraphMinNet;
+use graphminnet::task::metric::larger_is_better;
+use graphminnet::train::{
     DataSource, Device, Generator, Loaded, MeanStd, Observer, Outcome, RunDir, RunFile, SeedResult, Settings,
     TrainError, TrainingData, train_seed,
 };
-use crate::weights;
+use graphminnet::weights;
 use graphminnet_data::DataError;
 use graphminnet_data::cache::Cache;
 use graphminnet_data::registry;

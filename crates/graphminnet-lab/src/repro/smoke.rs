@@ -2,7 +2,7 @@
 
 use super::ReproError;
 use crate::bench::random_graph;
-use crate::config::{EdgeEncoderKind, InnerProduct, ModelConfig, NodeEncoderKind, PairKind, Recipe};
+use graphminnet::config::{EdgeEncoderKind, InnerProduct, ModelConfig, NodeEncoderKind, PairKind, Recipe};
 use graphminnet_data::registry;
 use graphminnet_data::rng::{self, Stream};
 use graphminnet_data::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
@@ -17,7 +17,7 @@ const GRAPHS: usize = 40;
 
 /// Writes tiny copies of all data sets but PascalVOC-SP below a folder, where the registry finds them.
 pub(super) fn write_datasets(folder: &Path) -> Result<(), ReproError> {
-    for name in crate::config::RECIPE_NAMES {
+    for name in graphminnet::config::RECIPE_NAMES {
         let recipe = Recipe::named(name)?;
         let info = registry::find(&recipe.dataset)?;
         if *name != "pascalvoc-sp" && !folder.join(&info.folder).exists() {

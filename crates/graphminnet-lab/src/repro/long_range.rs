@@ -6,13 +6,13 @@
 
 use super::lab::selected_model;
 use super::{Figure, Lab, Line, Outcome, ReproError, Sheet, Side};
-use crate::config::{
+use burn::tensor::{Device, Tensor, TensorData};
+use graphminnet::config::{
     ConfigError, GlobalKind, LevelKind, LocalKind, ModelConfig, Override, Phi, RING_TRANSFER, with_overrides,
 };
-use crate::model::{FeatureInput, GraphMinNet, ModelInput};
-use crate::nn::Pass;
-use crate::train::{DataSource, Generator, TrainingData};
-use burn::tensor::{Device, Tensor, TensorData};
+use graphminnet::model::{FeatureInput, GraphMinNet, ModelInput};
+use graphminnet::nn::Pass;
+use graphminnet::train::{DataSource, Generator, TrainingData};
 use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
 use graphminnet_data::{Features, Graph, rng};
 use serde::{Deserialize, Serialize};

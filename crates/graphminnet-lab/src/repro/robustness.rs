@@ -5,13 +5,13 @@
 
 use super::lab::selected_model;
 use super::{Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, table1};
-use crate::config::Recipe;
-use crate::model::GraphMinNet;
-use crate::nn::Pass;
-use crate::ops::{PoolKind, gather_graphs, pool};
-use crate::task::{Rows, metric};
-use crate::train::{MeanStd, TrainingData, model_input};
 use burn::tensor::{Tensor, TensorData};
+use graphminnet::config::Recipe;
+use graphminnet::model::GraphMinNet;
+use graphminnet::nn::Pass;
+use graphminnet::ops::{PoolKind, gather_graphs, pool};
+use graphminnet::task::{Rows, metric};
+use graphminnet::train::{MeanStd, TrainingData, model_input};
 use graphminnet_data::loader::{BatchLimit, Batches, Order, plan_batches};
 use graphminnet_data::rng;
 use serde_json::json;
@@ -164,9 +164,11 @@ fn evaluate(
     let plan = plan_batches(&data.dataset, &data.splits.test, limit, Order::Given);
     let (mut outputs, mut targets) = (Vec::new(), Vec::new());
     let mut random = rng::stream(draw, "robustness", &[u64::from(level)]);
-    for batch in Batches::start(Arc::clone(&data.dataset), plan, 2).map_err(crate::train::TrainError::from)? {
+    for batch in
+        Batches::start(Arc::clone(&data.dataset), plan, 2).map_err(graphminnet::train::TrainError::from)?
+    {
         lab.check_interrupt()?;
-        let batch = batch.map_err(crate::train::TrainError::from)?;
+        let batch = batch.map_err(graphminnet::train::TrainError::from)?;
         let input = model_input(config, &batch, &lab.device)?;
         let output = model.forward_perturbed(&input, Pass::Eval, |x: Tensor<2>| {
             let [rows, columns] = x.dims();

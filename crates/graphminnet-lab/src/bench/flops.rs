@@ -6,7 +6,7 @@
 //! The count belongs to the model, so that rates can be compared between versions and with other implementations. Where the
 //! kernels find an order of multiplication with fewer operations, [`executed_training_flops`] says how many are left.
 
-use crate::config::{GlobalKind, HeadKind, LevelKind, LocalKind, ModelConfig, NodePeKind};
+use graphminnet::config::{GlobalKind, HeadKind, LevelKind, LocalKind, ModelConfig, NodePeKind};
 use graphminnet_kernels::spectral_product::multiplications_per_node;
 
 /// Operations of one forward pass over a batch.
@@ -98,7 +98,7 @@ fn head(config: &ModelConfig, graphs: usize, nodes: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{NodeEncoderKind, Phi};
+    use graphminnet::config::{NodeEncoderKind, Phi};
 
     #[test]
     fn a_small_configuration_counts_as_by_hand() {

@@ -1,7 +1,7 @@
 //! Families of graphs that are hard to tell apart, and what colour refinement (1-WL) makes of them.
 
 use super::ReproError;
-use crate::io;
+use graphminnet::io;
 use graphminnet_data::generate::CircularSkipLinks;
 use graphminnet_data::{Dataset, ReadOptions, open};
 use graphminnet_data::{Features, Graph};

@@ -4,7 +4,7 @@
 //! asked for now, the cell is computed again.
 
 use super::ReproError;
-use crate::io::{self, sha256};
+use graphminnet::io::{self, sha256};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

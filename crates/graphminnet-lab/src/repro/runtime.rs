@@ -1,8 +1,8 @@
 //! Time per epoch (training, validation and test) of the runnable systems on the same data and machine.
 
 use super::{Figure, Lab, Line, Outcome, ReproError, Sheet, Side, systems};
-use crate::config::Recipe;
-use crate::train::{Observer, Settings, TrainEvent, TrainingData, train_seed};
+use graphminnet::config::Recipe;
+use graphminnet::train::{Observer, Settings, TrainEvent, TrainingData, train_seed};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -158,7 +158,7 @@ fn timed(lab: &Lab<'_>, recipe: &Recipe, system: &str) -> Result<Result<Timed, S
         };
         let mut clock = Clock::default();
         match train_seed(&settings, &data, None, &mut clock)? {
-            crate::train::Outcome::Finished(_) => {}
+            graphminnet::train::Outcome::Finished(_) => {}
             _ => return Err(ReproError::Interrupted),
         }
         let Clock { seconds, graphs_per_second, parameters } = clock;

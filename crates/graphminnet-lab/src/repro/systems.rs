@@ -2,7 +2,7 @@
 //! branches inside the layers.
 
 use super::ReproError;
-use crate::config::{ConfigError, EdgeEncoderKind, Override, Recipe};
+use graphminnet::config::{ConfigError, EdgeEncoderKind, Override, Recipe};
 
 /// Names of the runnable systems, from local message passing to GraphMinNet.
 pub const RUNNABLE: [&str; 7] = ["gcn", "gin", "gat", "gatedgcn", "graphgps", "gssc", "graphminnet"];
@@ -60,7 +60,7 @@ pub fn changes(system: &str, recipe: &Recipe) -> Result<Vec<Override>, ReproErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{GlobalKind, LocalKind, with_overrides};
+    use graphminnet::config::{GlobalKind, LocalKind, with_overrides};
 
     #[test]
     fn systems_differ_in_their_branches_only() {

@@ -1,12 +1,12 @@
 //! What can end an experiment.
 
 use crate::bench::BenchError;
-use crate::bundle::BundleError;
-use crate::config::ConfigError;
-use crate::io::IoError;
-use crate::model::InputError;
-use crate::train::TrainError;
-use crate::weights::WeightsError;
+use graphminnet::bundle::BundleError;
+use graphminnet::config::ConfigError;
+use graphminnet::io::IoError;
+use graphminnet::model::InputError;
+use graphminnet::train::TrainError;
+use graphminnet::weights::WeightsError;
 use graphminnet_data::DataError;
 use graphminnet_data::GraphError;
 use graphminnet_data::spectral::SpectralError;

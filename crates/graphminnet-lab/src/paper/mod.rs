@@ -1,12 +1,8 @@
 //! The numbers that the paper prints, as data.
 
-#[cfg(feature = "train")]
-use crate::config::{RECIPE_NAMES, Recipe};
-#[cfg(feature = "train")]
-use crate::report::Reference;
-#[cfg(feature = "train")]
-use crate::train::DataSource;
-#[cfg(feature = "train")]
+use graphminnet::config::{RECIPE_NAMES, Recipe};
+use graphminnet::report::Reference;
+use graphminnet::train::DataSource;
 use graphminnet_data::registry;
 use std::sync::LazyLock;
 use toml::{Table, Value};
@@ -85,12 +81,11 @@ pub fn average_rank(system: &str) -> Option<&'static str> {
 
 /// The paper's result of GraphMinNet on the data of a run, for its report: of the benchmark data sets themselves, not of
 /// files or generated graphs that are called like them.
-#[cfg(feature = "train")]
 pub fn reference(source: &DataSource) -> Option<Reference> {
     let DataSource::Registry { name, .. } = source else { return None };
     let dataset = registry::find(name).ok()?;
     let is_of = |recipe: &Recipe| registry::find(&recipe.dataset).is_ok_and(|info| info.name == dataset.name);
-    let recipe = RECIPE_NAMES.into_iter().find(|name| Recipe::named(name).is_ok_and(|recipe| is_of(&recipe)))?;
+    let recipe = RECIPE_NAMES.iter().find(|name| Recipe::named(name).is_ok_and(|recipe| is_of(&recipe)))?;
     let printed = result("graphminnet", recipe)?;
     Some(Reference {
         text: format!("{} (paper)", printed.text),
@@ -118,7 +113,7 @@ fn text(path: &[&str]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::train::{Generator, SplitChoice};
+    use graphminnet::train::{Generator, SplitChoice};
 
     #[test]
     fn every_recipe_has_a_printed_parameter_count_and_result() {
@@ -171,7 +166,10 @@ mod tests {
             let name = Recipe::named(recipe).unwrap().dataset;
             let found = reference(&DataSource::Registry { name, folder: None }).unwrap();
             let printed = result("graphminnet", recipe).unwrap();
-            assert_eq!((found.text, found.decimals), (format!("{} (paper)", printed.text), printed.decimals()));
+            assert_eq!(
+                (found.text, found.decimals),
+                (format!("{} (paper)", printed.text), printed.decimals())
+            );
             assert_eq!(found.scale == 100.0, in_per_cent(recipe), "{recipe}");
             let own = DataSource::File {
                 path: format!("{recipe}.csv").into(),

@@ -5,8 +5,10 @@
 
 mod flops;
 mod measure;
+mod peak;
 mod workload;
 
 pub use flops::{executed_training_flops, forward_flops, training_flops};
 pub use measure::{BenchError, Measurement, Times, measure, time_training};
+pub use peak::measure_matmul_peak;
 pub use workload::{Shape, Workload, random_graph};

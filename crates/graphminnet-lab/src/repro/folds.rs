@@ -3,8 +3,8 @@
 use super::expressiveness::{MOST_PAIRS, Request, SYSTEMS, model};
 use super::families::featured;
 use super::{Lab, ReproError, Sheet, Side};
-use crate::config::{Loss, MetricKind, ModelConfig, Recipe, TrainConfig};
-use crate::train::{DataSource, MeanStd, SplitChoice, TrainingData};
+use graphminnet::config::{Loss, MetricKind, ModelConfig, Recipe, TrainConfig};
+use graphminnet::train::{DataSource, MeanStd, SplitChoice, TrainingData};
 use graphminnet_data::generate::CircularSkipLinks;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Column, ColumnKind, Dataset, ReadOptions, open};

@@ -6,9 +6,9 @@
 use super::closeness::Rows;
 use super::families::{Family, Pairs, sixteen, skip_links};
 use super::{Lab, Outcome, ReproError, Sheet, Side, folds};
-use crate::config::{GlobalKind, LocalKind, ModelConfig, NodePeKind, Pooling};
-use crate::model::{GraphMinNet, ModelInput};
-use crate::nn::Pass;
+use graphminnet::config::{GlobalKind, LocalKind, ModelConfig, NodePeKind, Pooling};
+use graphminnet::model::{GraphMinNet, ModelInput};
+use graphminnet::nn::Pass;
 use graphminnet_data::registry;
 use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
 use graphminnet_data::{Graph, rng};

@@ -1,0 +1,20 @@
+//! The laboratory of GraphMinNet: the paper checked, the program timed.
+//!
+//! A leaf above the library, which knows nothing of it.
+//!
+//! * [`paper`]: the numbers that the paper prints;
+//! * [`repro`]: its tables and figures, computed again;
+//! * [`bench`](mod@bench): workloads for timing.
+//!
+//! ```
+//! use graphminnet_lab::paper;
+//!
+//! assert_eq!(paper::result("graphminnet", "cluster").map(|printed| printed.mean), Some(79.284));
+//! assert_eq!(paper::as_printed(415_283), "415.28");
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod bench;
+pub mod paper;
+pub mod repro;
