@@ -1,7 +1,6 @@
 //! A data set on one page: how many graphs of what size, what the targets look like, how they are split.
 
-use super::registry::{Statistics, statistics};
-use super::{Dataset, Split, Task};
+use super::{Dataset, Split, Statistics, Task, statistics};
 use serde::Serialize;
 
 /// The page.

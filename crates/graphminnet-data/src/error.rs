@@ -226,6 +226,7 @@ pub enum DataError {
         reason: String,
     },
     /// An instruction, a name or a size in a pickle or array file is not allowed.
+    #[cfg(feature = "benchmarks")]
     #[error("{place}: {reason}")]
     Pickle {
         /// File, member and byte.
@@ -242,9 +243,11 @@ pub enum DataError {
         reason: String,
     },
     /// A named data set is not on this machine.
+    #[cfg(feature = "benchmarks")]
     #[error("{0}")]
     NotHere(Box<super::registry::NotHere>),
     /// A name is not in the registry.
+    #[cfg(feature = "benchmarks")]
     #[error("no data set is called `{name}`; known are {known}")]
     UnknownDataset {
         /// The name that was given (escaped).
@@ -253,6 +256,7 @@ pub enum DataError {
         known: String,
     },
     /// A download did not give the expected bytes.
+    #[cfg(feature = "benchmarks")]
     #[error("{url}: {reason}")]
     Download {
         /// Address.

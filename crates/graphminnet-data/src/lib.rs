@@ -6,14 +6,16 @@
 //! ```
 //!
 //! * [`open`] reads any known file or folder; [`ReadOptions`] says how, [`Report`] what was noticed;
-//! * [`formats`] holds one reader per format, [`import`] the published archives, [`smiles`] molecules;
+//! * [`formats`] holds one reader per format, [`smiles`] reads molecules;
 //! * [`generate`] makes data sets, [`split`] divides them, [`DataCard`] sums one up on one page;
-//! * [`registry`] knows the ten benchmark data sets by name, [`download`] fetches them;
 //! * [`graph`] holds the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
 //! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees; [`prepare`] does so for
 //!   a whole data set and [`cache`] keeps the results;
 //! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong;
 //! * [`rng`] gives random numbers as pure functions of a key.
+//!
+//! With the feature `benchmarks`, `registry` knows ten published data sets by name, `import` reads their archives and
+//! `download` fetches them (over HTTP and HTTPS with the feature `download`).
 //!
 //! This crate never sees a tensor, prints nothing and keeps no global state.
 
@@ -22,19 +24,23 @@
 pub mod cache;
 mod card;
 mod dataset;
+#[cfg(feature = "benchmarks")]
 pub mod download;
 mod error;
 pub mod formats;
 pub mod fs;
+#[cfg(feature = "benchmarks")]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod generate;
 pub mod graph;
+#[cfg(feature = "benchmarks")]
 pub mod import;
 pub(crate) mod limits;
 pub mod loader;
 pub mod prepare;
 mod read;
+#[cfg(feature = "benchmarks")]
 pub mod registry;
 pub mod rng;
 mod rows;
@@ -42,6 +48,7 @@ mod schema;
 pub mod smiles;
 pub mod spectral;
 pub mod split;
+mod statistics;
 pub mod text;
 
 pub use card::{DataCard, TargetSummary, TargetValues};
@@ -52,3 +59,4 @@ pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
 pub use rows::{InputRow, RowReader};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};
+pub use statistics::{Statistics, statistics};

@@ -1,6 +1,6 @@
 //! One way into the crate for every file: [`open`] finds the format, reads it, and reports what it noticed.
 //!
-//! The formats themselves are in [`formats`](super::formats), published archives in [`import`](super::import).
+//! The formats themselves are in [`formats`](super::formats).
 
 use super::formats::{self, Format};
 use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, Schema, Task};

@@ -2,8 +2,8 @@
 
 mod common;
 
-use graphminnet_data::registry::{compare, datasets, find, load, statistics};
-use graphminnet_data::{DataError, Featurizer, ReadOptions, Split};
+use graphminnet_data::registry::{compare, datasets, find, load};
+use graphminnet_data::{DataError, Featurizer, ReadOptions, Split, statistics};
 
 /// What a local copy is known to differ in, from its own description.
 const DEVIATING: [(&str, &[&str]); 3] = [

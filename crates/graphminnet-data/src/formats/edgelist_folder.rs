@@ -22,6 +22,10 @@ pub(crate) enum Numbering {
     /// Indices are kept; the number of nodes is the largest one plus 1.
     AsGiven,
     /// Indices are renumbered without gaps, ascending; the number of nodes is the number of distinct indices.
+    #[cfg_attr(
+        not(feature = "benchmarks"),
+        expect(dead_code, reason = "only the published MalNet is counted so")
+    )]
     WithoutGaps,
 }
 

@@ -17,10 +17,12 @@ mod tudataset;
 mod write;
 
 pub use csv_folder::write_csv_folder;
+#[cfg(feature = "benchmarks")]
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
 pub(crate) use jsonl::read_lines as read_jsonl_lines;
 pub use jsonl::{write_jsonl, write_jsonl_to};
+#[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
 pub(super) use smiles_csv::smiles;
 pub(super) use smiles_rows::SmilesRows;
@@ -163,6 +165,7 @@ pub(crate) fn read_tree(format: Format, tree: &dyn Tree, options: &ReadOptions) 
 }
 
 /// Reads MalNet's published archives: edge lists, renumbered without gaps as the benchmark counts them.
+#[cfg(feature = "benchmarks")]
 pub(crate) fn read_malnet(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
     edgelist_folder::read(tree, Numbering::WithoutGaps, options)
 }

@@ -11,14 +11,14 @@
 //! A copy may say of itself how it deviates from the published one: the points under the heading `Deviations` of its
 //! `README.md` go into the report.
 
+mod compare;
 mod info;
 mod local;
 mod native;
 mod readme;
-mod stats;
 
+pub use compare::{Comparison, compare};
 pub(crate) use info::Layout;
 pub use info::{DatasetInfo, EdgeCount, PaperRow, PublishedFile, datasets, find, is_name};
 pub use local::{DATA_VARIABLE, NotHere, data_dir, import_published, load, locate};
 pub use native::store;
-pub use stats::{Comparison, Statistics, compare, statistics};

@@ -45,7 +45,7 @@ pub fn run(lab: &Lab<'_>, recipes: &[String]) -> Result<Outcome, ReproError> {
         let identity = json!({ "source": source, "found": lab.has_data(&recipe)? });
         let counted: Option<Counted> = lab.store.cell(&format!("datasets-{name}"), &identity, || {
             Ok(lab.load(&recipe)?.ok().map(|loaded| {
-                let compared = registry::compare(info, &registry::statistics(&loaded.dataset));
+                let compared = registry::compare(info, &graphminnet_data::statistics(&loaded.dataset));
                 Counted {
                     rows: [compared.graphs, compared.nodes, compared.edges],
                     same_task: compared.same_task,

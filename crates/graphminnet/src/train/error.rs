@@ -26,6 +26,14 @@ pub enum TrainError {
     /// The data could not be read.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A benchmark data set is asked for, and this build has none.
+    #[error(
+        "the data is the benchmark data set `{name}`, and this program was built without the feature `benchmarks`"
+    )]
+    NoBenchmarks {
+        /// The data set.
+        name: String,
+    },
     /// A data set could not be generated.
     #[error(transparent)]
     Graph(#[from] GraphError),

@@ -3,9 +3,9 @@
 use super::TrainError;
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
 use graphminnet_data::split::{Ratios, Splits, read_with_scaffolds};
-use graphminnet_data::{Dataset, EdgeDirection, Level, Read, ReadOptions, Report, Task, open, registry};
+use graphminnet_data::{Dataset, EdgeDirection, Level, Read, ReadOptions, Report, Task, open};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A generator of data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,8 @@ pub enum DataSource {
         /// Number of graphs; the published number if not set.
         graphs: Option<usize>,
     },
-    /// One of the benchmark data sets, by name.
+    /// One of the benchmark data sets, by name. Without the feature `benchmarks` it is read from a run and written
+    /// down, but not loaded.
     Registry {
         /// Its name.
         name: String,
@@ -114,10 +115,7 @@ impl DataSource {
                 let dataset = generate(*generator, *seed, *graphs)?;
                 official(dataset, Report::default())
             }
-            Self::Registry { name, folder } => {
-                let read = registry::load(name, folder.as_deref(), &ReadOptions::default())?;
-                official(read.dataset, read.report)
-            }
+            Self::Registry { name, folder } => benchmark(name, folder.as_deref()),
             Self::File { path, read: options, split } => {
                 let (read, scaffolds) = match split {
                     SplitChoice::Scaffold => read_with_scaffolds(path, options)?,
@@ -128,6 +126,17 @@ impl DataSource {
             }
         }
     }
+}
+
+#[cfg(feature = "benchmarks")]
+fn benchmark(name: &str, folder: Option<&Path>) -> Result<Loaded, TrainError> {
+    let read = graphminnet_data::registry::load(name, folder, &ReadOptions::default())?;
+    official(read.dataset, read.report)
+}
+
+#[cfg(not(feature = "benchmarks"))]
+fn benchmark(name: &str, _: Option<&Path>) -> Result<Loaded, TrainError> {
+    Err(TrainError::NoBenchmarks { name: name.to_owned() })
 }
 
 fn official(dataset: Dataset, report: Report) -> Result<Loaded, TrainError> {

@@ -5,11 +5,9 @@ use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::data::registry::{
-    Comparison, DatasetInfo, Statistics, compare, datasets, find, is_name, load, statistics,
-};
+use graphminnet::data::registry::{Comparison, DatasetInfo, compare, datasets, find, is_name, load};
 use graphminnet::data::text::grouped;
-use graphminnet::data::{DataError, ReadOptions, escape, open};
+use graphminnet::data::{DataError, ReadOptions, Statistics, escape, open, statistics};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
