@@ -172,6 +172,7 @@ impl KeepLargeBlocks {
     }
 
     /// Most bytes of large blocks that were in use at once so far.
+    #[cfg(any(feature = "lab", test))]
     pub fn most_used_bytes(&self) -> usize {
         self.reserve().most_used_bytes
     }

@@ -9,7 +9,9 @@
 //! | 4 | the machine or a file did not cooperate |
 //! | 130 | interrupted; the state is saved |
 
-use graphminnet_lab::bench::BenchError;
+#[cfg(feature = "lab")]
+mod lab;
+
 use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
 use graphminnet::data::DataError;
@@ -21,7 +23,6 @@ use graphminnet::explain::ExplainError;
 use graphminnet::io::IoError;
 use graphminnet::model::InputError;
 use graphminnet::report::ReportError;
-use graphminnet_lab::repro::ReproError;
 use graphminnet::train::TrainError;
 use std::error::Error;
 use std::io;
@@ -86,20 +87,14 @@ exits_with! {
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
         let code = match &error {
+            #[cfg(feature = "benchmarks")]
             DataError::UnknownDataset { .. } => 2,
-            DataError::Io { .. } | DataError::Download { .. } => 4,
+            #[cfg(feature = "benchmarks")]
+            DataError::Download { .. } => 4,
+            DataError::Io { .. } => 4,
             _ => 3,
         };
         Self { code, error: Box::new(error) }
-    }
-}
-
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Self {
-        match error {
-            BenchError::Device(error) => error.into(),
-            error => Self { code: 4, error: Box::new(error) },
-        }
     }
 }
 
@@ -154,7 +149,7 @@ impl From<SplitError> for Failure {
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let code = match &error {
-            TrainError::Config(_) | TrainError::RunExists { .. } => 2,
+            TrainError::Config(_) | TrainError::NoBenchmarks { .. } | TrainError::RunExists { .. } => 2,
             TrainError::Data(_)
             | TrainError::Graph(_)
             | TrainError::Split(_)
@@ -168,28 +163,5 @@ impl From<TrainError> for Failure {
             _ => 4,
         };
         Self { code, error: Box::new(error) }
-    }
-}
-
-impl From<ReproError> for Failure {
-    fn from(error: ReproError) -> Self {
-        match error {
-            ReproError::Config(error) => error.into(),
-            ReproError::Train(error) => error.into(),
-            ReproError::Data(error) => error.into(),
-            ReproError::Split(error) => error.into(),
-            ReproError::Spectral(error) => error.into(),
-            ReproError::Input(error) => error.into(),
-            ReproError::Bench(error) => error.into(),
-            error => {
-                let code = match &error {
-                    ReproError::Unknown { .. } | ReproError::Usage(_) => 2,
-                    ReproError::Graph(_) => 3,
-                    ReproError::Interrupted => crate::ui::signals::INTERRUPTED,
-                    _ => 4,
-                };
-                Self { code, error: Box::new(error) }
-            }
-        }
     }
 }

@@ -32,6 +32,10 @@ enum Command {
     /// Write the vectors that a trained model gives to graphs or nodes.
     Embed(cmd::embed::Arguments),
     /// Benchmark data sets and your own files: list, fetch, import, count, generate, check, split, convert.
+    #[cfg_attr(
+        not(feature = "benchmarks"),
+        command(about = "Your own files: count, generate, check, split, convert")
+    )]
     Data(cmd::data::Arguments),
     /// Compute what training needs of every graph, once, into the cache.
     Prepare(cmd::prepare::Arguments),
@@ -42,10 +46,16 @@ enum Command {
     /// One or several runs as a page to read: results, curves, predictions, range, model card.
     Report(cmd::report::Arguments),
     /// Show what a model is made of: parts, shapes, parameters, and the paper's count beside ours.
+    #[cfg_attr(
+        not(feature = "lab"),
+        command(about = "Show what a model is made of: parts, shapes, parameters")
+    )]
     Inspect(cmd::inspect::Arguments),
     /// Reproduce the paper: each table and figure, ours beside the printed numbers, with a verdict.
+    #[cfg(feature = "lab")]
     Repro(cmd::repro::Arguments),
     /// Time training steps, inference and preparation on batches shaped like the benchmarks.
+    #[cfg(feature = "lab")]
     Bench(cmd::bench::Arguments),
     /// Answer predictions over HTTP, with a page to try them.
     #[cfg(feature = "serve")]
@@ -67,7 +77,9 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => cmd::explain::run(&arguments),
         Command::Report(arguments) => cmd::report::run(&arguments),
         Command::Inspect(arguments) => cmd::inspect::run(&arguments),
+        #[cfg(feature = "lab")]
         Command::Repro(arguments) => cmd::repro::run(&arguments),
+        #[cfg(feature = "lab")]
         Command::Bench(arguments) => cmd::bench::run(&arguments),
         #[cfg(feature = "serve")]
         Command::Serve(arguments) => cmd::serve::run(&arguments),

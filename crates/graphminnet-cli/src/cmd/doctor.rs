@@ -7,23 +7,24 @@ use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::data::cache::default_cache_dir;
 use graphminnet::data::escape;
-use graphminnet::data::registry::{DATA_VARIABLE, data_dir, datasets, locate};
+#[cfg(feature = "benchmarks")]
+use graphminnet::data::registry::{DATA_VARIABLE, DatasetInfo, data_dir, datasets, locate};
 use graphminnet::data::text::grouped;
-use graphminnet_lab::bench::measure_matmul_peak;
 use graphminnet::kernels::uses_wide_instructions;
 use serde_json::{Value, json};
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 /// What to look at.
 #[derive(Args)]
 pub struct Arguments {
     /// Measure how fast matrices are multiplied (takes a second).
+    #[cfg(feature = "lab")]
     #[arg(long)]
     peak: bool,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
+    #[cfg(feature = "benchmarks")]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
     /// Folder of the cache; also GRAPHMINNET_CACHE.
@@ -36,18 +37,14 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let folder = arguments.data_dir.as_deref();
-    let data = data_dir(folder);
     let cache = arguments.cache_dir.clone().or_else(default_cache_dir);
-    let here: Vec<&str> = datasets()
-        .iter()
-        .filter(|info| locate(info, folder).is_ok())
-        .map(|info| info.name.as_str())
-        .collect();
-    let peak = arguments.peak.then(|| measure_matmul_peak(Duration::from_secs(1)));
+    #[cfg(feature = "benchmarks")]
+    let (data, here) = benchmarks(arguments.data_dir.as_deref());
+    let peak = peak(arguments);
     let mut out = stdout().lock();
     if arguments.json {
-        let object = json!({
+        #[cfg_attr(not(feature = "benchmarks"), allow(unused_mut))]
+        let mut object = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "target": target(),
             "features": features(),
@@ -56,10 +53,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "wide_instructions": uses_wide_instructions(),
             "devices": DeviceKind::ALL.map(|kind| json!({"kind": kind.to_string(), "names": kind.names().ok()})),
             "matmul_peak_gflops": peak,
-            "data": data.as_deref().map(describe),
-            "datasets": here,
             "cache": cache.as_deref().map(describe),
         });
+        #[cfg(feature = "benchmarks")]
+        {
+            object["data"] = data.as_deref().map(describe).into();
+            object["datasets"] = here.into();
+        }
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -79,11 +79,33 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(rate) = peak {
         writeln!(out, "matmul      {rate:.0} GFLOP/s")?;
     }
-    write_folder(&mut out, "data", data.as_deref(), DATA_VARIABLE)?;
-    let here = if here.is_empty() { "none".to_owned() } else { here.join(", ") };
-    writeln!(out, "  data sets {here}")?;
+    #[cfg(feature = "benchmarks")]
+    {
+        write_folder(&mut out, "data", data.as_deref(), DATA_VARIABLE)?;
+        let here = if here.is_empty() { "none".to_owned() } else { here.join(", ") };
+        writeln!(out, "  data sets {here}")?;
+    }
     write_folder(&mut out, "cache", cache.as_deref(), "GRAPHMINNET_CACHE")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The folder of the benchmark data sets, and those that are there.
+#[cfg(feature = "benchmarks")]
+fn benchmarks(folder: Option<&Path>) -> (Option<PathBuf>, Vec<&'static str>) {
+    let is_here = |info: &&'static DatasetInfo| locate(info, folder).is_ok();
+    (data_dir(folder), datasets().iter().filter(is_here).map(|info| info.name.as_str()).collect())
+}
+
+/// The rate of matrix products, if it was asked for.
+#[cfg(feature = "lab")]
+fn peak(arguments: &Arguments) -> Option<f64> {
+    let budget = std::time::Duration::from_secs(1);
+    arguments.peak.then(|| graphminnet_lab::bench::measure_matmul_peak(budget))
+}
+
+#[cfg(not(feature = "lab"))]
+fn peak(_: &Arguments) -> Option<f64> {
+    None
 }
 
 /// Architecture and operating system.
@@ -98,7 +120,10 @@ fn cores() -> usize {
 /// Optional parts that this program was built with.
 fn features() -> Vec<&'static str> {
     [
+        ("lab", cfg!(feature = "lab")),
+        ("benchmarks", cfg!(feature = "benchmarks")),
         ("download", cfg!(feature = "download")),
+        ("serve", cfg!(feature = "serve")),
         ("wgpu", cfg!(feature = "wgpu")),
         ("cuda", cfg!(feature = "cuda")),
         ("rocm", cfg!(feature = "rocm")),

@@ -1,13 +1,15 @@
 //! `graphminnet inspect`: what a model is made of.
 
+#[cfg(feature = "lab")]
+mod all;
+
 use crate::failure::Failure;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::config::{ConfigError, RECIPE_NAMES, Recipe};
+use graphminnet::config::{ConfigError, Recipe};
 use graphminnet::data::text::grouped;
 use graphminnet::summary::{Part, layer_parts, parts};
 use graphminnet::{DeviceKind, GraphMinNet};
-use graphminnet_lab::paper;
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ pub struct Arguments {
     #[arg(long, group = "which", value_name = "FILE")]
     config: Option<PathBuf>,
     /// All ten recipes: the paper's parameter table with ours beside it.
+    #[cfg(feature = "lab")]
     #[arg(long, group = "which")]
     all: bool,
     /// The paper's equations to the letter: the block's input is not bounded.
@@ -39,8 +42,9 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    #[cfg(feature = "lab")]
     if arguments.all {
-        return show_all(arguments);
+        return all::show(arguments);
     }
     let recipe = match (&arguments.recipe, &arguments.config) {
         (Some(name), _) => Recipe::named(name)?,
@@ -69,7 +73,7 @@ fn show_one(recipe: Recipe, arguments: &Arguments) -> Result<ExitCode, Failure> 
     let (recipe, model) = build(recipe, arguments)?;
     let parts = parts(&model);
     let total: usize = parts.iter().map(|part| part.parameters).sum();
-    let printed = paper::printed_parameters(&recipe.name);
+    let printed = printed(&recipe.name, total);
     let mut out = stdout().lock();
     if arguments.json {
         let object = json!({
@@ -79,7 +83,7 @@ fn show_one(recipe: Recipe, arguments: &Arguments) -> Result<ExitCode, Failure> 
             "train": recipe.train,
             "parts": parts,
             "parameters": total,
-            "paper_thousands": printed,
+            "paper_thousands": printed.map(|(printed, _)| printed),
         });
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -98,11 +102,24 @@ fn show_one(recipe: Recipe, arguments: &Arguments) -> Result<ExitCode, Failure> 
         model.input_norm
     )?;
     write!(out, "{}", layer_table(&parts, total))?;
-    if let Some(printed) = printed {
-        let verdict = if printed == paper::as_printed(total) { "equal" } else { "different" };
+    if let Some((printed, equal)) = printed {
+        let verdict = if equal { "equal" } else { "different" };
         writeln!(out, "\nThe paper prints {printed}K: {verdict}.")?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The number of parameters in thousands as the paper prints it, and whether ours is the same.
+#[cfg(feature = "lab")]
+fn printed(recipe: &str, total: usize) -> Option<(&'static str, bool)> {
+    use graphminnet_lab::paper::{as_printed, printed_parameters};
+
+    printed_parameters(recipe).map(|printed| (printed, printed == as_printed(total)))
+}
+
+#[cfg(not(feature = "lab"))]
+fn printed(_: &str, _: usize) -> Option<(&'static str, bool)> {
+    None
 }
 
 /// Parts before the layers, one layer, parts after them.
@@ -129,56 +146,4 @@ fn layer_table(parts: &[Part], total: usize) -> Table {
     table.rule();
     table.row(["total".to_owned(), String::new(), grouped(total)]);
     table
-}
-
-fn show_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let mut table = Table::new(&[
-        ("recipe", Align::Left),
-        ("width", Align::Right),
-        ("local", Align::Left),
-        ("layers", Align::Right),
-        ("eigenpairs", Align::Right),
-        ("parameters", Align::Right),
-        ("ours", Align::Right),
-        ("paper", Align::Right),
-        ("", Align::Left),
-    ]);
-    let mut objects = Vec::new();
-    let mut all_equal = true;
-    for name in RECIPE_NAMES {
-        let (recipe, model) = build(Recipe::named(name)?, arguments)?;
-        let parameters = graphminnet::weights::count_parameters(&model);
-        let (ours, printed) = (paper::as_printed(parameters), paper::printed_parameters(name).unwrap_or("–"));
-        let equal = ours == printed;
-        all_equal &= equal;
-        table.row([
-            recipe.title.clone(),
-            recipe.model.hidden.to_string(),
-            recipe.model.local.to_string(),
-            recipe.model.layers.to_string(),
-            recipe.model.lap_dim.to_string(),
-            grouped(parameters),
-            format!("{ours}K"),
-            format!("{printed}K"),
-            if equal { "equal" } else { "DIFFERENT" }.to_owned(),
-        ]);
-        objects.push(json!({
-            "recipe": name,
-            "parameters": parameters,
-            "thousands": ours,
-            "paper_thousands": printed,
-            "equal": equal,
-        }));
-    }
-    let mut out = stdout().lock();
-    if arguments.json {
-        writeln!(
-            out,
-            "{}",
-            serde_json::to_string_pretty(&json!({ "recipes": objects, "all_equal": all_equal }))?
-        )?;
-    } else {
-        write!(out, "{table}")?;
-    }
-    Ok(if all_equal { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

@@ -1,5 +1,6 @@
 //! One file per subcommand: arguments, library calls, output.
 
+#[cfg(feature = "lab")]
 pub mod bench;
 pub mod cache;
 pub mod data;
@@ -12,6 +13,7 @@ pub mod predict;
 pub mod prepare;
 pub mod reading;
 pub mod report;
+#[cfg(feature = "lab")]
 pub mod repro;
 #[cfg(feature = "serve")]
 pub mod serve;

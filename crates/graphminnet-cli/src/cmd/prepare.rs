@@ -6,13 +6,11 @@ use crate::ui::counter::{Counter, Unit};
 use crate::ui::report::say_report;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::Recipe;
 use graphminnet::data::cache::{Cache, default_cache_dir};
 use graphminnet::data::prepare::{Origin, PreparationReport, Transform, prepare_dataset};
-use graphminnet::data::registry::load;
 use graphminnet::data::spectral::PrepareOptions;
 use graphminnet::data::text::grouped;
-use graphminnet::data::{Read, ReadOptions, escape, open};
+use graphminnet::data::{Read, escape, open};
 use graphminnet::train::infer_recipe;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -25,20 +23,22 @@ use std::time::Instant;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub struct Arguments {
     /// A built-in recipe, such as zinc or peptides-func: its data set, prepared for its model.
-    #[arg(long, group = "which", value_name = "NAME")]
+    #[cfg(feature = "benchmarks")]
+    #[arg(long, group = "which", value_name = "NAME", conflicts_with_all = ["eigenpairs", "random_walk"])]
     recipe: Option<String>,
     /// A file or folder of your own.
     #[arg(long, group = "which", value_name = "PATH")]
     data: Option<PathBuf>,
     /// Laplacian eigenpairs per graph, the trivial first one included; what `train` would use without it.
-    #[arg(long, value_name = "K", conflicts_with = "recipe")]
+    #[arg(long, value_name = "K")]
     eigenpairs: Option<usize>,
     /// Steps of the random walk whose return probabilities are computed, 0 for none; what `train` would use without it.
-    #[arg(long, value_name = "STEPS", conflicts_with = "recipe")]
+    #[arg(long, value_name = "STEPS")]
     random_walk: Option<usize>,
     #[command(flatten)]
     reading: Reading,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
+    #[cfg(feature = "benchmarks")]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
     /// Folder of the cache; also GRAPHMINNET_CACHE.
@@ -89,21 +89,30 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
-    if let Some(path) = &arguments.data {
-        let read = open(path, &arguments.reading.options())?;
-        // What `train` would need of this file.
-        let recipe = infer_recipe("", &read.dataset.schema, read.dataset.samples.len(), &[])?.recipe;
-        let needed = recipe.model.prepare_options();
-        let options = PrepareOptions {
-            eigenpairs: arguments.eigenpairs.unwrap_or(needed.eigenpairs),
-            random_walk_steps: arguments.random_walk.unwrap_or(needed.random_walk_steps),
-            ..needed
-        };
-        return Ok((read, options));
+    #[cfg(feature = "benchmarks")]
+    if let Some(name) = &arguments.recipe {
+        return benchmark(name, arguments);
     }
+    let Some(path) = &arguments.data else { unreachable!("the argument group requires one") };
+    let read = open(path, &arguments.reading.options())?;
+    // What `train` would need of this file.
+    let recipe = infer_recipe("", &read.dataset.schema, read.dataset.samples.len(), &[])?.recipe;
+    let needed = recipe.model.prepare_options();
+    let options = PrepareOptions {
+        eigenpairs: arguments.eigenpairs.unwrap_or(needed.eigenpairs),
+        random_walk_steps: arguments.random_walk.unwrap_or(needed.random_walk_steps),
+        ..needed
+    };
+    Ok((read, options))
+}
+
+#[cfg(feature = "benchmarks")]
+fn benchmark(name: &str, arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
+    use graphminnet::data::{ReadOptions, registry};
+
     arguments.reading.refuse("the data set of a recipe")?;
-    let recipe = Recipe::named(arguments.recipe.as_deref().unwrap_or_default())?;
-    let read = load(&recipe.dataset, arguments.data_dir.as_deref(), &ReadOptions::default())?;
+    let recipe = graphminnet::Recipe::named(name)?;
+    let read = registry::load(&recipe.dataset, arguments.data_dir.as_deref(), &ReadOptions::default())?;
     Ok((read, recipe.model.prepare_options()))
 }
 

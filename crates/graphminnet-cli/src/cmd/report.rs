@@ -2,9 +2,8 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet_lab::paper;
-use graphminnet::report::{ReportError, report_html};
-use graphminnet::train::TrainingData;
+use graphminnet::report::{Reference, ReportError, report_html};
+use graphminnet::train::{DataSource, TrainingData};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,9 +19,19 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// The page of some runs, with the paper's results on the benchmarks beside ours.
+/// The page of some runs; with the laboratory, the paper's results on the benchmarks stand beside theirs.
 pub fn page(runs: &[&Path], data: Option<&TrainingData>) -> Result<String, ReportError> {
-    report_html(runs, data, &paper::reference)
+    report_html(runs, data, &published)
+}
+
+#[cfg(feature = "lab")]
+fn published(source: &DataSource) -> Option<Reference> {
+    graphminnet_lab::paper::reference(source)
+}
+
+#[cfg(not(feature = "lab"))]
+fn published(_: &DataSource) -> Option<Reference> {
+    None
 }
 
 /// Runs the command.

@@ -4,7 +4,7 @@
 //! is a line of `journal.jsonl`; started again in the same directory, the search goes on where it was, down to the
 //! step within the candidate that was running. There is no daemon and no database.
 
-use super::train::arguments::{DataArguments, MachineArguments, OutputArguments, in_context};
+use super::train::arguments::{DataArguments, MachineArguments, OutputArguments, SOURCES, in_context};
 use super::train::execute::{Context, fresh_name, prepare};
 use super::train::request::{Request, read_overrides};
 use crate::failure::Failure;
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure> {
     if arguments.data.is_empty() {
-        return Err(Failure::usage("what should be tuned? Give --recipe, --data or --generate"));
+        return Err(Failure::usage(format!("what should be tuned? Give {SOURCES}")));
     }
     let fixed = read_overrides(&arguments.overrides)?;
     let mut search = Search::new(arguments.seed);
@@ -132,7 +132,7 @@ fn base_recipe(
     base: &Request,
     overrides: &[Override],
 ) -> Result<graphminnet::Recipe, ConfigError> {
-    let name = data.recipe.as_deref().or(match data.generate.as_deref() {
+    let name = data.recipe().or(match data.generate.as_deref() {
         Some(name @ ("pattern" | "cluster")) => Some(name),
         _ => None,
     });

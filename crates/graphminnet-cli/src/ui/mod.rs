@@ -5,6 +5,7 @@ pub mod card;
 pub mod clock;
 pub mod counter;
 pub mod disk;
+#[cfg(feature = "lab")]
 pub mod memory;
 pub mod preparation;
 pub mod progress;

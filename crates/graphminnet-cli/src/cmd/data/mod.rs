@@ -2,9 +2,13 @@
 
 mod check;
 mod convert;
+#[cfg(feature = "benchmarks")]
 mod get;
+#[cfg(feature = "benchmarks")]
 mod import;
+#[cfg(feature = "benchmarks")]
 mod info;
+#[cfg(feature = "benchmarks")]
 mod list;
 mod split;
 mod stats;
@@ -12,6 +16,7 @@ mod synth;
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
+#[cfg(feature = "benchmarks")]
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -19,6 +24,7 @@ use std::process::ExitCode;
 #[derive(Args)]
 pub struct Arguments {
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
+    #[cfg(feature = "benchmarks")]
     #[arg(long, value_name = "FOLDER", global = true)]
     data_dir: Option<PathBuf>,
     #[command(subcommand)]
@@ -28,14 +34,19 @@ pub struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// List the benchmark data sets and whether a local copy is there.
+    #[cfg(feature = "benchmarks")]
     List(list::Arguments),
     /// Show everything known about a data set: columns, split, licence, citation, where to get it and where to put it.
+    #[cfg(feature = "benchmarks")]
     Info(info::Arguments),
     /// Fetch the published files of a data set: resumed, verified, never prompting.
+    #[cfg(feature = "benchmarks")]
     Get(get::Arguments),
     /// Turn published archives that you already have into a local copy.
+    #[cfg(feature = "benchmarks")]
     Import(import::Arguments),
     /// Count graphs, nodes and edges; for benchmarks with the paper's table beside ours.
+    #[cfg_attr(not(feature = "benchmarks"), command(about = "Count graphs, nodes and edges"))]
     Stats(stats::Arguments),
     /// Generate graphs from a recipe and a seed.
     Synth(synth::Arguments),
@@ -49,13 +60,21 @@ enum Command {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    #[cfg(feature = "benchmarks")]
     let data_dir = arguments.data_dir.as_deref();
     match &arguments.command {
+        #[cfg(feature = "benchmarks")]
         Command::List(arguments) => list::run(arguments, data_dir),
+        #[cfg(feature = "benchmarks")]
         Command::Info(arguments) => info::run(arguments, data_dir),
+        #[cfg(feature = "benchmarks")]
         Command::Get(arguments) => get::run(arguments, data_dir),
+        #[cfg(feature = "benchmarks")]
         Command::Import(arguments) => import::run(arguments, data_dir),
-        Command::Stats(arguments) => stats::run(arguments, data_dir),
+        #[cfg(feature = "benchmarks")]
+        Command::Stats(arguments) => stats::benchmarks::run(arguments, data_dir),
+        #[cfg(not(feature = "benchmarks"))]
+        Command::Stats(arguments) => stats::run(arguments),
         Command::Synth(arguments) => synth::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Split(arguments) => split::run(arguments),

@@ -1,16 +1,18 @@
-//! `graphminnet data stats`: the paper's table of data sets with ours beside it, or the counts of any file.
+//! `graphminnet data stats`: the counts of any file, or the paper's table of data sets with ours beside it.
+
+#[cfg(feature = "benchmarks")]
+pub mod benchmarks;
 
 use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::data::registry::{Comparison, DatasetInfo, compare, datasets, find, is_name, load};
 use graphminnet::data::text::grouped;
-use graphminnet::data::{DataError, ReadOptions, Statistics, escape, open, statistics};
-use serde_json::{Value, json};
+use graphminnet::data::{escape, open, statistics};
+use serde_json::json;
 use std::io::{Write, stdout};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// What to count.
@@ -18,9 +20,12 @@ use std::process::ExitCode;
 #[command(group = clap::ArgGroup::new("which").required(true))]
 pub struct Arguments {
     /// Name of a benchmark data set, or a file or folder of your own.
-    #[arg(value_name = "NAME|FILE", group = "which")]
+    #[cfg_attr(feature = "benchmarks", arg(value_name = "NAME|FILE"))]
+    #[cfg_attr(not(feature = "benchmarks"), arg(value_name = "FILE", help = "A file or folder of your own"))]
+    #[arg(group = "which")]
     what: Option<String>,
     /// All benchmark data sets of which there is a local copy.
+    #[cfg(feature = "benchmarks")]
     #[arg(long, group = "which")]
     all: bool,
     #[command(flatten)]
@@ -30,141 +35,9 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
-    let names_a_benchmark = arguments.what.as_deref().is_none_or(is_name);
-    if names_a_benchmark {
-        arguments.reading.refuse("the benchmark data sets")?;
-    }
-    match &arguments.what {
-        None => benchmarks(datasets(), arguments.json, folder, false),
-        Some(name) if is_name(name) => {
-            benchmarks(std::slice::from_ref(find(name)?), arguments.json, folder, true)
-        }
-        Some(path) => file(&PathBuf::from(path), arguments),
-    }
-}
-
-/// One benchmark, read.
-struct Row {
-    info: &'static DatasetInfo,
-    found: Option<(Statistics, Comparison)>,
-    deviations: Vec<String>,
-}
-
-fn benchmarks(
-    infos: &'static [DatasetInfo],
-    json: bool,
-    folder: Option<&Path>,
-    must_be_here: bool,
-) -> Result<ExitCode, Failure> {
-    let mut rows = Vec::new();
-    for info in infos {
-        match load(&info.name, folder, &ReadOptions::default()) {
-            Ok(read) => {
-                let statistics = statistics(&read.dataset);
-                let comparison = compare(info, &statistics);
-                rows.push(Row {
-                    info,
-                    found: Some((statistics, comparison)),
-                    deviations: read.report.deviations,
-                });
-            }
-            Err(DataError::NotHere(_)) if !must_be_here => {
-                rows.push(Row { info, found: None, deviations: Vec::new() })
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let mut out = stdout().lock();
-    if json {
-        let objects: Vec<Value> = rows.iter().map(as_json).collect();
-        writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "datasets": objects }))?)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    write!(out, "{}", table(&rows))?;
-    for row in rows.iter().filter(|row| !row.deviations.is_empty()) {
-        writeln!(out, "\n{}: how the local copy deviates", row.info.title)?;
-        for deviation in &row.deviations {
-            writeln!(out, "  - {deviation}")?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new(&[
-        ("data set", Align::Left),
-        ("level", Align::Left),
-        ("task", Align::Left),
-        ("graphs, paper", Align::Right),
-        ("ours", Align::Right),
-        ("mean nodes, paper", Align::Right),
-        ("ours", Align::Right),
-        ("mean edges, paper", Align::Right),
-        ("ours", Align::Right),
-        ("", Align::Left),
-    ]);
-    for Row { info, found, .. } in rows {
-        let (title, level, task) = (info.title.clone(), info.level.to_string(), info.task().to_string());
-        let (paper, none) = (&info.paper, String::from("–"));
-        table.row(match found {
-            Some((_, comparison)) => {
-                let Comparison { graphs, nodes, edges, .. } = comparison.clone();
-                [
-                    title,
-                    level,
-                    task,
-                    graphs.0,
-                    graphs.1,
-                    nodes.0,
-                    nodes.1,
-                    edges.0,
-                    edges.1,
-                    verdict(comparison),
-                ]
-            }
-            None => {
-                let (graphs, nodes, edges) =
-                    (grouped(paper.graphs), paper.nodes.clone(), paper.edges.clone());
-                let absent = "not here".to_owned();
-                [title, level, task, graphs, none.clone(), nodes, none.clone(), edges, none, absent]
-            }
-        });
-    }
-    table
-}
-
-fn verdict(comparison: &Comparison) -> String {
-    if comparison.agrees() {
-        return "agrees".to_owned();
-    }
-    let parts = [
-        ("graphs", comparison.graphs.2),
-        ("nodes", comparison.nodes.2),
-        ("edges", comparison.edges.2),
-        ("task", comparison.same_task),
-    ];
-    let different: Vec<&str> =
-        parts.into_iter().filter(|(_, is_equal)| !is_equal).map(|(name, _)| name).collect();
-    format!("differs: {}", different.join(", "))
-}
-
-fn as_json(row: &Row) -> Value {
-    let Row { info, found, deviations } = row;
-    json!({
-        "name": info.name,
-        "paper": info.paper,
-        "level": info.level,
-        "task": info.task(),
-        "here": found.is_some(),
-        "statistics": found.as_ref().map(|(statistics, _)| statistics),
-        "agrees": found.as_ref().map(|(_, comparison)| comparison.agrees()),
-        "deviations": deviations,
-    })
-}
-
-fn file(path: &Path, arguments: &Arguments) -> Result<ExitCode, Failure> {
+/// Counts a file.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let path = Path::new(arguments.what.as_deref().unwrap_or_default());
     let read = open(path, &arguments.reading.options())?;
     let statistics = statistics(&read.dataset);
     let mut out = stdout().lock();

@@ -15,13 +15,14 @@ use std::process::ExitCode;
 #[derive(Args)]
 pub struct DataArguments {
     /// A built-in recipe, such as zinc or peptides-func; its data set is looked for in the data folder.
-    #[arg(long, value_name = "NAME")]
+    #[cfg(feature = "benchmarks")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["data", "generate"])]
     pub recipe: Option<String>,
     /// A file or folder of your own: SMILES in CSV, JSON lines, CSV folder, edge lists, and more.
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["recipe", "generate"])]
+    #[arg(long, value_name = "PATH", conflicts_with = "generate")]
     pub data: Option<PathBuf>,
     /// Generated data: ring-transfer, pattern or cluster; pattern and cluster train their recipes.
-    #[arg(long, value_name = "GENERATOR", conflicts_with = "recipe")]
+    #[arg(long, value_name = "GENERATOR")]
     pub generate: Option<String>,
     /// Number of generated graphs.
     #[arg(long, requires = "generate")]
@@ -36,14 +37,27 @@ pub struct DataArguments {
     #[arg(long, value_name = "SEED", requires = "data")]
     pub split_seed: Option<u64>,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
+    #[cfg(feature = "benchmarks")]
     #[arg(long, value_name = "FOLDER")]
     pub data_dir: Option<PathBuf>,
 }
 
+/// The arguments of which one says where the data comes from.
+pub const SOURCES: &str =
+    if cfg!(feature = "benchmarks") { "--recipe, --data or --generate" } else { "--data or --generate" };
+
 impl DataArguments {
+    /// The recipe that was asked for.
+    pub fn recipe(&self) -> Option<&str> {
+        #[cfg(feature = "benchmarks")]
+        return self.recipe.as_deref();
+        #[cfg(not(feature = "benchmarks"))]
+        None
+    }
+
     /// Whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
-        self.recipe.is_none() && self.data.is_none() && self.generate.is_none()
+        self.recipe().is_none() && self.data.is_none() && self.generate.is_none()
     }
 }
 

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 /// What to train.
 ///
-/// Without --recipe, --data, --generate or --resume: a demonstration on generated data, about two minutes long.
+/// Without a source of data and without --resume: a demonstration on generated data, about two minutes long.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -28,7 +28,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "resume")]
     run_dir: Option<PathBuf>,
     /// Go on with an interrupted or killed run, to the same bits as if nothing had happened.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["recipe", "data", "generate", "split", "overrides", "seeds"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["data", "generate", "split", "overrides", "seeds"])]
+    #[cfg_attr(feature = "benchmarks", arg(conflicts_with = "recipe"))]
     resume: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArguments,

@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use crate::ui::progress::Verbosity;
 use crate::ui::report::report_lines;
 use graphminnet::config::{Override, Recipe, with_overrides};
+#[cfg(feature = "benchmarks")]
+use graphminnet::data::registry::data_dir;
 use graphminnet::train::{DataSource, Generator, Loaded, SplitChoice, infer_recipe};
-use std::path::PathBuf;
 
 /// A configuration with its data.
 pub struct Request {
@@ -82,7 +83,7 @@ pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
 }
 
 fn recipe_name(arguments: &DataArguments) -> Option<&str> {
-    match (arguments.recipe.as_deref(), arguments.generate.as_deref()) {
+    match (arguments.recipe(), arguments.generate.as_deref()) {
         (Some(name), _) => Some(name),
         (None, Some(generator @ ("pattern" | "cluster"))) => Some(generator),
         _ => None,
@@ -115,12 +116,20 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
         };
         return Ok(DataSource::Generated { generator, seed: 0, graphs: arguments.graphs });
     }
-    let name = arguments.recipe.clone().unwrap_or_default();
-    let recipe = Recipe::named(&name)?;
-    let folder =
-        arguments.data_dir.clone().or_else(|| std::env::var_os("GRAPHMINNET_DATA").map(PathBuf::from));
+    benchmark(arguments)
+}
+
+#[cfg(feature = "benchmarks")]
+fn benchmark(arguments: &DataArguments) -> Result<DataSource, Failure> {
+    let recipe = Recipe::named(arguments.recipe().unwrap_or_default())?;
+    let folder = data_dir(arguments.data_dir.as_deref());
     let folder = folder.map(std::path::absolute).transpose()?;
     Ok(DataSource::Registry { name: recipe.dataset, folder })
+}
+
+#[cfg(not(feature = "benchmarks"))]
+fn benchmark(_: &DataArguments) -> Result<DataSource, Failure> {
+    Err(Failure::usage(format!("where is the data? Give {}", super::arguments::SOURCES)))
 }
 
 fn split_choice(text: &str, seed: Option<u64>) -> Result<SplitChoice, Failure> {
