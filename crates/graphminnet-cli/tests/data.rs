@@ -389,8 +389,9 @@ fn a_reader_that_closes_the_pipe_is_no_failure() {
 }
 
 #[test]
+#[ignore = "needs the benchmark data: GRAPHMINNET_DATA"]
 fn real_copies_agree_with_the_paper() {
-    let Some(data) = real_data("real_copies_agree_with_the_paper") else { return };
+    let data = real_data();
     let workspace = Workspace::new();
     let folder = data.to_string_lossy();
     for name in ["zinc", "ogbg-molhiv", "peptides-func"] {

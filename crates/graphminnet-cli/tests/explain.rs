@@ -176,8 +176,9 @@ fn explanations_add_up_and_come_with_pictures_and_a_range() {
 }
 
 #[test]
+#[ignore = "needs Chromium"]
 fn a_report_looks_right_in_a_browser() {
-    let Some(browser) = browser::browser() else { return };
+    let browser = browser::browser();
     let molecules = molecules();
     let rings = Workspace::new();
     ok(rings.run(&format!(

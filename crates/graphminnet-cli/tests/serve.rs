@@ -1,6 +1,9 @@
 //! A model behind HTTP: what it answers, what it refuses, and that it goes on answering.
 #![cfg(all(unix, feature = "serve"))]
 
+#[path = "../../graphminnet-report/tests/common/browser.rs"]
+mod browser;
+
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -175,14 +178,9 @@ fn an_interrupt_lets_requests_finish_and_ends_the_server() {
 
 /// The page in a real browser: it asks, shows the prediction and the picture, and says nothing in the console.
 #[test]
+#[ignore = "needs Chromium"]
 fn the_page_predicts_and_draws_in_a_browser() {
-    let found = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
-    });
-    let Some(browser) = found else {
-        println!("SKIPPED: no browser is installed");
-        return;
-    };
+    let browser = browser::browser();
     let server = Server::start(&[]);
     let profile = tempfile::tempdir().unwrap();
     let mut command = Command::new(browser);

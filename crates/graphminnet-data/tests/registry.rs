@@ -25,8 +25,9 @@ const PART_SIZES: [(&str, [usize; 3]); 8] = [
 ];
 
 #[test]
+#[ignore = "needs the benchmark data: GRAPHMINNET_DATA"]
 fn statistics_agree_with_the_papers_table() {
-    let Some(data) = common::real_data("statistics_agree_with_the_papers_table") else { return };
+    let data = common::real_data();
     eprintln!("{:20} {:>17} {:>17} {:>19}  task", "", "graphs", "nodes", "edges");
     for info in datasets() {
         let start = std::time::Instant::now();
@@ -71,8 +72,9 @@ fn statistics_agree_with_the_papers_table() {
 }
 
 #[test]
+#[ignore = "needs the benchmark data: GRAPHMINNET_DATA"]
 fn molecule_data_sets_have_the_columns_of_a_featurizer() {
-    let Some(data) = common::real_data("molecule_data_sets_have_the_columns_of_a_featurizer") else { return };
+    let data = common::real_data();
     for (name, expected) in [("zinc", Featurizer::Zinc), ("ogbg-molhiv", Featurizer::Ogb)] {
         let read = load(name, Some(&data), &ReadOptions::default()).unwrap();
         assert_eq!(Featurizer::of_schema(&read.dataset.schema), Some(expected));
@@ -83,8 +85,9 @@ fn molecule_data_sets_have_the_columns_of_a_featurizer() {
 }
 
 #[test]
+#[ignore = "needs the benchmark data: GRAPHMINNET_DATA"]
 fn a_copy_that_does_not_fit_the_schema_is_refused() {
-    let Some(data) = common::real_data("a_copy_that_does_not_fit_the_schema_is_refused") else { return };
+    let data = common::real_data();
     let mut schema = load("zinc", Some(&data), &ReadOptions::default()).unwrap().dataset.schema;
     schema.node_columns[0].name = "other".to_owned();
     let error = load("zinc", Some(&data), &ReadOptions::with_schema(schema)).unwrap_err();

@@ -1,4 +1,4 @@
-//! A real browser, where there is one.
+//! A real browser.
 
 #![allow(dead_code)]
 
@@ -32,16 +32,13 @@ addEventListener('load', () => {
 });
 </script>"#;
 
-/// The browser, or `None` after saying so.
-pub fn browser() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path)
+/// The browser. Tests that ask for it are ignored unless they are asked for, so its absence is a failure.
+pub fn browser() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
         .flat_map(|folder| NAMES.map(|name| folder.join(name)))
-        .find(|file| file.is_file());
-    if found.is_none() {
-        eprintln!("SKIPPED: no browser is installed ({})", NAMES.join(", "));
-    }
-    found
+        .find(|file| file.is_file())
+        .unwrap_or_else(|| panic!("no browser is installed ({})", NAMES.join(", ")))
 }
 
 fn run(browser: &Path, profile: &Path, width: u32, dark: bool, more: &[String]) -> Output {
