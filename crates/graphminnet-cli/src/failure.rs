@@ -12,15 +12,16 @@
 #[cfg(feature = "lab")]
 mod lab;
 
+use crate::ui::say::say;
 use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
 use graphminnet::data::DataError;
 use graphminnet::data::cache::CacheError;
+use graphminnet::data::fs::IoError;
 use graphminnet::data::spectral::SpectralError;
 use graphminnet::data::split::SplitError;
 use graphminnet::device::DeviceError;
 use graphminnet::explain::ExplainError;
-use graphminnet::io::IoError;
 use graphminnet::model::InputError;
 use graphminnet::report::ReportError;
 use graphminnet::train::TrainError;
@@ -49,9 +50,9 @@ impl Failure {
         {
             return ExitCode::SUCCESS;
         }
-        eprintln!("error: {}", self.error);
+        say!("error: {}", self.error);
         if let Some(DataError::BadRows { .. }) = self.error.downcast_ref::<DataError>() {
-            eprintln!("help: `graphminnet data check FILE` lists every bad row");
+            say!("help: `graphminnet data check FILE` lists every bad row");
         }
         let mut said = self.error.to_string();
         let mut cause = self.error.source();
@@ -59,7 +60,7 @@ impl Failure {
             let text = error.to_string();
             // Some errors say their cause themselves.
             if !said.ends_with(&text) {
-                eprintln!("  because: {text}");
+                say!("  because: {text}");
             }
             said = text;
             cause = error.source();

@@ -1,5 +1,7 @@
 //! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod allocator;
 mod cmd;
 mod failure;

@@ -16,8 +16,7 @@
 //! | … | payload |
 //! | 32 | BLAKE3 hash of all bytes before it |
 //!
-//! It is written to a temporary file beside it, flushed to the disk, and renamed: a reader sees a whole entry or none.
-//! A damaged one is noticed by its hash and computed again. What is in a file is never trusted for a size: readers
+//! It is written atomically: a reader sees a whole entry or none. A damaged one is noticed by its hash and computed again. What is in a file is never trusted for a size: readers
 //! know from the graphs how many bytes to expect.
 
 mod entry;
@@ -25,6 +24,7 @@ mod maintain;
 
 pub use maintain::{CacheEntry, CheckedEntry, Collected};
 
+use crate::fs::IoError;
 use crate::graph::Graph;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,13 +37,8 @@ const EXTENSION: &str = "gmncache";
 #[non_exhaustive]
 pub enum CacheError {
     /// The file system refused.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// The entry is not what it should be.
     #[error("{}: damaged cache entry: {reason}", path.display())]
     Damaged {
@@ -52,12 +47,6 @@ pub enum CacheError {
         /// What is wrong with it.
         reason: &'static str,
     },
-}
-
-impl CacheError {
-    fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
-    }
 }
 
 /// The name of a result: what was computed, how, and from what.

@@ -4,14 +4,13 @@
 //! the cursor of the terminal that reports about it.
 
 use super::limits::Exceeded;
+use crate::fs::IoError;
 use crate::graph::GraphError;
+use crate::text::escape;
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
-
-/// Longest piece of foreign text shown in a message, in characters.
-const SHOWN_CHARACTERS: usize = 120;
 
 /// Where in the input something is.
 ///
@@ -129,15 +128,8 @@ impl fmt::Display for BadRow {
 #[non_exhaustive]
 pub enum DataError {
     /// The operating system refused.
-    #[error("cannot {action} {}: {source}", escape(&path.to_string_lossy()))]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// What was attempted: `open`, `read`, `write`, `rename` …
-        action: &'static str,
-        /// The system's own error.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// A file that the layout requires does not exist.
     #[error("{}: {what} is missing; expected {expected}", escape(&path.to_string_lossy()))]
     Missing {
@@ -270,7 +262,7 @@ impl DataError {
     /// An error of the operating system while doing `action` on `path`.
     pub(crate) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| Self::Io { path, action, source }
+        move |source| Self::Io(IoError { action, path, source })
     }
 
     /// A limit exceeded at a place.
@@ -327,39 +319,9 @@ fn describe_bad_rows(rows: &[BadRow], total: u64) -> String {
     text
 }
 
-/// Makes foreign text safe to print: control characters escaped, long text shortened in the middle of nothing.
-pub fn escape(text: &str) -> String {
-    escape_up_to(text, SHOWN_CHARACTERS)
-}
-
-/// Makes foreign text safe to print, showing at most `shown` of its characters.
-pub fn escape_up_to(text: &str, shown: usize) -> String {
-    let mut out = String::with_capacity(text.len().min(shown * 4));
-    for (count, character) in text.chars().enumerate() {
-        if count == shown {
-            out.push_str(&format!("… ({} bytes)", text.len()));
-            break;
-        }
-        let is_invisible = matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-        if character.is_control() || is_invisible {
-            out.extend(character.escape_unicode());
-        } else {
-            out.push(character);
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_characters_and_long_text_cannot_reach_the_terminal() {
-        assert_eq!(escape("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
-        assert_eq!(escape("x\u{202e}y"), "x\\u{202e}y");
-        assert!(escape(&"a".repeat(10_000)).chars().count() < 150);
-    }
 
     #[test]
     fn a_place_names_file_member_line_column_and_byte() {

@@ -7,7 +7,7 @@ use super::import::archive::{Bytes, InMemory, Zip, read_tar};
 use super::import::pickle;
 use super::smiles::{Featurizer, molecule_graph, scaffold_key};
 use super::{DataError, Limits, OnBadRow, Place, ReadOptions};
-use crate::fs::Lines;
+use crate::formats::Lines;
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;

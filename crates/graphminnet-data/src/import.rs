@@ -21,8 +21,8 @@ mod zinc;
 
 use super::registry::{DatasetInfo, Layout};
 use super::{DataError, EdgeDirection, Limits, Place, Read, ReadOptions, Split};
-use crate::formats::{self, Format};
-use crate::fs::{Tree, decompress};
+use crate::formats::{self, Format, Tree};
+use crate::fs::decompress;
 use crate::limits::within;
 use archive::{Sources, Subtree};
 use pickle::Document;

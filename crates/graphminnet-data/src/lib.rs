@@ -53,10 +53,11 @@ pub mod text;
 
 pub use card::{DataCard, TargetSummary, TargetValues};
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
-pub use error::{BadRow, DataError, Place, PlaceParts, escape, escape_up_to};
+pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};
 pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
 pub use rows::{InputRow, RowReader};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};
 pub use statistics::{Statistics, statistics};
+pub use text::{escape, escape_up_to};

@@ -6,7 +6,7 @@
 
 use super::formats::{self, Format, SmilesRows};
 use super::{BadRow, DataError, Featurizer, OnBadRow, Place, Read, ReadOptions, open};
-use crate::fs::Lines;
+use crate::formats::Lines;
 use crate::graph::Graph;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! How numbers are written for people.
+//! How numbers, times and foreign text are written for people.
 
 /// A number with the thousands before its decimal point separated, as in `415,283` or `1,234.5`.
 ///
@@ -22,4 +22,59 @@ pub fn grouped(number: impl std::fmt::Display) -> String {
         text.push(digit);
     }
     text + decimals
+}
+
+/// A duration as `2 h 05 min`, `3 min 20 s` or `4.2 s`.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round().max(0.0) as u64;
+    match whole {
+        0..60 => format!("{seconds:.1} s"),
+        60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
+    }
+}
+
+/// Longest piece of foreign text shown in a message, in characters.
+const SHOWN_CHARACTERS: usize = 120;
+
+/// Makes foreign text safe to print: control characters escaped, long text shortened in the middle of nothing.
+pub fn escape(text: &str) -> String {
+    escape_up_to(text, SHOWN_CHARACTERS)
+}
+
+/// Makes foreign text safe to print, showing at most `shown` of its characters.
+pub fn escape_up_to(text: &str, shown: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(shown * 4));
+    for (count, character) in text.chars().enumerate() {
+        if count == shown {
+            out.push_str(&format!("… ({} bytes)", text.len()));
+            break;
+        }
+        let is_invisible = matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+        if character.is_control() || is_invisible {
+            out.extend(character.escape_unicode());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_parts_at_most() {
+        assert_eq!(duration(4.23), "4.2 s");
+        assert_eq!(duration(200.0), "3 min 20 s");
+        assert_eq!(duration(7_500.0), "2 h 05 min");
+    }
+
+    #[test]
+    fn control_characters_and_long_text_cannot_reach_the_terminal() {
+        assert_eq!(escape("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
+        assert_eq!(escape("x\u{202e}y"), "x\\u{202e}y");
+        assert!(escape(&"a".repeat(10_000)).chars().count() < 150);
+    }
 }

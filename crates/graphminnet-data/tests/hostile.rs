@@ -5,6 +5,7 @@ mod common;
 
 use common::Scratch;
 use flate2::write::GzEncoder;
+use graphminnet_data::fs::IoError;
 use graphminnet_data::import::import;
 use graphminnet_data::registry::find;
 use graphminnet_data::{
@@ -520,7 +521,7 @@ fn unknown_and_missing_files() {
     let error = open(&scratch.write("a.xyz", ""), &ReadOptions::default()).unwrap_err();
     assert_pieces(&error, &["extension `xyz`", "`.jsonl`", "NAME_A.txt"]);
     let error = open(&scratch.path().join("none.jsonl"), &ReadOptions::default()).unwrap_err();
-    assert!(matches!(error, DataError::Io { action: "open", .. }), "{error}");
+    assert!(matches!(error, DataError::Io(IoError { action: "open", .. })), "{error}");
     let error = open(scratch.path(), &ReadOptions::default()).unwrap_err();
     assert!(matches!(error, DataError::UnknownFormat { .. }), "{error}");
     let damaged = scratch.write("b.jsonl.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\0not deflate");

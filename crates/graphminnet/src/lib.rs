@@ -42,8 +42,8 @@
 //! * [`config`]: options, recipes, strict reading of both;
 //! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
 //! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
-//! * [`train`]: the training loop, run directories, saved states; [`io`]: writing that survives a kill;
-//! * [`explain`]: what a prediction rests on, and from how far away;
+//! * [`train`]: the training loop, run directories, saved states;
+//! * [`explain`]: what a prediction rests on, and from how far away; [`export`]: files for other programs;
 //! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
 //! * [`report`]: runs as a page to read.
 //!
@@ -56,7 +56,7 @@ pub mod bundle;
 pub mod config;
 pub mod device;
 pub mod explain;
-pub mod io;
+pub mod export;
 pub mod model;
 pub mod nn;
 pub mod ops;

@@ -6,9 +6,10 @@
 use crate::model::GraphMinNet;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor, TensorData};
+use graphminnet_data::fs::{self, IoError};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use thiserror::Error;
 
 /// Why weights could not be read or written.
@@ -16,13 +17,8 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum WeightsError {
     /// The file could not be read or written.
-    #[error("cannot access the weights file {path}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// The bytes are not a valid safetensors file.
     #[error("not a valid safetensors file ({message}); it may be truncated or damaged")]
     Format {
@@ -141,8 +137,7 @@ pub fn to_bytes<M: Module>(module: &M) -> Result<Vec<u8>, WeightsError> {
 ///
 /// [`WeightsError::Io`] if the file cannot be written.
 pub fn save(model: &GraphMinNet, path: &Path) -> Result<(), WeightsError> {
-    std::fs::write(path, to_bytes(model)?)
-        .map_err(|source| WeightsError::Io { path: path.to_owned(), source })
+    Ok(fs::write_atomically(path, &to_bytes(model)?)?)
 }
 
 /// The model with the weights of a safetensors file.
@@ -151,8 +146,7 @@ pub fn save(model: &GraphMinNet, path: &Path) -> Result<(), WeightsError> {
 ///
 /// [`WeightsError`] if the file cannot be read, is damaged, or belongs to another model.
 pub fn load(model: GraphMinNet, path: &Path) -> Result<GraphMinNet, WeightsError> {
-    let bytes = std::fs::read(path).map_err(|source| WeightsError::Io { path: path.to_owned(), source })?;
-    from_bytes(model, &bytes)
+    from_bytes(model, &fs::read(path)?)
 }
 
 /// The module with the weights in the bytes of a safetensors file.

@@ -1,10 +1,12 @@
 //! `graphminnet bench`: how fast this machine trains, predicts and prepares.
 
+use super::threads::Threads;
 use crate::failure::Failure;
-use crate::ui::memory::peak_bytes;
+use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::DeviceKind;
+use graphminnet::data::fs::peak_memory;
 use graphminnet::data::text::grouped;
 use graphminnet_lab::bench::{Measurement, Shape, Workload, measure, measure_matmul_peak};
 use serde_json::{Value, json};
@@ -28,9 +30,8 @@ pub struct Arguments {
     /// Seconds to spend on each measurement.
     #[arg(long, default_value_t = 5.0)]
     seconds: f64,
-    /// Number of threads; all cores without it.
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: Threads,
     /// Where to run: cpu, wgpu, cuda or rocm.
     #[arg(long, default_value_t = DeviceKind::Cpu)]
     device: DeviceKind,
@@ -72,8 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn one(name: &str, mut workload: Workload, arguments: &Arguments) -> Result<Value, Failure> {
     workload.recipe.train.recompute_layers = arguments.recompute_layers.map(|layers| layers as usize);
     let budget = Duration::from_secs_f64(arguments.seconds);
-    let threads = arguments.threads.unwrap_or(0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
+    let pool = arguments.threads.pool()?;
     // The speed of a shared machine changes; the better of two peaks does not flatter.
     let (measurement, peak_rate) = pool.install(|| {
         let before = measure_matmul_peak(Duration::from_millis(300));
@@ -109,7 +109,7 @@ fn as_json(name: &str, measured: &Measurement, peak_rate: f64, threads: usize) -
         "matmul_peak_gflops": peak_rate,
         "share_of_peak": rate / peak_rate,
         "train_steps_timed": measured.training.repetitions,
-        "peak_bytes": peak_bytes(),
+        "peak_bytes": peak_memory(),
     })
 }
 
@@ -126,13 +126,13 @@ fn each_in_its_own_process(arguments: &Arguments) -> Result<Vec<Value>, Failure>
             "--device",
             &arguments.device.to_string(),
         ]);
-        if let Some(threads) = arguments.threads {
+        if let Some(threads) = arguments.threads.given() {
             command.args(["--threads", &threads.to_string()]);
         }
         if let Some(layers) = arguments.recompute_layers {
             command.args(["--recompute-layers", &layers.to_string()]);
         }
-        eprintln!("timing {} …", shape.name);
+        say!("timing {} …", shape.name);
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         if !output.status.success() {
             return Err(Failure::usage(format!("timing {} failed ({})", shape.name, output.status)));

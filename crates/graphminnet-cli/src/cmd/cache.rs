@@ -3,6 +3,7 @@
 use super::prepare::cache;
 use crate::failure::Failure;
 use crate::ui::bytes::{parse_bytes, readable};
+use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::{Args, Subcommand};
 use graphminnet::data::cache::{Cache, CacheEntry};
@@ -100,9 +101,9 @@ fn verify(cache: &Cache, json: bool) -> Result<ExitCode, Failure> {
                 Some(problem) => writeln!(out, "DAMAGED  {}: {problem}", file_name(&entry.entry))?,
             }
         }
-        eprintln!("{} of {} entries are sound", checked.len() - damaged, checked.len());
+        say!("{} of {} entries are sound", checked.len() - damaged, checked.len());
         if damaged > 0 {
-            eprintln!("damaged entries are computed again when they are needed");
+            say!("damaged entries are computed again when they are needed");
         }
     }
     Ok(if damaged == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
@@ -123,7 +124,7 @@ fn collect(cache: &Cache, max_size: u64) -> Result<ExitCode, Failure> {
 }
 
 fn say_total(cache: &Cache, entries: usize, bytes: u64) {
-    eprintln!(
+    say!(
         "{} entries, {} in {}",
         grouped(entries),
         readable(bytes),

@@ -1,14 +1,16 @@
 //! `graphminnet embed`: the vectors that a trained model gives to graphs or nodes.
 
-use super::using::{InputArguments, ModelArguments, Output, ROWS, say_done};
+use super::using::{InputArguments, ModelArguments, ROWS, say_done};
 use crate::failure::Failure;
+use crate::ui::output::Output;
+use crate::ui::say::say;
 use clap::{Args, ValueEnum};
-use graphminnet::bundle::{Bundle, csv_field};
+use graphminnet::bundle::Bundle;
 use graphminnet::config::LevelKind;
 use graphminnet::data::InputRow;
+use graphminnet::data::formats::csv::CsvWriter;
 use graphminnet::data::spectral::PreparedGraph;
-use graphminnet::io::{NpyWriter, ParquetColumn, ParquetWriter};
-use std::io::Write;
+use graphminnet::export::{NpyWriter, ParquetColumn, ParquetWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -92,7 +94,7 @@ fn embed(
             Err(reason) => {
                 *bad += 1;
                 if *bad <= DESCRIBED {
-                    eprintln!("no vector: {reason}");
+                    say!("no vector: {reason}");
                 }
                 if per == Per::Graph {
                     ids.push(id);
@@ -114,7 +116,7 @@ fn embed(
 
 /// Where vectors go.
 enum Sink {
-    Csv { out: Output, width: usize },
+    Csv { out: CsvWriter<Output>, width: usize },
     Npy(NpyWriter<Output>),
     Parquet { out: ParquetWriter<Output>, width: usize, per: Per },
 }
@@ -142,8 +144,8 @@ impl Sink {
     }
 
     fn csv(path: &Path, width: usize, names: &[String]) -> Result<Self, Failure> {
-        let mut out = Output::create(path)?;
-        writeln!(out, "{}", names.join(","))?;
+        let mut out = CsvWriter::new(Output::create(path)?);
+        out.row(names)?;
         Ok(Self::Csv { out, width })
     }
 
@@ -152,14 +154,11 @@ impl Sink {
             Self::Npy(out) => out.write(values)?,
             Self::Csv { out, width } => {
                 for (at, (id, vector)) in ids.iter().zip(values.chunks((*width).max(1))).enumerate() {
-                    write!(out, "{}", csv_field(id))?;
+                    out.field(id)?;
                     if let Some(node) = nodes.get(at) {
-                        write!(out, ",{node}")?;
+                        out.field(node)?;
                     }
-                    for value in vector {
-                        write!(out, ",{value}")?;
-                    }
-                    writeln!(out)?;
+                    out.row(vector)?;
                 }
             }
             Self::Parquet { out, width, per } => {
@@ -174,7 +173,7 @@ impl Sink {
     fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Npy(out) => out.finish()?.finish(),
-            Self::Csv { out, .. } => out.finish(),
+            Self::Csv { out, .. } => out.into_inner().finish(),
             Self::Parquet { out, width, per } => out.finish(&columns(&[], &[], &[], width, per))?.finish(),
         }
     }

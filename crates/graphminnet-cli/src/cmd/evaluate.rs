@@ -2,6 +2,7 @@
 
 use super::using::{InputColumns, ModelArguments};
 use crate::failure::Failure;
+use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::bundle::evaluate;
@@ -66,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         };
         let read = open(&arguments.data, &options)?;
         if read.report.bad_row_count > 0 {
-            eprintln!("{} rows cannot be read and are left out", read.report.bad_row_count);
+            say!("{} rows cannot be read and are left out", read.report.bad_row_count);
         }
         let mut dataset = read.dataset;
         if let Some(part) = arguments.part {

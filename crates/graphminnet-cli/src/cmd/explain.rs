@@ -2,12 +2,14 @@
 
 use super::using::{InputArguments, ModelArguments};
 use crate::failure::Failure;
+use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::Bundle;
 use graphminnet::bundle::{AnswerKind, Description};
 use graphminnet::data::Graph;
 use graphminnet::data::RowReader;
+use graphminnet::data::fs::write_atomically;
 use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::explain::{Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
 use graphminnet::report::range_chart;
@@ -15,7 +17,7 @@ use graphminnet_report::draw::GraphPicture;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{Write, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -69,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let about = bundle.description();
         let (graphs, bad) = read(arguments.input.open(about)?, arguments)?;
         for reason in bad.iter().take(5) {
-            eprintln!("left out: {reason}");
+            say!("left out: {reason}");
         }
         if graphs.is_empty() {
             return Err(Failure::usage(match arguments.graphs.as_slice() {
@@ -81,13 +83,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let explainer = Explainer::new(&bundle)?;
         let kept: Vec<&Named> = graphs.iter().take(arguments.limit).collect();
         if kept.len() < graphs.len() && !arguments.range {
-            eprintln!("the first {} graphs are explained; --limit takes more", kept.len());
+            say!("the first {} graphs are explained; --limit takes more", kept.len());
         }
         explain_all(&explainer, about, &kept, arguments)?;
         if arguments.range {
             range(&explainer, &bundle, &graphs, arguments)?;
         }
-        eprintln!("written to {}", arguments.output.display());
+        say!("written to {}", arguments.output.display());
         Ok(ExitCode::SUCCESS)
     })
 }
@@ -138,7 +140,7 @@ fn explain_all(
         let explanation = match prepared {
             Ok(graph) => explainer.explain(graph, target, arguments.method)?,
             Err(reason) => {
-                eprintln!("left out: graph {}: {reason}", named.id);
+                say!("left out: graph {}: {reason}", named.id);
                 continue;
             }
         };
@@ -147,9 +149,10 @@ fn explain_all(
         let picture = picture(about, named, &what, &explanation);
         match picture {
             Ok(picture) => {
-                std::fs::write(arguments.output.join(file_name(number, &named.id)), picture.as_str())?
+                let path = arguments.output.join(file_name(number, &named.id));
+                write_atomically(&path, picture.as_str().as_bytes())?;
             }
-            Err(reason) => eprintln!("graph {}: no picture: {reason}", named.id),
+            Err(reason) => say!("graph {}: no picture: {reason}", named.id),
         }
         table.row([
             named.id.clone(),
@@ -160,7 +163,7 @@ fn explain_all(
             strongest(&explanation),
         ]);
     }
-    write_whole(&arguments.output.join("explanations.jsonl"), lines.as_bytes())?;
+    write_atomically(&arguments.output.join("explanations.jsonl"), lines.as_bytes())?;
     write!(stdout().lock(), "{table}")?;
     Ok(())
 }
@@ -242,10 +245,10 @@ fn range(
     }
     let value: Vec<serde_json::Value> =
         models.iter().map(|(name, report)| json!({ "model": name, "range": report })).collect();
-    write_whole(&arguments.output.join("range.json"), serde_json::to_string_pretty(&value)?.as_bytes())?;
+    write_atomically(&arguments.output.join("range.json"), serde_json::to_string_pretty(&value)?.as_bytes())?;
     match range_chart(&models) {
-        Ok(chart) => write_whole(&arguments.output.join("range.svg"), chart.as_str().as_bytes())?,
-        Err(reason) => eprintln!("no chart of the range: {reason}"),
+        Ok(chart) => write_atomically(&arguments.output.join("range.svg"), chart.as_str().as_bytes())?,
+        Err(reason) => say!("no chart of the range: {reason}"),
     }
     let mut out = stdout().lock();
     let graphs = models.first().map_or(0, |(_, report)| report.graphs);
@@ -283,10 +286,7 @@ fn measure(explainer: &Explainer, graphs: &[Named], arguments: &Arguments) -> Re
         explainer.prepare(&graphs.iter().map(|named| Arc::clone(&named.graph)).collect::<Vec<_>>());
     let fitting: Vec<&PreparedGraph> = prepared.iter().filter_map(|result| result.as_ref().ok()).collect();
     if fitting.len() < prepared.len() {
-        eprintln!(
-            "{} graphs do not fit the model and are left out of the range",
-            prepared.len() - fitting.len()
-        );
+        say!("{} graphs do not fit the model and are left out of the range", prepared.len() - fitting.len());
     }
     Ok(explainer.range(&fitting, RangeOptions { output: arguments.target, ..RangeOptions::default() })?)
 }
@@ -294,8 +294,4 @@ fn measure(explainer: &Explainer, graphs: &[Named], arguments: &Arguments) -> Re
 fn name_of(bundle: &Bundle) -> String {
     let model = &bundle.description().model;
     format!("{} + {}", model.local, model.global)
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    Ok(graphminnet::io::write_atomically(path, bytes)?)
 }

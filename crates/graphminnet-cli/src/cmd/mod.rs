@@ -17,6 +17,7 @@ pub mod report;
 pub mod repro;
 #[cfg(feature = "serve")]
 pub mod serve;
+pub mod threads;
 pub mod train;
 pub mod tune;
 pub mod using;

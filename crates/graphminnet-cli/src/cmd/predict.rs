@@ -1,12 +1,15 @@
 //! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
 
-use super::using::{InputArguments, ModelArguments, Output, ROWS, say_done};
+use super::using::{InputArguments, ModelArguments, ROWS, say_done};
 use crate::failure::Failure;
+use crate::ui::output::Output;
+use crate::ui::say::say;
 use clap::Args;
-use graphminnet::bundle::{Answers, Conformal, Ensemble, PredictionTable, csv_field};
+use graphminnet::bundle::{Answers, Conformal, Ensemble, PredictionTable};
 use graphminnet::data::Graph;
+use graphminnet::data::formats::csv::CsvWriter;
 use graphminnet::data::{InputRow, Level, ReadOptions, RowReader, open};
-use std::io::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -52,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             writer.write(rows, &ensemble.answer(&graphs)?)?;
         }
         let Writer { out, rows, bad, .. } = writer;
-        out.finish()?;
+        out.into_inner().finish()?;
         say_done(rows, bad, "a prediction", start);
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
@@ -63,17 +66,18 @@ fn calibrate(ensemble: &Ensemble, path: &Path, level: f64) -> Result<Conformal, 
     let read = open(path, &options)?;
     let conformal = Conformal::calibrate(ensemble, &read.dataset, level)?;
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
-    eprintln!("calibrated at level {level} on {} labels", counts.join(", "));
+    say!("calibrated at level {level} on {} labels", counts.join(", "));
     Ok(conformal)
 }
 
 struct Writer<'a> {
     table: PredictionTable<'a>,
-    out: Output,
+    out: CsvWriter<Output>,
     /// Whether rows begin with those of the input.
     keeps_input: bool,
     node_level: bool,
-    blank: String,
+    /// Columns of the answer.
+    columns: usize,
     rows: usize,
     bad: usize,
 }
@@ -83,7 +87,7 @@ impl<'a> Writer<'a> {
         reader: &RowReader,
         ensemble: &Ensemble,
         table: PredictionTable<'a>,
-        mut out: Output,
+        out: Output,
     ) -> Result<Self, Failure> {
         let node_level = ensemble.description().schema.level == Level::Node;
         let columns = table.columns();
@@ -94,27 +98,18 @@ impl<'a> Writer<'a> {
                 "the input already has a column `{taken}`, which predictions need; rename it"
             )));
         }
-        match reader.header() {
-            Some(header) => out.write_all(header)?,
-            None => out.write_all(b"id")?,
-        }
-        if node_level {
-            out.write_all(b",node")?;
-        }
-        for name in &columns {
-            write!(out, ",{}", csv_field(name))?;
-        }
-        out.write_all(b",reason\n")?;
-        let blank = ",".repeat(columns.len() + usize::from(node_level));
-        let keeps_input = reader.header().is_some();
-        Ok(Self { table, out, keeps_input, node_level, blank, rows: 0, bad: 0 })
+        let mut out = CsvWriter::new(out);
+        out.written(reader.header().unwrap_or(b"id"))?;
+        let own = node_level.then_some("node").into_iter().chain(columns.iter().map(String::as_str));
+        out.row(own.chain(["reason"]))?;
+        let (keeps_input, columns) = (reader.header().is_some(), columns.len() + usize::from(node_level));
+        Ok(Self { table, out, keeps_input, node_level, columns, rows: 0, bad: 0 })
     }
 
     fn write(&mut self, rows: Vec<InputRow>, answers: &Answers) -> Result<(), Failure> {
         let mut graph = 0;
         for row in rows {
             self.rows += 1;
-            let start = if self.keeps_input { row.text } else { csv_field(&row.id).as_bytes().to_vec() };
             let found = match row.graph {
                 Err(bad) => Err(bad.to_string()),
                 Ok(_) => {
@@ -125,23 +120,24 @@ impl<'a> Writer<'a> {
             match found {
                 Err(reason) => {
                     self.bad += 1;
-                    self.out.write_all(&start)?;
-                    writeln!(self.out, "{},{}", self.blank, csv_field(&reason))?;
+                    self.begin_row(&row.text, &row.id)?;
+                    self.out.row(std::iter::repeat_n("", self.columns).chain([reason.as_str()]))?;
                 }
                 Ok(range) => {
                     for (node, at) in range.enumerate() {
-                        self.out.write_all(&start)?;
+                        self.begin_row(&row.text, &row.id)?;
                         if self.node_level {
-                            write!(self.out, ",{node}")?;
+                            self.out.field(node)?;
                         }
-                        for cell in self.table.cells(answers, at) {
-                            write!(self.out, ",{}", csv_field(&cell))?;
-                        }
-                        self.out.write_all(b",\n")?;
+                        self.out.row(self.table.cells(answers, at).into_iter().chain([String::new()]))?;
                     }
                 }
             }
         }
         Ok(())
+    }
+    /// A row begins with that of the input, or with the name of the graph.
+    fn begin_row(&mut self, text: &[u8], id: &str) -> io::Result<()> {
+        if self.keeps_input { self.out.written(text) } else { self.out.field(id) }
     }
 }

@@ -1,9 +1,12 @@
 //! `graphminnet prepare`: computes what training needs of every graph, once, into the cache.
 
 use super::reading::Reading;
+use super::threads::Threads;
 use crate::failure::Failure;
-use crate::ui::counter::{Counter, Unit};
+use crate::ui::preparation::{follow, transform_name};
+use crate::ui::progress::{Progress, Unit};
 use crate::ui::report::say_report;
+use crate::ui::say::{Verbosity, say};
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::data::cache::{Cache, default_cache_dir};
@@ -44,9 +47,8 @@ pub struct Arguments {
     /// Folder of the cache; also GRAPHMINNET_CACHE.
     #[arg(long, value_name = "FOLDER")]
     cache_dir: Option<PathBuf>,
-    /// Number of threads; all cores without it. Results do not depend on it.
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: Threads,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -54,27 +56,22 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    if arguments.threads == Some(0) {
-        return Err(Failure::usage("--threads 0: at least one thread is needed"));
-    }
-    if let Some(threads) = arguments.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(Failure::usage)?;
-    }
+    arguments.threads.pool()?.install(|| prepare(arguments))
+}
+
+fn prepare(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     let (read, options) = read(arguments)?;
     let read_seconds = start.elapsed().as_secs_f64();
     say_report(&read.report);
     let cache = cache(arguments.cache_dir.clone())?;
-    let counter = Counter::new(Unit::Graphs);
-    let tell = |transform: Transform, done: usize, total: usize| {
-        counter.update(name(transform), done as u64, Some(total as u64));
-    };
-    let prepared = prepare_dataset(&read.dataset, &options, Some(&cache), &tell);
-    counter.finish();
+    let progress = Progress::new(Verbosity::Normal, Unit::Graphs);
+    let prepared = prepare_dataset(&read.dataset, &options, Some(&cache), &follow(&progress));
+    drop(progress);
     let (_, report) = prepared?;
     for (transform, origin, _) in &report.parts {
         if let Origin::Rebuilt { problem } | Origin::NotStored { problem } = origin {
-            eprintln!("warning: {}: {problem}", name(*transform));
+            say!("warning: {}: {problem}", transform_name(*transform));
         }
     }
     let mut out = stdout().lock();
@@ -84,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     write_report(&mut out, &options, &report, read_seconds)?;
-    eprintln!("cache: {}", escape(&cache.directory().to_string_lossy()));
+    say!("cache: {}", escape(&cache.directory().to_string_lossy()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -124,13 +121,6 @@ pub fn cache(folder: Option<PathBuf>) -> Result<Cache, Failure> {
         .ok_or_else(|| Failure::usage("no folder for the cache: give --cache-dir or set GRAPHMINNET_CACHE"))
 }
 
-fn name(transform: Transform) -> &'static str {
-    match transform {
-        Transform::Eigenpairs => "eigenpairs",
-        Transform::RandomWalk => "random walks",
-    }
-}
-
 fn origin_name(origin: &Origin) -> &'static str {
     match origin {
         Origin::Cached => "from the cache",
@@ -157,7 +147,7 @@ fn write_report(
             Transform::Eigenpairs => format!("{} per graph, {}", options.eigenpairs, origin_name(origin)),
             Transform::RandomWalk => format!("{} steps, {}", options.random_walk_steps, origin_name(origin)),
         };
-        table.row([name(*transform).to_owned(), amount, format!("{:.2}", time.as_secs_f64())]);
+        table.row([transform_name(*transform).to_owned(), amount, format!("{:.2}", time.as_secs_f64())]);
     }
     table.rule();
     let elapsed = report.graphs.elapsed.as_secs_f64();
@@ -187,7 +177,7 @@ fn as_json(
     read_seconds: f64,
     cache: &Cache,
 ) -> Value {
-    let part = |(transform, origin, time): &(Transform, Origin, std::time::Duration)| json!({ "transform": name(*transform), "origin": origin_name(origin), "seconds": time.as_secs_f64() });
+    let part = |(transform, origin, time): &(Transform, Origin, std::time::Duration)| json!({ "transform": transform_name(*transform), "origin": origin_name(origin), "seconds": time.as_secs_f64() });
     let graphs = &report.graphs;
     json!({
         "dataset": read.dataset.name,

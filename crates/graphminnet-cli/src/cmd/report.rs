@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use clap::Args;
+use graphminnet::data::fs::write_atomically;
 use graphminnet::report::{Reference, ReportError, report_html};
 use graphminnet::train::{DataSource, TrainingData};
 use std::io::{Write, stdout};
@@ -47,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         stdout().lock().write_all(html.as_bytes())?;
         return Ok(ExitCode::SUCCESS);
     }
-    graphminnet::io::write_atomically(&path, html.as_bytes())?;
+    write_atomically(&path, html.as_bytes())?;
     writeln!(stdout().lock(), "{}", path.display())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,16 @@
-//! Arguments and output that the commands share which use a trained model.
+//! Arguments that the commands share which use a trained model.
 
+use super::threads::Threads;
 use crate::failure::Failure;
+use crate::ui::say::say;
 use clap::Args;
-use graphminnet::bundle::{Bundle, Ensemble, csv_field};
+use graphminnet::bundle::{Bundle, Ensemble};
 use graphminnet::data::formats::Format;
+use graphminnet::data::formats::csv::CsvWriter;
 use graphminnet::data::{ReadOptions, RowReader};
 use graphminnet::{DeviceKind, bundle};
-use std::fs::File;
-use std::io::{self, BufWriter, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 /// Rows that are read, predicted and written before the next are looked at.
 pub const ROWS: usize = 4096;
@@ -19,9 +21,8 @@ pub struct ModelArguments {
     /// A model: a `.gmn` file, the folder of a seed, or a run. Several (also the seeds of a run) form an ensemble.
     #[arg(long = "model", short, value_name = "PATH", required = true, num_args = 1..)]
     models: Vec<PathBuf>,
-    /// Number of threads; all cores without it. Results do not depend on it.
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: Threads,
     /// Where to run: cpu, wgpu, cuda or rocm.
     #[arg(long, default_value_t = DeviceKind::Cpu)]
     device: DeviceKind,
@@ -36,7 +37,7 @@ impl ModelArguments {
     pub fn load(&self) -> Result<Ensemble, Failure> {
         let ensemble = Ensemble::load_on(&self.models, &self.device.open()?)?;
         for member in ensemble.members() {
-            eprintln!("model: {}", describe(member));
+            say!("model: {}", describe(member));
         }
         Ok(ensemble)
     }
@@ -58,7 +59,7 @@ impl ModelArguments {
             )));
         };
         let bundle = Bundle::load_on(file, &self.device.open()?)?;
-        eprintln!("model: {}", describe(&bundle));
+        say!("model: {}", describe(&bundle));
         Ok(bundle)
     }
 
@@ -71,12 +72,7 @@ impl ModelArguments {
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        if self.threads == Some(0) {
-            return Err(Failure::usage("--threads 0: at least one thread is needed"));
-        }
-        let threads = self.threads.unwrap_or(0);
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
-        pool.install(work)
+        self.threads.pool()?.install(work)
     }
 }
 
@@ -139,11 +135,10 @@ impl InputArguments {
             if let Some(blank) = self.smiles.iter().find(|smiles| smiles.trim().is_empty()) {
                 return Err(Failure::usage(format!("--smiles '{blank}': a SMILES string must not be empty")));
             }
-            let mut table = String::from("smiles\n");
-            for smiles in &self.smiles {
-                table.push_str(&csv_field(smiles));
-                table.push('\n');
-            }
+            let mut table = CsvWriter::new(Vec::new());
+            table.row(["smiles"])?;
+            self.smiles.iter().try_for_each(|smiles| table.row([smiles]))?;
+            let table = table.into_inner();
             options.format = Some(Format::SmilesCsv);
             options.smiles_column = None;
             return Ok(RowReader::from_stream(Box::new(io::Cursor::new(table)), "--smiles", &options)?);
@@ -157,93 +152,6 @@ impl InputArguments {
     }
 }
 
-/// A result on its way to standard output or to a file, which appears only when it is whole.
-pub enum Output {
-    /// Standard output.
-    Stdout(BufWriter<io::Stdout>),
-    /// A file under a name of its own until it is done.
-    File {
-        /// The file.
-        file: BufWriter<File>,
-        /// Its name for now.
-        scratch: PathBuf,
-        /// Its name in the end.
-        path: PathBuf,
-    },
-}
-
-impl Output {
-    /// `-` is standard output.
-    ///
-    /// # Errors
-    ///
-    /// If the file cannot be created.
-    pub fn create(path: &Path) -> Result<Self, Failure> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stdout(BufWriter::new(io::stdout())));
-        }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let scratch = path.with_file_name(name);
-        let file = File::create(&scratch).map_err(|error| at(&scratch, "create", &error))?;
-        Ok(Self::File { file: BufWriter::with_capacity(1 << 16, file), scratch, path: path.to_owned() })
-    }
-
-    /// Makes the result appear.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written or renamed.
-    pub fn finish(mut self) -> Result<(), Failure> {
-        self.flush()?;
-        if let Self::File { file, scratch, path } = &mut self {
-            file.get_ref().sync_all()?;
-            std::fs::rename(&*scratch, &*path).map_err(|error| at(path, "write", &error))?;
-        }
-        Ok(())
-    }
-}
-
-fn at(path: &Path, what: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot {what} {}: {error}", path.display()))
-}
-
-/// A result that was given up leaves nothing behind.
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Self::File { scratch, .. } = self {
-            let _ = std::fs::remove_file(scratch);
-        }
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Stdout(out) => out.write(bytes),
-            Self::File { file, .. } => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Stdout(out) => out.flush(),
-            Self::File { file, .. } => file.flush(),
-        }
-    }
-}
-
-impl Seek for Output {
-    fn seek(&mut self, to: io::SeekFrom) -> io::Result<u64> {
-        match self {
-            Self::Stdout(_) => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "this format cannot go to standard output"))
-            }
-            Self::File { file, .. } => file.seek(to),
-        }
-    }
-}
-
 /// Says how much was done and how fast.
 pub fn say_done(rows: usize, bad: usize, what: &str, start: std::time::Instant) {
     let seconds = start.elapsed().as_secs_f64();
@@ -251,5 +159,5 @@ pub fn say_done(rows: usize, bad: usize, what: &str, start: std::time::Instant) 
         0 => String::new(),
         bad => format!(", {bad} of them without {what}"),
     };
-    eprintln!("{rows} rows{missing}; {seconds:.1} s, {:.0} rows/s", rows as f64 / seconds.max(1e-9));
+    say!("{rows} rows{missing}; {seconds:.1} s, {:.0} rows/s", rows as f64 / seconds.max(1e-9));
 }

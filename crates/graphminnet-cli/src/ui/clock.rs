@@ -1,4 +1,4 @@
-//! Times for people and for names of directories.
+//! Times for names of directories.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,16 +23,6 @@ fn format(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}-{minute:02}-{second:02}Z")
 }
 
-/// A duration as `2 h 05 min`, `3 min 20 s` or `4.2 s`.
-pub fn duration(seconds: f64) -> String {
-    let whole = seconds.round().max(0.0) as u64;
-    match whole {
-        0..60 => format!("{seconds:.1} s"),
-        60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,12 +34,5 @@ mod tests {
         assert_eq!(format(951_782_400), "2000-02-29T00-00-00Z");
         assert_eq!(format(4_107_542_400), "2100-03-01T00-00-00Z");
         assert_eq!(format(1_763_232_009), "2025-11-15T18-40-09Z");
-    }
-
-    #[test]
-    fn durations_have_two_parts_at_most() {
-        assert_eq!(duration(4.23), "4.2 s");
-        assert_eq!(duration(200.0), "3 min 20 s");
-        assert_eq!(duration(7_500.0), "2 h 05 min");
     }
 }

@@ -1,14 +1,14 @@
-//! What people see: tables, pages, progress, times, memory.
+//! What people see: words, tables, pages, progress, times; and where results go.
 
 pub mod bytes;
 pub mod card;
 pub mod clock;
-pub mod counter;
 pub mod disk;
-#[cfg(feature = "lab")]
-pub mod memory;
+pub mod output;
 pub mod preparation;
 pub mod progress;
 pub mod report;
+pub mod say;
 pub mod signals;
 pub mod table;
+pub mod training;

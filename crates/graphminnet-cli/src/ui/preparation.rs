@@ -1,22 +1,12 @@
 //! Progress of the preparation of a data set.
 
-use super::progress::Verbosity;
+use super::progress::Progress;
+use super::say::Verbosity;
 use graphminnet::data::prepare::{Origin, PreparationReport, Transform};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{IsTerminal, stderr};
 
-/// A bar that follows a preparation, on a terminal.
-pub fn preparation_bar(verbosity: Verbosity) -> Option<ProgressBar> {
-    if verbosity == Verbosity::Quiet || !stderr().is_terminal() {
-        return None;
-    }
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) =
-        ProgressStyle::with_template("preparing: {msg} {wide_bar} {pos}/{len} graphs, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    Some(bar)
+/// Shows how far a preparation has come.
+pub fn follow(progress: &Progress) -> impl Fn(Transform, usize, usize) + Sync {
+    |transform, done, total| progress.update(transform_name(transform), done as u64, Some(total as u64))
 }
 
 /// A transform in words.

@@ -1,201 +1,165 @@
-//! A run as it happens: a live line on a terminal, one line per epoch elsewhere, nothing if asked for.
-//!
-//! Everything goes to standard error; results are for standard output.
+//! How far something has come: a bar with rate and time left on a terminal, plain lines otherwise, on standard error.
 
-use super::clock::duration;
-use graphminnet::config::MetricKind;
-use graphminnet::train::{EpochReport, Observer, TrainEvent};
+use super::say::{Verbosity, say_line};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// How much to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verbosity {
-    /// Only errors.
-    Quiet,
-    /// What happens.
-    Normal,
-    /// More of it.
-    Verbose,
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Graphs.
+    Graphs,
+    /// Bytes.
+    #[cfg_attr(not(feature = "download"), allow(dead_code))]
+    Bytes,
+    /// Steps of a training, which says a line per epoch where there is no terminal.
+    Steps,
 }
 
-impl Verbosity {
-    /// From the flags `-q` and `-v`.
-    pub fn from_flags(quiet: bool, verbose: bool) -> Self {
-        match (quiet, verbose) {
-            (true, _) => Self::Quiet,
-            (false, true) => Self::Verbose,
-            (false, false) => Self::Normal,
-        }
-    }
-
-    /// Says something, unless quiet.
-    pub fn say(self, text: impl std::fmt::Display) {
-        if self >= Self::Normal {
-            eprintln!("{text}");
+impl Unit {
+    fn template(self) -> &'static str {
+        match self {
+            Self::Graphs => "{prefix} {wide_bar} {human_pos}/{human_len} graphs, {per_sec}, {eta} left",
+            Self::Bytes => "{prefix} {wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left",
+            Self::Steps => "{prefix}{bar:20} {percent}%  {msg}  {eta} left",
         }
     }
 }
 
-/// Shows one run.
+/// Follows one thing after the other; may be told from any thread.
 #[derive(Debug)]
 pub struct Progress {
+    unit: Unit,
     verbosity: Verbosity,
-    metric: MetricKind,
-    label: String,
     bar: Option<ProgressBar>,
-    best: Option<(usize, f64)>,
-    last: String,
-    /// When the current epoch began here, and its graphs since.
-    pace: (Instant, usize),
+    course: Mutex<Option<Course>>,
+}
+
+/// Plain lines come at most this often.
+const BETWEEN_LINES: Duration = Duration::from_secs(5);
+
+/// Drawings of the bar per second.
+const DRAWINGS: u8 = 8;
+
+/// What is being followed.
+#[derive(Debug)]
+struct Course {
+    name: String,
+    start: Instant,
+    last_line: Instant,
+    first: u64,
 }
 
 impl Progress {
-    /// For a run judged by `metric`; the label stands in front of every line.
-    pub fn new(verbosity: Verbosity, metric: MetricKind, label: &str) -> Self {
-        let label = if label.is_empty() { String::new() } else { format!("{label}  ") };
-        Self {
-            verbosity,
-            metric,
-            label,
-            bar: None,
-            best: None,
-            last: String::new(),
-            pace: (Instant::now(), 0),
+    /// At nothing.
+    pub fn new(verbosity: Verbosity, unit: Unit) -> Self {
+        let is_shown = verbosity != Verbosity::Quiet && stderr().is_terminal();
+        let bar = is_shown.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(DRAWINGS));
+            match ProgressStyle::with_template(unit.template()) {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
+            }
+        });
+        Self { unit, verbosity, bar, course: Mutex::new(None) }
+    }
+
+    /// `done` of `total` of what is called `name` are done.
+    pub fn update(&self, name: &str, done: u64, total: Option<u64>) {
+        let mut course = self.course();
+        let now = Instant::now();
+        let is_new = course.as_ref().is_none_or(|course| course.name != name);
+        let course = match &mut *course {
+            Some(course) if !is_new => course,
+            slot => slot.insert(Course { name: name.to_owned(), start: now, last_line: now, first: done }),
+        };
+        if let Some(bar) = &self.bar {
+            if is_new {
+                bar.reset();
+                bar.set_prefix(name.to_owned());
+            }
+            if let Some(total) = total {
+                bar.set_length(total);
+            }
+            bar.set_position(done.max(bar.position()));
+            if is_new {
+                // What was done before does not count for the rate.
+                bar.reset_eta();
+            }
+        } else if self.unit != Unit::Steps && now - course.last_line >= BETWEEN_LINES {
+            course.last_line = now;
+            let rate = (done - course.first.min(done)) as f64 / (now - course.start).as_secs_f64();
+            self.verbosity.say(line(self.unit, name, done, total, rate));
         }
     }
 
-    fn say(&self, text: &str) {
+    /// Whether there is a bar to look at.
+    pub fn is_shown(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// What stands beside the bar.
+    pub fn detail(&self, text: String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text);
+        }
+    }
+
+    /// Says something above the bar, unless quiet.
+    pub fn say(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.println(text),
+            Some(bar) => bar.suspend(|| say_line(text)),
             None => self.verbosity.say(text),
         }
     }
 
-    fn start(&mut self, epochs: usize, steps_per_epoch: usize, done: usize) {
-        self.best = None;
-        self.last.clear();
-        if self.verbosity == Verbosity::Quiet || !stderr().is_terminal() {
-            return;
-        }
-        let bar = ProgressBar::with_draw_target(
-            Some((epochs * steps_per_epoch) as u64),
-            ProgressDrawTarget::stderr_with_hz(8),
-        );
-        let template = "{prefix}{bar:20} {percent}%  {msg}  {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.set_prefix(self.label.clone());
-        bar.set_position(done as u64);
-        bar.reset_eta();
-        self.bar = Some(bar);
-    }
-
-    fn epoch(&mut self, report: &EpochReport) {
-        if let (true, Some(valid)) = (report.improved, report.valid) {
-            self.best = Some((report.epoch, valid));
-        }
-        let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
-        let metric = self.metric;
-        self.last = format!(
-            "epoch {}: loss {:.4}  valid {metric} {}  test {}",
-            report.epoch + 1,
-            report.train_loss,
-            number(report.valid),
-            number(report.test)
-        );
-        if let Some((epoch, value)) = self.best {
-            self.last.push_str(&format!("  best {value:.4} in epoch {}", epoch + 1));
-        }
-        if self.bar.is_some() && self.verbosity != Verbosity::Verbose {
-            return;
-        }
-        let line = format!(
-            "{}epoch {:>4}/{}  lr {:.1e}  loss {:.4}  valid {metric} {} (worst error {})  test {metric} {}  {}  {:.0} graphs/s{}{}",
-            self.label,
-            report.epoch + 1,
-            report.epochs,
-            report.learning_rate,
-            report.train_loss,
-            number(report.valid),
-            report.worst_valid.map_or_else(|| "–".to_owned(), |error| format!("{error:.3}")),
-            number(report.test),
-            duration(report.seconds),
-            report.graphs_per_second,
-            if report.skipped_batches > 0 {
-                format!("  {} batches without labels skipped", report.skipped_batches)
-            } else {
-                String::new()
-            },
-            if report.improved { "  *" } else { "" },
-        );
-        self.say(&line);
+    fn course(&self) -> MutexGuard<'_, Option<Course>> {
+        // A poisoned lock only means that another thread panicked while counting.
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Observer for Progress {
-    fn event(&mut self, event: &TrainEvent) {
-        match event {
-            TrainEvent::SeedStarted { seed, parameters, epochs, steps_per_epoch, resumed_at } => {
-                let place = resumed_at.map_or_else(String::new, |at| {
-                    format!(", going on at epoch {} after {} steps", at.epoch + 1, at.step)
-                });
-                self.say(&format!(
-                    "{}seed {seed}: {parameters} parameters, {epochs} epochs of {steps_per_epoch} steps{place}",
-                    self.label
-                ));
-                let done = resumed_at.map_or(0, |at| at.epoch * steps_per_epoch + at.step);
-                self.start(*epochs, *steps_per_epoch, done);
-            }
-            TrainEvent::StateDamaged(problem) => {
-                self.say(&format!("warning: a saved state cannot be used, an earlier one is: {problem}"));
-            }
-            TrainEvent::Step { epoch, steps, step, loss, graphs } => {
-                if let Some(bar) = &self.bar {
-                    if *step == 1 {
-                        self.pace = (Instant::now(), 0);
-                    }
-                    self.pace.1 += graphs;
-                    let rate = self.pace.1 as f64 / self.pace.0.elapsed().as_secs_f64().max(1e-3);
-                    let loss = loss.map_or_else(String::new, |loss| format!("  batch loss {loss:.3}"));
-                    bar.set_position((epoch * steps + step) as u64);
-                    bar.set_message(format!("epoch {}{loss}  {rate:.0} graphs/s  {}", epoch + 1, self.last));
-                }
-            }
-            TrainEvent::Epoch(report) => self.epoch(report),
-            TrainEvent::Undefined { epoch, split, reason } => {
-                self.say(&format!(
-                    "epoch {}: {} of the {split} part has no value: {reason}",
-                    epoch + 1,
-                    self.metric
-                ));
-            }
-            TrainEvent::StateSaved { path } if self.verbosity == Verbosity::Verbose => {
-                self.say(&format!("saved {}", path.display()));
-            }
-            TrainEvent::EarlyStop { epoch, best } => {
-                self.say(&format!(
-                    "stopped early after epoch {}: no better validation metric since epoch {}",
-                    epoch + 1,
-                    best + 1
-                ));
-            }
-            TrainEvent::SeedFinished(_) => {
-                if let Some(bar) = self.bar.take() {
-                    bar.finish_and_clear();
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
+/// The bar goes with what it followed.
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = self.bar.take() {
+        if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+fn line(unit: Unit, name: &str, done: u64, total: Option<u64>, rate: f64) -> String {
+    let (what, per, scale) = match unit {
+        Unit::Graphs => ("graphs", "graphs/s", 1.0),
+        Unit::Bytes => ("MB", "MB/s", 1e-6),
+        Unit::Steps => ("steps", "steps/s", 1.0),
+    };
+    let shown = |count: f64| format!("{:.0}", count * scale);
+    match total {
+        Some(total) => {
+            let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
+            format!(
+                "{name}: {} of {} {what}, {} {per}, {left:.0} s left",
+                shown(done as f64),
+                shown(total as f64),
+                shown(rate)
+            )
+        }
+        None => format!("{name}: {} {what}, {} {per}", shown(done as f64), shown(rate)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_rate_and_time_left() {
+        let text = line(Unit::Graphs, "eigenpairs", 500, Some(2_000), 100.0);
+        assert_eq!(text, "eigenpairs: 500 of 2000 graphs, 100 graphs/s, 15 s left");
+        let text = line(Unit::Bytes, "hiv.zip", 3_000_000, None, 1_500_000.0);
+        assert_eq!(text, "hiv.zip: 3 MB, 2 MB/s");
     }
 }

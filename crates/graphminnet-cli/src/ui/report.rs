@@ -1,5 +1,6 @@
 //! What was noticed while reading, for people.
 
+use super::say::say_line;
 use graphminnet::data::Report;
 
 /// What was noticed, how a copy deviates, and which rows were left out, a line each.
@@ -14,7 +15,5 @@ pub fn report_lines(report: &Report) -> Vec<String> {
 
 /// Says them on standard error.
 pub fn say_report(report: &Report) {
-    for line in report_lines(report) {
-        eprintln!("{line}");
-    }
+    report_lines(report).iter().for_each(say_line);
 }

@@ -1,10 +1,10 @@
 //! Reading and writing one entry.
 
 use super::{Cache, CacheError, CacheKey};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::fs::{AtomicFile, IoError, create_dir};
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"GMNCACHE";
 const LAYOUT: u32 = 1;
@@ -65,11 +65,11 @@ impl Cache {
         let file = match File::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(CacheError::io(&path, error)),
+            Err(error) => return Err(IoError::at("open", &path)(error).into()),
         };
         let damaged = |reason| CacheError::Damaged { path: path.clone(), reason };
         let expected = header(key.transform, &key.hash, payload);
-        let length = file.metadata().map_err(|error| CacheError::io(&path, error))?.len();
+        let length = file.metadata().map_err(IoError::at("open", &path))?.len();
         if length != expected.len() as u64 + payload + CHECKSUM {
             return Err(damaged("wrong length"));
         }
@@ -80,7 +80,7 @@ impl Cache {
             ErrorKind::UnexpectedEof => {
                 CacheError::Damaged { path: path.clone(), reason: "it ends too early" }
             }
-            _ => CacheError::io(&path, error),
+            _ => IoError::at("read", &path)(error).into(),
         };
         reader.read_exact(&mut found).map_err(short)?;
         if found != expected {
@@ -102,70 +102,24 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// [`CacheError::Io`]; the temporary file is then removed.
+    /// [`CacheError::Io`]; the entry is then as it was.
     pub(crate) fn write(
         &self,
         key: &CacheKey,
         payload: u64,
         encode: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), CacheError> {
-        fs::create_dir_all(&self.directory).map_err(|error| CacheError::io(&self.directory, error))?;
+        create_dir(&self.directory)?;
         let path = self.directory.join(key.file_name());
-        let (temporary, file) = create_temporary(&path)?;
-        let guard = RemoveOnDrop(Some(temporary.clone()));
-        let failed = |error| CacheError::io(&temporary, error);
-        let buffered = BufWriter::with_capacity(BUFFER, file);
-        let mut writer = Hashing { inner: buffered, hasher: blake3::Hasher::new() };
+        let file = AtomicFile::create(&path)?;
+        let failed = |error| IoError::at("write", &path)(error);
+        let mut writer = Hashing { inner: file, hasher: blake3::Hasher::new() };
         writer.write_all(&header(key.transform, &key.hash, payload)).map_err(failed)?;
         encode(&mut writer).map_err(failed)?;
         let checksum = *writer.hasher.finalize().as_bytes();
-        let mut inner = writer.inner;
-        inner.write_all(&checksum).map_err(failed)?;
-        let file = inner.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
-        drop(file);
-        fs::rename(&temporary, &path).map_err(|error| CacheError::io(&path, error))?;
-        guard.keep();
-        // Only after this does the rename survive a power failure. Not every system can open a directory.
-        if let Ok(directory) = File::open(&self.directory) {
-            directory.sync_all().map_err(|error| CacheError::io(&self.directory, error))?;
-        }
-        Ok(())
-    }
-}
-
-/// Removes a file that was not finished.
-struct RemoveOnDrop(Option<PathBuf>);
-
-impl RemoveOnDrop {
-    fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for RemoveOnDrop {
-    fn drop(&mut self) {
-        if let Some(path) = self.0.take() {
-            // Already reporting another error; what is left is found by `collect_garbage`.
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
-/// Creates a file beside `path` that did not exist before.
-fn create_temporary(path: &Path) -> Result<(PathBuf, File), CacheError> {
-    // Makes names unique within the process; across processes the process number does, and `create_new` decides.
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let mut attempts = 0;
-    loop {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".tmp-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-        let temporary = PathBuf::from(name);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Ok(file) => return Ok((temporary, file)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && attempts < 1000 => attempts += 1,
-            Err(error) => return Err(CacheError::io(&temporary, error)),
-        }
+        let mut file = writer.inner;
+        file.write_all(&checksum).map_err(failed)?;
+        Ok(file.commit()?)
     }
 }
 
@@ -176,10 +130,10 @@ pub(super) fn check(path: &Path) -> Result<String, CacheError> {
         ErrorKind::UnexpectedEof => {
             CacheError::Damaged { path: path.to_owned(), reason: "it ends too early" }
         }
-        _ => CacheError::io(path, error),
+        _ => IoError::at("read", path)(error).into(),
     };
-    let file = File::open(path).map_err(|error| CacheError::io(path, error))?;
-    let length = file.metadata().map_err(|error| CacheError::io(path, error))?.len();
+    let file = File::open(path).map_err(IoError::at("open", path))?;
+    let length = file.metadata().map_err(IoError::at("open", path))?.len();
     let mut reader = Hashing { inner: BufReader::with_capacity(BUFFER, file), hasher: blake3::Hasher::new() };
     let mut start = [0; 16];
     reader.read_exact(&mut start).map_err(short)?;

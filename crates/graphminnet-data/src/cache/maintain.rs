@@ -2,6 +2,7 @@
 
 use super::entry::check;
 use super::{Cache, CacheError, EXTENSION};
+use crate::fs::IoError;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -87,7 +88,7 @@ impl Cache {
             }
             match fs::remove_file(&entry.path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(CacheError::io(&entry.path, error));
+                    return Err(IoError::at("remove", &entry.path)(error).into());
                 }
                 _ => {}
             }
@@ -108,11 +109,11 @@ impl Cache {
         let listing = match fs::read_dir(&self.directory) {
             Ok(listing) => listing,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(CacheError::io(&self.directory, error)),
+            Err(error) => return Err(IoError::at("list", &self.directory)(error).into()),
         };
         let mut files = Vec::new();
         for item in listing {
-            let item = item.map_err(|error| CacheError::io(&self.directory, error))?;
+            let item = item.map_err(IoError::at("list", &self.directory))?;
             let name = item.file_name();
             let Some(name) = name.to_str() else { continue };
             let is_entry = name.ends_with(&format!(".{EXTENSION}"));
@@ -124,12 +125,12 @@ impl Cache {
                 Ok(metadata) => metadata,
                 // Another process may have removed or renamed it just now.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(CacheError::io(&path, error)),
+                Err(error) => return Err(IoError::at("read", &path)(error).into()),
             };
             if !metadata.is_file() {
                 continue;
             }
-            let modified = metadata.modified().map_err(|error| CacheError::io(&path, error))?;
+            let modified = metadata.modified().map_err(IoError::at("read", &path))?;
             let transform = name.split('-').next().unwrap_or_default().to_owned();
             files.push((CacheEntry { path, transform, bytes: metadata.len(), modified }, is_entry));
         }

@@ -1,7 +1,7 @@
 //! `SHA256SUMS`: hashes of first downloads, readable by the `sha256sum` tool.
 
 use crate::DataError;
-use crate::fs::write_atomically;
+use crate::fs::write_atomically_with;
 use std::path::Path;
 
 const NAME: &str = "SHA256SUMS";
@@ -30,10 +30,7 @@ pub(super) fn record(folder: &Path, name: &str, hash: &str) -> Result<(), DataEr
     entries.push((name.to_owned(), hash.to_owned()));
     entries.sort();
     let path = folder.join(NAME);
-    write_atomically(&path, |out| {
-        entries
-            .iter()
-            .try_for_each(|(name, hash)| writeln!(out, "{hash}  {name}"))
-            .map_err(DataError::io(&path, "write"))
-    })
+    Ok(write_atomically_with(&path, |out| {
+        entries.iter().try_for_each(|(name, hash)| writeln!(out, "{hash}  {name}"))
+    })?)
 }

@@ -1,12 +1,30 @@
-//! Comma-separated text with a header: quoted fields, embedded line ends, and the line at which a record began.
+//! Comma-separated text: the one reader and the one writer of the project.
+//!
+//! Read: a header, quoted fields, embedded line ends, and the line at which a record began. Written: a field is put in
+//! quotes where a comma, a quote, a line end, or a blank at its ends could be misread.
+//!
+//! ```
+//! use graphminnet_data::formats::csv::CsvWriter;
+//!
+//! let mut table = CsvWriter::new(Vec::new());
+//! table.row(["id", "size"])?;
+//! table.field("a, b")?;
+//! table.field(12)?;
+//! table.end_row()?;
+//! assert_eq!(table.into_inner(), b"id,size\n\"a, b\",12\n");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
-use crate::fs::Lines;
+use super::Lines;
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// A table with a header row, read record by record.
-pub(super) struct CsvReader {
+pub struct CsvReader {
     lines: Lines,
     header: Vec<String>,
     /// Text of the current record's fields, one after the other, and where each ends.
@@ -20,8 +38,29 @@ pub(super) struct CsvReader {
 }
 
 impl CsvReader {
-    /// Reads the header.
+    /// Opens a file, undoing gzip and zstd, and reads its header. Names of columns may repeat.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError`] if it cannot be read or has no header.
+    pub fn open(path: &Path, limits: &Limits) -> Result<Self, DataError> {
+        Self::with_any_header(Lines::open(path, limits)?, limits)
+    }
+
+    /// Reads the header, whose names must be unique.
     pub(super) fn new(lines: Lines, limits: &Limits) -> Result<Self, DataError> {
+        let reader = Self::with_any_header(lines, limits)?;
+        let mut names = std::collections::HashSet::new();
+        match reader.header.iter().find(|name| !names.insert(name.as_str())) {
+            None => Ok(reader),
+            Some(name) => {
+                let place = reader.place().in_column(name);
+                Err(DataError::malformed(place, "this column twice", "column names that are unique"))
+            }
+        }
+    }
+
+    fn with_any_header(lines: Lines, limits: &Limits) -> Result<Self, DataError> {
         let mut reader = Self {
             lines,
             header: Vec::new(),
@@ -41,32 +80,28 @@ impl CsvReader {
         }
         for field in 0..reader.ends.len() {
             let name = reader.checked_field(field)?.trim().to_owned();
-            if reader.header.contains(&name) {
-                let place = reader.place().in_column(&name);
-                return Err(DataError::malformed(place, "this column twice", "column names that are unique"));
-            }
             reader.header.push(name);
         }
         Ok(reader)
     }
 
     /// Names of the columns.
-    pub(super) fn header(&self) -> &[String] {
+    pub fn header(&self) -> &[String] {
         &self.header
     }
 
     /// Position of a column.
-    pub(super) fn column(&self, name: &str) -> Option<usize> {
+    pub fn column(&self, name: &str) -> Option<usize> {
         self.header.iter().position(|column| column == name)
     }
 
     /// Position of the first of several names, ignoring case.
-    pub(super) fn column_called(&self, names: &[&str]) -> Option<usize> {
+    pub fn column_called(&self, names: &[&str]) -> Option<usize> {
         names.iter().find_map(|name| self.header.iter().position(|column| column.eq_ignore_ascii_case(name)))
     }
 
     /// Where the current record begins.
-    pub(super) fn place(&self) -> Place {
+    pub fn place(&self) -> Place {
         self.lines.place().at_line(self.line)
     }
 
@@ -75,7 +110,7 @@ impl CsvReader {
     /// # Errors
     ///
     /// What makes the rest of the file unreadable: the system, a limit, an open quote at the end.
-    pub(super) fn advance(&mut self) -> Result<Option<Result<(), DataError>>, DataError> {
+    pub fn advance(&mut self) -> Result<Option<Result<(), DataError>>, DataError> {
         loop {
             if !self.read_record()? {
                 return Ok(None);
@@ -110,28 +145,16 @@ impl CsvReader {
         if self.ends.len() == self.header.len() {
             return self.raw.clone();
         }
-        let mut record = Vec::with_capacity(self.raw.len());
+        let mut record = CsvWriter::new(Vec::with_capacity(self.raw.len()));
         for position in 0..self.header.len() {
-            if position > 0 {
-                record.push(b',');
-            }
-            let field = self.field_bytes(position);
-            let quoted = field.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r'));
-            if !quoted {
-                record.extend(field);
-                continue;
-            }
-            record.push(b'"');
-            for byte in field {
-                record.extend(if *byte == b'"' { &b"\"\""[..] } else { std::slice::from_ref(byte) });
-            }
-            record.push(b'"');
+            // A list of bytes takes everything.
+            let _ = record.bytes(self.field_bytes(position));
         }
-        record
+        record.into_inner()
     }
 
     /// A field of the current record; empty if there is none.
-    pub(super) fn field(&self, position: usize) -> &str {
+    pub fn field(&self, position: usize) -> &str {
         std::str::from_utf8(self.field_bytes(position)).unwrap_or_default()
     }
 
@@ -200,12 +223,119 @@ impl CsvReader {
     }
 }
 
-/// Writes one field, quoted where needed.
-pub(super) fn write_field(out: &mut dyn Write, text: &str) -> io::Result<()> {
-    let needs_quotes = text.contains([',', '"', '\n', '\r']) || text.trim() != text;
-    if needs_quotes {
-        write!(out, "\"{}\"", text.replace('"', "\"\""))
-    } else {
-        out.write_all(text.as_bytes())
+/// Writes a table field by field.
+#[derive(Debug)]
+pub struct CsvWriter<W: Write> {
+    out: W,
+    /// Whether the current row has a field already.
+    begun: bool,
+    text: String,
+}
+
+impl<W: Write> CsvWriter<W> {
+    /// An empty table.
+    pub fn new(out: W) -> Self {
+        Self { out, begun: false, text: String::new() }
+    }
+
+    /// Adds a field to the current row.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the output refuses.
+    pub fn field(&mut self, value: impl Display) -> io::Result<()> {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        let written = std::fmt::Write::write_fmt(&mut text, format_args!("{value}"));
+        let result = written.map_err(io::Error::other).and_then(|()| self.bytes(text.as_bytes()));
+        self.text = text;
+        result
+    }
+
+    /// Adds fields that are written already, with their commas and quotes, as [`CsvReader::record`] gives them.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the output refuses.
+    pub fn written(&mut self, fields: &[u8]) -> io::Result<()> {
+        if self.begun {
+            self.out.write_all(b",")?;
+        }
+        self.begun = true;
+        self.out.write_all(fields)
+    }
+
+    /// Ends the current row.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the output refuses.
+    pub fn end_row(&mut self) -> io::Result<()> {
+        self.begun = false;
+        self.out.write_all(b"\n")
+    }
+
+    /// A whole row.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the output refuses.
+    pub fn row<T: Display>(&mut self, fields: impl IntoIterator<Item = T>) -> io::Result<()> {
+        fields.into_iter().try_for_each(|field| self.field(field))?;
+        self.end_row()
+    }
+
+    /// The output.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    fn bytes(&mut self, field: &[u8]) -> io::Result<()> {
+        self.written(&quoted(field))
+    }
+}
+
+/// A field as it stands in a table.
+fn quoted(field: &[u8]) -> Cow<'_, [u8]> {
+    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    if !field.iter().any(is_special) && field.trim_ascii().len() == field.len() {
+        return field.into();
+    }
+    let mut quoted = vec![b'"'];
+    for byte in field {
+        quoted.extend(if *byte == b'"' { &b"\"\""[..] } else { std::slice::from_ref(byte) });
+    }
+    quoted.push(b'"');
+    quoted.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_could_be_misread_and_only_there() {
+        let mut table = CsvWriter::new(Vec::new());
+        table.row(["plain", "a,\"b\"", " blank ", "two\nlines", "", "größe"]).unwrap();
+        table.written(b"as,it,is").unwrap();
+        table.field(-0.5).unwrap();
+        table.end_row().unwrap();
+        let text = String::from_utf8(table.into_inner()).unwrap();
+        assert_eq!(text, "plain,\"a,\"\"b\"\"\",\" blank \",\"two\nlines\",,größe\nas,it,is,-0.5\n");
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_also_under_names_that_repeat() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table.csv");
+        let mut table = CsvWriter::new(Vec::new());
+        table.row(["id", "y", "y"]).unwrap();
+        table.row(["a,\"b\"", "1\n2", " "]).unwrap();
+        std::fs::write(&path, table.into_inner()).unwrap();
+        let mut reader = CsvReader::open(&path, &Limits::default()).unwrap();
+        assert_eq!(reader.header(), ["id", "y", "y"]);
+        reader.advance().unwrap().unwrap().unwrap();
+        assert_eq!([0, 1, 2].map(|column| reader.field(column).to_owned()), ["a,\"b\"", "1\n2", " "]);
+        assert!(reader.advance().unwrap().is_none());
     }
 }

@@ -17,7 +17,7 @@ pub use write::write_csv_folder;
 
 use super::csv::CsvReader;
 use super::parse_split;
-use crate::fs::{Tree, lines_of};
+use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{BadRow, DataError, Level, Place, Read, ReadOptions, Split};

@@ -9,7 +9,7 @@
 //! rule is: number of nodes = largest index + 1**; nodes that no edge names and that come last cannot be expressed. The
 //! split files name graphs by their path, with or without the leading folders and the extension.
 
-use crate::fs::{Lines, Tree, lines_of};
+use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Read, ReadOptions, Split};

@@ -3,7 +3,8 @@
 //! Both directions of every edge are stored. The number of nodes is stated by the format; a line that is shorter or
 //! longer than that number implies is a bad row.
 
-use crate::fs::{Lines, write_atomically};
+use crate::formats::Lines;
+use crate::fs::write_atomically_with;
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Dataset, EdgeDirection, Limits, Place, Read, ReadOptions};
@@ -133,12 +134,14 @@ fn sparse6(line: &[u8], place: &Place, limits: &Limits) -> Result<(usize, Edges)
 ///
 /// [`DataError::Io`]; [`DataError::Limit`] for a graph of more than 100,000 nodes, whose line would be too long.
 pub fn write_graph6(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
-    const MAX_NODES: usize = 100_000;
-    write_atomically(path, |out| {
+    const MAX_NODES: u64 = 100_000;
+    for sample in &dataset.samples {
+        within("nodes_per_graph", sample.graph.num_nodes() as u64, MAX_NODES)
+            .map_err(DataError::limit(Place::file(path)))?;
+    }
+    let written = write_atomically_with(path, |out| {
         for sample in &dataset.samples {
             let num_nodes = sample.graph.num_nodes();
-            within("nodes_per_graph", num_nodes as u64, MAX_NODES as u64)
-                .map_err(DataError::limit(Place::file(path)))?;
             let mut line = Vec::new();
             if num_nodes < 63 {
                 line.push(num_nodes as u8 + 63);
@@ -166,10 +169,11 @@ pub fn write_graph6(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
                 line.push((byte << (6 - bits % 6)) + 63);
             }
             line.push(b'\n');
-            out.write_all(&line).map_err(DataError::io(path, "write"))?;
+            out.write_all(&line)?;
         }
         Ok(())
-    })
+    });
+    Ok(written?)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod write;
 
 pub use write::{write_jsonl, write_jsonl_to};
 
-use crate::fs::Lines;
+use crate::formats::Lines;
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Level, Limits, Place, Read, ReadOptions};

@@ -5,14 +5,16 @@
 //!
 //! [`Graph`]: crate::graph::Graph
 
-mod csv;
+pub mod csv;
 mod csv_folder;
 mod edgelist_folder;
 mod graph6;
 mod jsonl;
+mod lines;
 mod ogb;
 mod smiles_csv;
 mod smiles_rows;
+mod tree;
 mod tudataset;
 mod write;
 
@@ -22,14 +24,16 @@ pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
 pub(crate) use jsonl::read_lines as read_jsonl_lines;
 pub use jsonl::{write_jsonl, write_jsonl_to};
+pub(crate) use lines::Lines;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
 pub(super) use smiles_csv::smiles;
 pub(super) use smiles_rows::SmilesRows;
+pub(crate) use tree::{Folder, Tree, lines_of};
 pub use write::write;
 
 use super::{DataError, Place, Read, ReadOptions, Split};
-use crate::fs::{Folder, Tree, without_compression};
+use crate::fs::without_compression;
 use edgelist_folder::Numbering;
 use serde::{Deserialize, Serialize};
 use std::path::Path;

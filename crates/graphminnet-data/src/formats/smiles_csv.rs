@@ -6,7 +6,7 @@
 
 use super::csv::CsvReader;
 use super::parse_split;
-use crate::fs::Lines;
+use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table};
 use crate::smiles::{Featurizer, SmilesError, molecule_graph};

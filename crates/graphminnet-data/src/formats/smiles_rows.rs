@@ -1,7 +1,7 @@
 //! Molecules of a CSV table, some rows at a time: nothing but the SMILES column is looked at.
 
 use super::csv::CsvReader;
-use crate::fs::Lines;
+use crate::formats::Lines;
 use crate::rows::InputRow;
 use crate::smiles::{Featurizer, molecule_graph};
 use crate::{BadRow, DataError, ReadOptions};

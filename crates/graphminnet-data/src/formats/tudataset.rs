@@ -10,7 +10,7 @@
 //! Labels are categories (class labels keep their original text as names), attributes are numbers. Edges are taken as
 //! they are; the collection lists both directions.
 
-use crate::fs::{Lines, Tree, lines_of};
+use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Read, ReadOptions};

@@ -1,7 +1,7 @@
 //! Writes a data set in the format that a path names.
 
 use super::{Format, write_csv_folder, write_graph6, write_jsonl, write_jsonl_to};
-use crate::fs::{without_compression, write_atomically};
+use crate::fs::{without_compression, write_atomically_with};
 use crate::{DataError, Dataset, escape};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -22,10 +22,10 @@ pub fn write(dataset: &Dataset, path: &Path) -> Result<Format, DataError> {
     let extension = inner.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     match extension.as_deref() {
         Some("jsonl" | "ndjson") if is_gzip => {
-            write_atomically(path, |out| {
+            write_atomically_with(path, |out| {
                 let mut encoder = GzEncoder::new(out, Compression::default());
-                write_jsonl_to(dataset, &mut encoder).map_err(DataError::io(path, "write"))?;
-                encoder.finish().map(drop).map_err(DataError::io(path, "write"))
+                write_jsonl_to(dataset, &mut encoder)?;
+                encoder.finish().map(drop)
             })?;
             Ok(Format::Jsonl)
         }

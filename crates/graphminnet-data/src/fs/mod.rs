@@ -1,15 +1,17 @@
-//! Bytes in and out: files opened with their compression undone, lines with their numbers, files written whole.
+//! Bytes in and out: files opened with their compression undone, files written whole, hashes, memory.
 //!
 //! Nothing here knows what the bytes mean; that is the business of [`crate::formats`].
 
 mod atomic;
+mod error;
 mod hash;
-mod lines;
+mod memory;
 mod open;
-mod tree;
+mod plain;
 
-pub use atomic::write_atomically;
-pub use hash::{hash_file, hash_reader};
-pub(crate) use lines::Lines;
-pub(crate) use open::{decompress, without_compression};
-pub(crate) use tree::{Folder, Tree, lines_of};
+pub use atomic::{AtomicFile, scratch_name, write_atomically, write_atomically_with};
+pub use error::IoError;
+pub use hash::{hash_file, hash_reader, sha256};
+pub use memory::peak_memory;
+pub(crate) use open::{decompress, open_decompressed, without_compression};
+pub use plain::{create_dir, read, rename, sync_dir, write_new};

@@ -3,7 +3,8 @@
 //! The compression is chosen by the file's extension, never by its content: a file that claims to be one thing and
 //! holds another is an error, not a guess.
 
-use crate::{DataError, Limits};
+use super::IoError;
+use crate::Limits;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -21,10 +22,10 @@ const BUFFER_BYTES: usize = 1 << 16;
 ///
 /// # Errors
 ///
-/// [`DataError::Io`] if the file cannot be opened. Reading past `member_bytes`, or expanding by more than `ratio`,
-/// is an [`io::Error`] of kind `FileTooLarge`, which [`Lines`](super::Lines) turns into [`DataError::Limit`].
-pub(crate) fn open_decompressed(path: &Path, limits: &Limits) -> Result<Box<dyn Read + Send>, DataError> {
-    let file = File::open(path).map_err(DataError::io(path, "open"))?;
+/// [`IoError`] if the file cannot be opened. Reading past `member_bytes`, or expanding by more than `ratio`, is an
+/// [`io::Error`] of kind `FileTooLarge`.
+pub(crate) fn open_decompressed(path: &Path, limits: &Limits) -> Result<Box<dyn Read + Send>, IoError> {
+    let file = File::open(path).map_err(IoError::at("open", path))?;
     decompress(Box::new(file), path, limits)
 }
 
@@ -37,7 +38,7 @@ pub(crate) fn decompress(
     stream: Box<dyn Read + Send>,
     name: &Path,
     limits: &Limits,
-) -> Result<Box<dyn Read + Send>, DataError> {
+) -> Result<Box<dyn Read + Send>, IoError> {
     let consumed = Arc::new(AtomicU64::new(0));
     let counted = Counted { inner: stream, consumed: Arc::clone(&consumed) };
     let raw = BufReader::with_capacity(BUFFER_BYTES, counted);
@@ -45,7 +46,7 @@ pub(crate) fn decompress(
         Some("gz") => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
         Some(_) => Box::new(
             ruzstd::decoding::StreamingDecoder::new(raw)
-                .map_err(|error| DataError::io(name, "decompress")(io::Error::other(error.to_string())))?,
+                .map_err(|error| IoError::at("decompress", name)(io::Error::other(error.to_string())))?,
         ),
         None => return Ok(Box::new(Bounded::new(Box::new(raw), None, limits))),
     };

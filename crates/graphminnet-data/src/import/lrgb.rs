@@ -7,7 +7,7 @@
 use super::graphs::{Builder, RawGraph};
 use super::pickle::{Array, Document, Value};
 use super::{PARTS, document, find_file, invalid, missing};
-use crate::fs::Tree;
+use crate::formats::Tree;
 use crate::registry::DatasetInfo;
 use crate::{DataError, Read, ReadOptions};
 

@@ -6,7 +6,7 @@
 
 use super::{PARTS, document, find_file, invalid};
 use crate::formats::read_smiles_lines;
-use crate::fs::{Tree, lines_of};
+use crate::formats::{Tree, lines_of};
 use crate::registry::DatasetInfo;
 use crate::{DataError, Level, OnBadRow, Read, ReadOptions, Split, Task};
 

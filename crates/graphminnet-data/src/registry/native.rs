@@ -3,7 +3,7 @@
 //! The schema is stored because it cannot always be inferred: a category that never occurs still has its place.
 
 use super::DatasetInfo;
-use crate::fs::write_atomically;
+use crate::fs::write_atomically_with;
 use crate::{DataError, Dataset, Place, Read, ReadOptions, Schema, formats, open};
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,7 @@ pub fn store(info: &DatasetInfo, dataset: &Dataset, data_folder: &Path) -> Resul
     let folder = data_folder.join(&info.folder);
     std::fs::create_dir_all(&folder).map_err(DataError::io(&folder, "create"))?;
     let (graphs, schema) = (folder.join(GRAPHS), folder.join(SCHEMA));
-    write_atomically(&schema, |out| {
-        serde_json::to_writer_pretty(out, &dataset.schema)
-            .map_err(|error| DataError::io(&schema, "write")(error.into()))
-    })?;
+    write_atomically_with(&schema, |out| Ok(serde_json::to_writer_pretty(out, &dataset.schema)?))?;
     formats::write(dataset, &graphs)?;
     Ok(graphs)
 }

@@ -3,12 +3,12 @@
 use crate::bench::BenchError;
 use graphminnet::bundle::BundleError;
 use graphminnet::config::ConfigError;
-use graphminnet::io::IoError;
 use graphminnet::model::InputError;
 use graphminnet::train::TrainError;
 use graphminnet::weights::WeightsError;
 use graphminnet_data::DataError;
 use graphminnet_data::GraphError;
+use graphminnet_data::fs::IoError;
 use graphminnet_data::spectral::SpectralError;
 use graphminnet_data::split::SplitError;
 use std::path::PathBuf;

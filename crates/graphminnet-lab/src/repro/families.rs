@@ -1,7 +1,7 @@
 //! Families of graphs that are hard to tell apart, and what colour refinement (1-WL) makes of them.
 
 use super::ReproError;
-use graphminnet::io;
+use graphminnet_data::fs;
 use graphminnet_data::generate::CircularSkipLinks;
 use graphminnet_data::{Dataset, ReadOptions, open};
 use graphminnet_data::{Features, Graph};
@@ -106,7 +106,7 @@ pub(super) fn featured(graph: &Arc<Graph>) -> Result<Arc<Graph>, ReproError> {
 
 /// Reads `a,b` per line: positions of graphs, counted from 0.
 fn read_pairs(path: &Path, graphs: usize) -> Result<Vec<[usize; 2]>, ReproError> {
-    let bytes = io::read(path)?;
+    let bytes = fs::read(path)?;
     let mut pairs = Vec::new();
     for (number, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
         let fields: Vec<Option<usize>> = line.split(',').map(|field| field.trim().parse().ok()).collect();

@@ -3,7 +3,6 @@
 use super::{ReproError, Store, smoke};
 use graphminnet::bundle::{Bundle, EXTENSION};
 use graphminnet::config::{MetricKind, ModelConfig, Override, RECIPE_NAMES, Recipe, with_overrides};
-use graphminnet::io;
 use graphminnet::model::GraphMinNet;
 use graphminnet::task::metric::larger_is_better;
 use graphminnet::train::{
@@ -13,6 +12,7 @@ use graphminnet::train::{
 use graphminnet::weights;
 use graphminnet_data::DataError;
 use graphminnet_data::cache::Cache;
+use graphminnet_data::fs;
 use graphminnet_data::registry;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,7 @@ impl Trained {
     ///
     /// [`ReproError::Io`].
     pub fn metrics(&self, seed: u64) -> Result<Vec<serde_json::Value>, ReproError> {
-        let bytes = io::read(&self.run.join(format!("seed-{seed}")).join("metrics.jsonl"))?;
+        let bytes = fs::read(&self.run.join(format!("seed-{seed}")).join("metrics.jsonl"))?;
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }

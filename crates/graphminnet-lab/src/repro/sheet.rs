@@ -1,7 +1,8 @@
 //! A table as data, written as Markdown, CSV and LaTeX rows.
 
 use super::ReproError;
-use graphminnet::io::write_atomically;
+use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::fs::write_atomically;
 use std::path::{Path, PathBuf};
 
 /// The side to which a column is aligned.
@@ -93,19 +94,13 @@ impl Sheet {
 
     /// Header and rows.
     pub fn csv(&self) -> String {
-        let quoted = |cell: &str| {
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.to_owned()
-            }
-        };
-        let line = |cells: Vec<String>| format!("{}\n", cells.join(","));
-        let mut text = line(self.columns.iter().map(|(name, _)| quoted(name)).collect());
+        let mut table = CsvWriter::new(Vec::new());
+        // A list of bytes takes everything.
+        let _ = table.row(self.columns.iter().map(|(name, _)| name));
         for row in &self.rows {
-            text.push_str(&line(row.iter().map(|cell| quoted(cell)).collect()));
+            let _ = table.row(row);
         }
-        text
+        String::from_utf8_lossy(&table.into_inner()).into_owned()
     }
 
     /// Rows for a `tabular` environment, the header first.

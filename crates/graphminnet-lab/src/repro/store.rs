@@ -4,7 +4,7 @@
 //! asked for now, the cell is computed again.
 
 use super::ReproError;
-use graphminnet::io::{self, sha256};
+use graphminnet_data::fs::{self, sha256};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ impl Store {
     ///
     /// [`ReproError::Io`].
     pub fn open(folder: &Path) -> Result<Self, ReproError> {
-        io::create_dir(folder)?;
+        fs::create_dir(folder)?;
         Ok(Self { folder: folder.to_owned() })
     }
 
@@ -44,7 +44,7 @@ impl Store {
     ) -> Result<T, ReproError> {
         let path = self.folder.join("cells").join(format!("{}.json", slug(name)));
         let damaged = |reason: String| ReproError::Damaged { path: path.clone(), reason };
-        match io::read(&path) {
+        match fs::read(&path) {
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error.into()),
             Ok(bytes) => {
@@ -58,12 +58,12 @@ impl Store {
         }
         let value = compute()?;
         if let Some(parent) = path.parent() {
-            io::create_dir(parent)?;
+            fs::create_dir(parent)?;
         }
         let object = json!({ "name": name, "identity": identity, "value": value });
         let mut text = serde_json::to_vec_pretty(&object).map_err(|error| damaged(error.to_string()))?;
         text.push(b'\n');
-        io::write_atomically(&path, &text)?;
+        fs::write_atomically(&path, &text)?;
         Ok(value)
     }
 

@@ -3,8 +3,8 @@
 use super::{Attempt, Lab, Outcome, ReproError, Sheet, Side, Trained, Verdict, systems, verdict};
 use crate::paper;
 use graphminnet::config::{Recipe, with_overrides};
-use graphminnet::io;
 use graphminnet::train::{RunFile, SeedDir};
+use graphminnet_data::fs;
 use std::path::{Path, PathBuf};
 
 /// What to run.
@@ -133,7 +133,7 @@ fn is(trained: &Trained, dataset: &str, system: &str) -> bool {
 /// [`ReproError`] if it is not a run directory.
 pub(super) fn read_run(path: &Path) -> Result<Option<Trained>, ReproError> {
     let file = path.join("run.toml");
-    let text = String::from_utf8_lossy(&io::read(&file)?).into_owned();
+    let text = String::from_utf8_lossy(&fs::read(&file)?).into_owned();
     let run: RunFile = toml::from_str(&text)
         .map_err(|error| ReproError::Damaged { path: file.clone(), reason: error.to_string() })?;
     let mut results = Vec::new();

@@ -11,7 +11,7 @@
 //! is read beyond the header before the header has been found to be right, and nothing is allocated beyond [`LIMIT`].
 
 use super::BundleError;
-use crate::io::IoError;
+use graphminnet_data::fs::IoError;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;

@@ -2,9 +2,9 @@
 
 use crate::config::ConfigError;
 use crate::device::DeviceError;
-use crate::io::IoError;
 use crate::model::InputError;
 use crate::weights::WeightsError;
+use graphminnet_data::fs::IoError;
 use graphminnet_data::spectral::SpectralError;
 use std::path::PathBuf;
 use thiserror::Error;

@@ -1,7 +1,7 @@
 //! Where models are: a file, the folder of a seed, or a run with several.
 
 use super::BundleError;
-use crate::io::IoError;
+use graphminnet_data::fs::IoError;
 use std::path::{Path, PathBuf};
 
 /// Extension of model files.

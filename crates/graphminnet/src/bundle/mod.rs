@@ -41,7 +41,7 @@ pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate};
 pub use infer::Embeddings;
 pub use locate::{EXTENSION, locate};
-pub use predictions::{Predictions, csv_field};
+pub use predictions::Predictions;
 pub use scaler::TargetScaler;
 pub use table::PredictionTable;
 

@@ -133,23 +133,12 @@ impl Description {
     }
 }
 
-/// A CSV field, in quotes where it needs them.
-pub fn csv_field(field: &str) -> std::borrow::Cow<'_, str> {
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\"")).into()
-    } else {
-        field.into()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_quoted_where_needed_and_probabilities_sum_to_one() {
-        assert_eq!(csv_field("plain"), "plain");
-        assert_eq!(csv_field("a,\"b\""), "\"a,\"\"b\"\"\"");
+    fn probabilities_sum_to_one() {
         let probabilities = softmax(&[1000.0, 1000.0, -1000.0]);
         assert_eq!(probabilities, vec![0.5, 0.5, 0.0]);
     }

@@ -10,7 +10,7 @@
 //! a single changed bit is noticed and passed over for the one before it, which is reported.
 
 use super::state::{STATE_VERSION, TrainState};
-use crate::io::{self, IoError, sha256};
+use graphminnet_data::fs::{self, IoError, sha256};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -91,18 +91,17 @@ impl Checkpoints {
     ///
     /// [`IoError`]; the states written before are then untouched.
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<PathBuf, IoError> {
-        io::create_dir(&self.folder)?;
+        fs::create_dir(&self.folder)?;
         let name = format!("step-{:08}", checkpoint.state.progress());
         let target = self.folder.join(&name);
         // A state of this name that is not the current one was left by a process that was killed before it could point
         // at it. It knows the log as that process wrote it, not as it is now, so it is replaced.
         let is_current = self.current().as_deref() == Some(name.as_str());
         if !is_current || self.read(&target).is_err() {
-            let scratch = self.folder.join(format!("{name}.tmp-{}", std::process::id()));
-            remove_dir(&scratch)?;
+            let scratch = fs::scratch_name(&target);
             let written = write_files(&scratch, &name, checkpoint).and_then(|()| {
                 remove_dir(&target)?;
-                io::rename(&scratch, &target)
+                fs::rename(&scratch, &target)
             });
             if let Err(error) = written {
                 // The first error is the one worth reporting.
@@ -115,7 +114,7 @@ impl Checkpoints {
                 source: std::io::Error::other(problem.reason),
             })?;
         }
-        io::write_atomically(&self.folder.join(CURRENT), format!("{name}\n").as_bytes())?;
+        fs::write_atomically(&self.folder.join(CURRENT), format!("{name}\n").as_bytes())?;
         self.collect_garbage(&name);
         Ok(target)
     }
@@ -176,7 +175,7 @@ impl Checkpoints {
         let io_problem =
             |error: IoError| CheckpointProblem { path: error.path, reason: error.source.to_string() };
         let manifest_path = folder.join(MANIFEST);
-        let bytes = io::read(&manifest_path).map_err(io_problem)?;
+        let bytes = fs::read(&manifest_path).map_err(io_problem)?;
         let manifest: Manifest = serde_json::from_slice(&bytes)
             .map_err(|error| problem(&manifest_path, format!("not a manifest: {error}")))?;
         if manifest.version != STATE_VERSION {
@@ -193,7 +192,7 @@ impl Checkpoints {
                 return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
             }
             let path = folder.join(&name);
-            let bytes = io::read(&path).map_err(io_problem)?;
+            let bytes = fs::read(&path).map_err(io_problem)?;
             if bytes.len() as u64 != entry.bytes {
                 let reason = format!("has {} bytes instead of {}", bytes.len(), entry.bytes);
                 return Err(problem(&path, reason));
@@ -241,7 +240,7 @@ fn is_state_name(name: &str) -> bool {
 }
 
 fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(), IoError> {
-    io::create_dir(folder)?;
+    fs::create_dir(folder)?;
     let encode = |action: &'static str, result: serde_json::Result<Vec<u8>>| {
         result.map_err(|error| IoError { action, path: folder.to_owned(), source: error.into() })
     };
@@ -255,13 +254,13 @@ fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(),
     let mut files = BTreeMap::new();
     for (name, bytes) in parts {
         let Some(bytes) = bytes else { continue };
-        io::write_new(&folder.join(name), bytes)?;
+        fs::write_new(&folder.join(name), bytes)?;
         files.insert(name.to_owned(), FileEntry { bytes: bytes.len() as u64, sha256: sha256(bytes) });
     }
     let manifest = Manifest { version: STATE_VERSION, name: name.to_owned(), files };
     let manifest = encode("list the files of", serde_json::to_vec_pretty(&manifest))?;
-    io::write_new(&folder.join(MANIFEST), &manifest)?;
-    io::sync_dir(folder)
+    fs::write_new(&folder.join(MANIFEST), &manifest)?;
+    fs::sync_dir(folder)
 }
 
 fn remove_dir(path: &Path) -> Result<(), IoError> {

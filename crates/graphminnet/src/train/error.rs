@@ -3,13 +3,13 @@
 use super::checkpoint::CheckpointProblem;
 use crate::bundle::{BundleError, PredictError};
 use crate::config::ConfigError;
-use crate::io::IoError;
 use crate::model::InputError;
 use crate::optim::OptimError;
 use crate::task::LossError;
 use crate::weights::WeightsError;
 use graphminnet_data::DataError;
 use graphminnet_data::GraphError;
+use graphminnet_data::fs::IoError;
 use graphminnet_data::loader::LoaderError;
 use graphminnet_data::spectral::SpectralError;
 use graphminnet_data::split::SplitError;

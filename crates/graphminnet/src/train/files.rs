@@ -2,8 +2,8 @@
 
 use super::{SeedDir, Settings, TargetScaler, TrainError, TrainingData};
 use crate::bundle::{Bundle, Description, EXTENSION, Selection, TrainedOn};
-use crate::io;
 use graphminnet_data::Featurizer;
+use graphminnet_data::fs;
 
 /// What a model file says besides the weights. A pure function of the run: bits do not depend on when it is written.
 pub(super) fn describe(
@@ -44,5 +44,5 @@ pub(super) fn write_model(
     weights: &[u8],
 ) -> Result<(), TrainError> {
     let bytes = Bundle::pack(description, weights)?;
-    Ok(io::write_atomically(&directory.file(&format!("{name}.{EXTENSION}")), &bytes)?)
+    Ok(fs::write_atomically(&directory.file(&format!("{name}.{EXTENSION}")), &bytes)?)
 }

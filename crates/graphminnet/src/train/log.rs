@@ -1,7 +1,7 @@
 //! Append-only files that are cut back to a known length when a run goes on.
 
 use super::TrainError;
-use crate::io::IoError;
+use graphminnet_data::fs::IoError;
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@ use super::log::GrowingFile;
 use super::state::EpochSums;
 use super::{Evaluation, TrainError, tensorboard};
 use crate::config::MetricKind;
-use crate::io::IoError;
+use graphminnet_data::fs::IoError;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -23,7 +23,7 @@
 use super::summary::{SeedResult, Summary};
 use super::{Checkpoints, Circumstances, DataSource, TrainError, TrainingData};
 use crate::config::{ModelConfig, TrainConfig};
-use crate::io::{self, IoError, sha256};
+use graphminnet_data::fs::{self, IoError, sha256};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ impl RunFile {
     /// [`TrainError`] if it is not a run or is damaged.
     pub fn read(run: &Path) -> Result<Self, TrainError> {
         let file = run.join(RUN);
-        let text = String::from_utf8_lossy(&io::read(&file)?).into_owned();
+        let text = String::from_utf8_lossy(&fs::read(&file)?).into_owned();
         let run: Self = toml::from_str(&text)
             .map_err(|error| TrainError::Damaged { path: file.clone(), reason: error.to_string() })?;
         run.model.check()?;
@@ -101,14 +101,14 @@ impl RunDir {
         if occupied || path.is_file() {
             return Err(TrainError::RunExists { path: path.to_owned() });
         }
-        io::create_dir(path)?;
+        fs::create_dir(path)?;
         let run_dir = Self { path: path.to_owned(), _lock: lock(path)? };
         let text = toml::to_string(run)
             .map_err(|error| TrainError::Damaged { path: path.join(RUN), reason: error.to_string() })?;
-        io::write_atomically(&path.join("splits.json"), data.splits.to_json().as_bytes())?;
+        fs::write_atomically(&path.join("splits.json"), data.splits.to_json().as_bytes())?;
         run_dir.write_json("data.json", &describe_data(data))?;
         // Last, because its presence makes the directory a run.
-        io::write_atomically(&path.join(RUN), text.as_bytes())?;
+        fs::write_atomically(&path.join(RUN), text.as_bytes())?;
         Ok(run_dir)
     }
 
@@ -222,7 +222,7 @@ impl SeedDir {
     ///
     /// [`TrainError::Io`].
     pub fn new(path: PathBuf) -> Result<Self, TrainError> {
-        io::create_dir(&path)?;
+        fs::create_dir(&path)?;
         Ok(Self { path })
     }
 
@@ -265,11 +265,11 @@ pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Trai
         |error: serde_json::Error| TrainError::Damaged { path: path.to_owned(), reason: error.to_string() };
     let mut text = serde_json::to_vec_pretty(value).map_err(damaged)?;
     text.push(b'\n');
-    Ok(io::write_atomically(path, &text)?)
+    Ok(fs::write_atomically(path, &text)?)
 }
 
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, TrainError> {
     let damaged =
         |error: serde_json::Error| TrainError::Damaged { path: path.to_owned(), reason: error.to_string() };
-    serde_json::from_slice(&io::read(path)?).map_err(damaged)
+    serde_json::from_slice(&fs::read(path)?).map_err(damaged)
 }

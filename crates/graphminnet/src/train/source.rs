@@ -184,7 +184,7 @@ impl SplitChoice {
                 (None, None) => random(samples, *seed)?,
             },
             Self::File { path } => {
-                let text = crate::io::read(path)?;
+                let text = graphminnet_data::fs::read(path)?;
                 let text = String::from_utf8_lossy(&text);
                 // Without bad rows the rows are the samples.
                 let rows = &read.report.rows;

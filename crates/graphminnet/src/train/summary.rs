@@ -107,7 +107,7 @@ impl Summary {
             worst_valid: worst,
             parameters: seeds.first().map_or(0, |seed| seed.parameters),
             seconds: seeds.iter().map(|seed| seed.seconds).sum(),
-            peak_memory_bytes: super::peak_memory(),
+            peak_memory_bytes: graphminnet_data::fs::peak_memory(),
             seeds,
         }
     }

@@ -13,7 +13,7 @@ use super::event::{Observer, TrainEvent};
 use super::trainer::{Outcome, Settings, train_seed};
 use super::{SeedDir, TrainError, TrainingData};
 use crate::config::{ConfigError, MetricKind, Override, Recipe};
-use crate::io;
+use graphminnet_data::fs;
 use crate::task::metric::{is_better, larger_is_better};
 use burn::tensor::Device;
 use graphminnet_data::rng;
@@ -209,7 +209,7 @@ fn better(metric: MetricKind, before: Option<f64>, now: Option<f64>) -> f64 {
 fn read_history(directory: &SeedDir, metric: MetricKind) -> Result<Vec<f64>, TrainError> {
     let saved = directory.checkpoints().load().ok().flatten();
     let Some((checkpoint, _)) = saved else { return Ok(Vec::new()) };
-    let bytes = io::read(&directory.file("metrics.jsonl"))?;
+    let bytes = fs::read(&directory.file("metrics.jsonl"))?;
     let known = bytes.get(..checkpoint.state.metrics_length as usize).unwrap_or(&bytes);
     let mut history: Vec<f64> = Vec::new();
     for line in String::from_utf8_lossy(known).lines() {

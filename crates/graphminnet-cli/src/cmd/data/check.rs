@@ -3,6 +3,7 @@
 use crate::cmd::reading::Columns;
 use crate::failure::Failure;
 use crate::ui::card::{card_json, write_card};
+use crate::ui::say::say;
 use clap::Args;
 use graphminnet::data::{DataCard, OnBadRow, escape, formats, open};
 use serde_json::{Value, json};
@@ -61,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }
         }
         for note in &report.notes {
-            eprintln!("note: {note}");
+            say!("note: {note}");
         }
     }
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(1) })

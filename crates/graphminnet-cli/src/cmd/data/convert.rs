@@ -3,6 +3,7 @@
 use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
+use crate::ui::say::say;
 use clap::Args;
 use graphminnet::data::text::grouped;
 use graphminnet::data::{escape, formats, open};
@@ -33,9 +34,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let read = open(&arguments.input, &arguments.reading.options())?;
     say_report(&read.report);
     let format = formats::write(&read.dataset, &arguments.output)?;
-    eprintln!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());
+    say!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());
     if format == formats::Format::Graph6 {
-        eprintln!(
+        say!(
             "note: graph6 holds the undirected graphs only; features, targets, loops and directions are left out"
         );
     }

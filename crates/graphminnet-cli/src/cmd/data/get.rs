@@ -1,6 +1,7 @@
 //! `graphminnet data get`: fetches published files.
 
 use crate::failure::Failure;
+use crate::ui::say::say;
 use clap::Args;
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,8 +17,9 @@ pub struct Arguments {
 #[cfg(feature = "download")]
 pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
     use super::import::required_data_dir;
-    use crate::ui::counter::{Counter, Unit};
-    use graphminnet::data::download::{Http, Progress, download};
+    use crate::ui::progress::{Progress, Unit};
+    use crate::ui::say::Verbosity;
+    use graphminnet::data::download::{self, Http, download};
     use graphminnet::data::registry::{NotHere, find};
     use graphminnet::data::text::grouped;
     use graphminnet::data::{Limits, escape};
@@ -25,14 +27,14 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
 
     let info = find(&arguments.name)?;
     let root = required_data_dir(folder)?;
-    eprintln!("{}: {} published file(s); licence: {}", info.title, info.files.len(), info.licence);
-    let counter = Counter::new(Unit::Bytes);
-    let mut tell = |progress: Progress<'_>| counter.update(progress.name, progress.bytes, progress.total);
+    say!("{}: {} published file(s); licence: {}", info.title, info.files.len(), info.licence);
+    let progress = Progress::new(Verbosity::Normal, Unit::Bytes);
+    let mut tell = |now: download::Progress<'_>| progress.update(now.name, now.bytes, now.total);
     let receipts = download(info, &root, &Http::new(), &Limits::default(), &mut tell);
-    counter.finish();
+    drop(progress);
     let receipts = receipts.inspect_err(|_| {
         // All that is missing, where to get it and where to put it; the error then says what went wrong.
-        eprintln!("{}", NotHere { info, looked_for: vec![root.join(&info.folder)] });
+        say!("{}", NotHere { info, looked_for: vec![root.join(&info.folder)] });
     })?;
     let mut out = stdout().lock();
     for receipt in receipts {
@@ -40,7 +42,7 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
         writeln!(out, "{}  {path}", receipt.sha256)?;
         let origin = if receipt.was_here { "was here already" } else { "fetched" };
         let check = if receipt.was_known { "hash verified" } else { "hash recorded for later downloads" };
-        eprintln!("{path}: {origin}, {} bytes, {check}", grouped(receipt.bytes));
+        say!("{path}: {origin}, {} bytes, {check}", grouped(receipt.bytes));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -53,6 +55,6 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
 
     let info = find(&arguments.name)?;
     let looked_for = data_dir(folder).map(|root| root.join(&info.folder)).into_iter().collect();
-    eprintln!("this program was built without the feature `download`");
+    say!("this program was built without the feature `download`");
     Err(DataError::NotHere(Box::new(NotHere { info, looked_for })).into())
 }

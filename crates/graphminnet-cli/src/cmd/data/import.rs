@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::ui::report::say_report;
+use crate::ui::say::say;
 use clap::Args;
 use graphminnet::data::registry::{DATA_VARIABLE, data_dir, find, import_published, store};
 use graphminnet::data::text::grouped;
@@ -29,7 +30,7 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
     let read = import_published(info, &arguments.from, &ReadOptions::default())?;
     say_report(&read.report);
     let path = store(info, &read.dataset, &root)?;
-    eprintln!(
+    say!(
         "{}: {} graphs imported in {:.1} s",
         info.title,
         grouped(read.dataset.samples.len()),

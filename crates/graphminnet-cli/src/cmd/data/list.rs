@@ -1,6 +1,7 @@
 //! `graphminnet data list`: the ten benchmark data sets.
 
 use crate::failure::Failure;
+use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::data::escape;
@@ -52,8 +53,8 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
     }
     write!(out, "{table}")?;
     match data_dir(folder) {
-        Some(folder) => eprintln!("local copies are in {}", escape(&folder.to_string_lossy())),
-        None => eprintln!("no data folder: give --data-dir or set {DATA_VARIABLE}"),
+        Some(folder) => say!("local copies are in {}", escape(&folder.to_string_lossy())),
+        None => say!("no data folder: give --data-dir or set {DATA_VARIABLE}"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 use crate::cmd::reading::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
+use crate::ui::say::say;
 use clap::{Args, ValueEnum};
 use graphminnet::data::fs::write_atomically;
 use graphminnet::data::split::{Ratios, Splits, read_with_scaffolds};
@@ -65,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (read, splits) = divide(arguments)?;
     say_report(&read.report);
     let sizes = [&splits.train, &splits.valid, &splits.test].map(|part| grouped(part.len()));
-    eprintln!("train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
+    say!("train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
     // Under `null` rows keep their numbers, also those after a bad one.
     let is_aligned = arguments.reading.options().on_bad_row == OnBadRow::Null;
     let text = if is_aligned { splits.in_rows(&read.report.rows).to_json() } else { splits.to_json() };
@@ -73,13 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match &arguments.output {
         None => out.write_all(text.as_bytes())?,
         Some(path) => {
-            write_atomically(path, |file| {
-                file.write_all(text.as_bytes()).map_err(|source| graphminnet::data::DataError::Io {
-                    path: path.clone(),
-                    action: "write",
-                    source,
-                })
-            })?;
+            write_atomically(path, text.as_bytes())?;
             writeln!(out, "{}", escape(&path.to_string_lossy()))?;
         }
     }

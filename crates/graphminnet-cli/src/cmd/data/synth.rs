@@ -1,6 +1,7 @@
 //! `graphminnet data synth`: graphs from a recipe and a seed.
 
 use crate::failure::Failure;
+use crate::ui::say::say;
 use clap::{Args, ValueEnum};
 use graphminnet::data::GraphError;
 use graphminnet::data::generate::{
@@ -68,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let dataset = generate(arguments)?;
     formats::write(&dataset, &arguments.output)?;
-    eprintln!("{} graphs generated with seed {}", grouped(dataset.samples.len()), arguments.seed);
+    say!("{} graphs generated with seed {}", grouped(dataset.samples.len()), arguments.seed);
     writeln!(stdout().lock(), "{output}")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,9 +1,12 @@
 //! Figures as files: an SVG picture, and its points as CSV.
 
 use crate::failure::Failure;
+use graphminnet::data::formats::csv::CsvWriter;
+use graphminnet::data::fs::write_atomically;
 use graphminnet_lab::repro::Figure;
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, ChartError, LineChart, Scale, Series};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Lines with at most this many points have their points marked.
@@ -12,11 +15,11 @@ const FEW_POINTS: usize = 20;
 /// Draws a figure and writes its points. A figure without any point that can be shown has no picture.
 pub fn write(figure: &Figure, folder: &Path, name: &str) -> Result<Vec<PathBuf>, Failure> {
     let points = folder.join(format!("{name}-points.csv"));
-    std::fs::write(&points, csv(figure))?;
+    write_atomically(&points, &csv(figure)?)?;
     match picture(figure) {
         Ok(svg) => {
             let path = folder.join(format!("{name}.svg"));
-            std::fs::write(&path, svg.as_str())?;
+            write_atomically(&path, svg.as_str().as_bytes())?;
             Ok(vec![points, path])
         }
         Err(ChartError::Empty { .. }) => Ok(vec![points]),
@@ -68,16 +71,19 @@ fn bars(figure: &Figure) -> BarChart {
 }
 
 /// One line per point: series, place, value, deviation.
-fn csv(figure: &Figure) -> String {
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let mut text =
-        format!("series,{},{},standard deviation\n", quoted(&figure.x_label), quoted(&figure.y_label));
+fn csv(figure: &Figure) -> io::Result<Vec<u8>> {
+    let mut table = CsvWriter::new(Vec::new());
+    table.row(["series", &figure.x_label, &figure.y_label, "standard deviation"])?;
     for line in &figure.lines {
         for (at, (x, y)) in line.points.iter().enumerate() {
-            let place = figure.categories.get(*x as usize).map_or_else(|| x.to_string(), |name| quoted(name));
-            let deviation = line.deviations.get(at).map_or_else(String::new, f64::to_string);
-            text.push_str(&format!("{},{place},{y},{deviation}\n", quoted(&line.name)));
+            table.field(&line.name)?;
+            match figure.categories.get(*x as usize) {
+                Some(name) => table.field(name)?,
+                None => table.field(x)?,
+            }
+            table.field(y)?;
+            table.row([line.deviations.get(at).map_or_else(String::new, f64::to_string)])?;
         }
     }
-    text
+    Ok(table.into_inner())
 }

@@ -1,11 +1,12 @@
 //! `graphminnet repro scalability`: every size in a process of its own, because peak memory belongs to a process.
 
 use super::shared::{Place, Talk, show};
+use crate::cmd::threads::Threads;
 use crate::failure::Failure;
-use crate::ui::memory::peak_bytes;
-use crate::ui::progress::Verbosity;
+use crate::ui::say::Verbosity;
 use clap::Args;
 use graphminnet::DeviceKind;
+use graphminnet::data::fs::peak_memory;
 use graphminnet_lab::repro::scalability::{
     MORE_NODES, PAPER_NODES, Plan, Point, RECOMPUTE_LAYERS, measure, tabulate,
 };
@@ -33,9 +34,8 @@ pub struct Arguments {
     /// Seconds to spend on each measurement, at least.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
-    /// Number of threads; all cores without it.
-    #[arg(long)]
-    threads: Option<usize>,
+    #[command(flatten)]
+    threads: Threads,
     #[command(flatten)]
     talk: Talk,
     /// Measure one size in this process and print it as JSON.
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut points = Vec::new();
     for nodes in sizes {
         let identity = json!({
-            "nodes": nodes, "prepared": nodes <= arguments.max_prepared, "threads": arguments.threads,
+            "nodes": nodes, "prepared": nodes <= arguments.max_prepared, "threads": arguments.threads.given(),
             "seconds": seconds, "recompute_layers": arguments.recompute_layers,
         });
         let point: Point = store.cell(&format!("scalability-{nodes}"), &identity, || {
@@ -83,7 +83,7 @@ fn in_its_own_process(nodes: usize, seconds: f64, arguments: &Arguments) -> Resu
     command.args(["--seconds", &seconds.to_string()]);
     command.args(["--max-prepared", &arguments.max_prepared.to_string()]);
     command.args(["--recompute-layers", &arguments.recompute_layers.to_string()]);
-    if let Some(threads) = arguments.threads {
+    if let Some(threads) = arguments.threads.given() {
         command.args(["--threads", &threads.to_string()]);
     }
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| failed(error.to_string()))?;
@@ -94,8 +94,6 @@ fn in_its_own_process(nodes: usize, seconds: f64, arguments: &Arguments) -> Resu
 }
 
 fn one(nodes: usize, arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let threads = arguments.threads.unwrap_or(0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
     let plan = Plan {
         nodes,
         budget: Duration::from_secs_f64(arguments.seconds),
@@ -103,9 +101,9 @@ fn one(nodes: usize, arguments: &Arguments) -> Result<ExitCode, Failure> {
         recompute_layers: Some(arguments.recompute_layers).filter(|layers| *layers > 0),
     };
     let device = DeviceKind::Cpu.open()?;
-    let point = pool.install(|| measure(plan, &device))?;
+    let point = arguments.threads.pool()?.install(|| measure(plan, &device))?;
     let tensor_bytes = Some(crate::ALLOCATOR.most_used_bytes() as u64);
-    let point = Point { peak_bytes: peak_bytes(), tensor_bytes, ..point };
+    let point = Point { peak_bytes: peak_memory(), tensor_bytes, ..point };
     writeln!(stdout().lock(), "{}", serde_json::to_string(&point)?)?;
     Ok(ExitCode::SUCCESS)
 }

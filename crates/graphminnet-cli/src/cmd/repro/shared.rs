@@ -4,8 +4,9 @@ use super::draw;
 use crate::cmd::train::arguments::MachineArguments;
 use crate::cmd::train::request::read_seeds;
 use crate::failure::Failure;
-use crate::ui::progress::{Progress, Verbosity};
+use crate::ui::say::Verbosity;
 use crate::ui::signals::interrupt_flag;
+use crate::ui::training::Training;
 use clap::Args;
 use graphminnet::config::MetricKind;
 use graphminnet::train::Observer;
@@ -68,7 +69,7 @@ impl Watch for Terminal {
     }
 
     fn observer(&self, metric: MetricKind, label: &str) -> Box<dyn Observer> {
-        Box::new(Progress::new(self.verbosity, metric, label))
+        Box::new(Training::new(self.verbosity, metric, label))
     }
 }
 
@@ -96,7 +97,7 @@ pub fn experiment(
     let interrupt = interrupt_flag()?;
     let verbosity = Verbosity::from_flags(talk.quiet, false);
     let device = machine.device.open()?;
-    let outcome = machine.pool()?.install(|| -> Result<Outcome, ReproError> {
+    let outcome = machine.threads.pool()?.install(|| -> Result<Outcome, ReproError> {
         let terminal = Terminal { verbosity };
         let mut lab = Lab {
             store: Store::open(&place.output)?,

@@ -12,7 +12,9 @@ mod http;
 mod metrics;
 mod workers;
 
+use crate::cmd::threads::threads;
 use crate::failure::Failure;
+use crate::ui::say::say;
 use crate::ui::signals::interrupt_flag;
 use clap::Args;
 use graphminnet::bundle::locate;
@@ -35,7 +37,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 8080)]
     port: u16,
     /// Requests that are worked on at the same time, each on a thread of its own; all cores without it.
-    #[arg(long)]
+    #[arg(long, value_parser = threads)]
     threads: Option<usize>,
     /// Largest request body in mebibytes.
     #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
@@ -75,10 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         )));
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = match arguments.threads {
-        Some(0) => return Err(Failure::usage("--threads 0: at least one thread is needed")),
-        threads => threads.unwrap_or(cores),
-    };
+    let threads = arguments.threads.unwrap_or(cores);
     let bounds = Bounds {
         body: usize::try_from(arguments.max_body << 20).unwrap_or(usize::MAX),
         graphs: arguments.max_graphs,
@@ -99,9 +98,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let mut out = stdout();
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;
-        eprintln!("serving {} on {threads} threads; Ctrl-C stops", path.display());
+        say!("serving {} on {threads} threads; Ctrl-C stops", path.display());
         http::serve(listener, workers, bounds, &interrupt).await;
-        eprintln!("stopped");
+        say!("stopped");
         Ok(ExitCode::SUCCESS)
     })
 }

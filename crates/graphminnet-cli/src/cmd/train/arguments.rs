@@ -2,8 +2,9 @@
 
 use super::execute::Context;
 use crate::cmd::reading::Reading;
+use crate::cmd::threads::Threads;
 use crate::failure::Failure;
-use crate::ui::progress::Verbosity;
+use crate::ui::say::Verbosity;
 use crate::ui::signals::interrupt_flag;
 use clap::Args;
 use graphminnet::DeviceKind;
@@ -64,9 +65,8 @@ impl DataArguments {
 /// What to run on.
 #[derive(Args, Default)]
 pub struct MachineArguments {
-    /// Number of threads; all cores without it. Results do not depend on it.
-    #[arg(long)]
-    pub threads: Option<usize>,
+    #[command(flatten)]
+    pub threads: Threads,
     /// Where to run: cpu, wgpu, cuda or rocm.
     #[arg(long, default_value_t = DeviceKind::Cpu)]
     pub device: DeviceKind,
@@ -76,19 +76,6 @@ pub struct MachineArguments {
 }
 
 impl MachineArguments {
-    /// The threads to work with.
-    ///
-    /// # Errors
-    ///
-    /// A failure of usage if there are none to be had.
-    pub fn pool(&self) -> Result<rayon::ThreadPool, Failure> {
-        if self.threads == Some(0) {
-            return Err(Failure::usage("--threads 0: at least one thread is needed"));
-        }
-        let threads = self.threads.unwrap_or(0);
-        rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)
-    }
-
     /// The cache of prepared data.
     pub fn cache(&self) -> Option<Cache> {
         if self.no_cache { None } else { default_cache_dir().map(Cache::new) }
@@ -127,7 +114,7 @@ pub fn in_context(
     work: impl FnOnce(&Context) -> Result<ExitCode, Failure> + Send,
 ) -> Result<ExitCode, Failure> {
     let interrupt = interrupt_flag()?;
-    let pool = machine.pool()?;
+    let pool = machine.threads.pool()?;
     // Inside the pool the kernels need not wake it for every operation.
     pool.install(|| {
         work(&Context {

@@ -3,9 +3,9 @@
 use super::execute::{Context, fresh_name, print_summary, start_in};
 use super::request::Request;
 use crate::failure::Failure;
-use crate::ui::clock::duration;
 use crate::ui::signals::INTERRUPTED;
 use graphminnet::config::{Override, RING_TRANSFER, with_overrides};
+use graphminnet::data::text::duration;
 use graphminnet::train::{DataSource, Generator, Summary};
 use serde_json::json;
 use std::io::{Write, stdout};

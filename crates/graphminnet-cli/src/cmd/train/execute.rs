@@ -3,14 +3,16 @@
 use super::request::{Request, say_loaded};
 use crate::cmd::report;
 use crate::failure::Failure;
-use crate::ui::clock::{duration, timestamp};
-use crate::ui::preparation::{preparation_bar, say_preparation, transform_name};
-use crate::ui::progress::{Progress, Verbosity};
+use crate::ui::clock::timestamp;
+use crate::ui::preparation::{follow, say_preparation};
+use crate::ui::progress::{Progress, Unit};
+use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::INTERRUPTED;
+use crate::ui::training::Training;
 use graphminnet::config::ModelConfig;
 use graphminnet::data::cache::Cache;
-use graphminnet::data::prepare::Transform;
-use graphminnet::io;
+use graphminnet::data::fs::write_atomically;
+use graphminnet::data::text::duration;
 use graphminnet::train::{
     Circumstances, Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed,
 };
@@ -120,19 +122,11 @@ pub fn fresh_name(name: &str) -> PathBuf {
 ///
 /// A failure of the data.
 pub fn prepare(loaded: Loaded, model: &ModelConfig, context: &Context) -> Result<TrainingData, Failure> {
-    let bar = preparation_bar(context.verbosity);
-    let progress = |transform: Transform, done: usize, total: usize| {
-        if let Some(bar) = &bar {
-            bar.set_length(total as u64);
-            bar.set_message(transform_name(transform));
-            bar.set_position(done as u64);
-        }
-    };
-    let prepared =
-        TrainingData::prepare(&loaded.dataset, loaded.splits, model, context.cache.as_ref(), &progress);
-    if let Some(bar) = &bar {
-        bar.finish_and_clear();
-    }
+    let progress = Progress::new(context.verbosity, Unit::Graphs);
+    let (cache, tell) = (context.cache.as_ref(), follow(&progress));
+    let prepared = TrainingData::prepare(&loaded.dataset, loaded.splits, model, cache, &tell);
+    drop(tell);
+    drop(progress);
     let (mut data, report) = prepared?;
     data.deviations = loaded.report.deviations;
     say_preparation(context.verbosity, &report);
@@ -158,7 +152,7 @@ fn train_seeds(
             interrupt: &context.interrupt,
         };
         let seed_dir = directory.seed(seed)?;
-        let mut progress = Progress::new(context.verbosity, run.train.metric, label);
+        let mut progress = Training::new(context.verbosity, run.train.metric, label);
         match train_seed(&settings, data, Some(&seed_dir), &mut progress)? {
             Outcome::Finished(result) => results.push(result),
             _ => {
@@ -188,10 +182,10 @@ fn write_report(directory: &RunDir, data: &TrainingData, context: &Context) {
     let path = directory.path().join("report.html");
     let written = report::page(&[directory.path()], Some(data))
         .map_err(|error| error.to_string())
-        .and_then(|html| io::write_atomically(&path, html.as_bytes()).map_err(|error| error.to_string()));
+        .and_then(|html| write_atomically(&path, html.as_bytes()).map_err(|error| error.to_string()));
     match written {
         Ok(()) => context.verbosity.say(format_args!("report: {}", path.display())),
-        Err(reason) => eprintln!("warning: no report: {reason}"),
+        Err(reason) => say!("warning: no report: {reason}"),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::arguments::DataArguments;
 use crate::failure::Failure;
-use crate::ui::progress::Verbosity;
 use crate::ui::report::report_lines;
+use crate::ui::say::Verbosity;
 use graphminnet::config::{Override, Recipe, with_overrides};
 #[cfg(feature = "benchmarks")]
 use graphminnet::data::registry::data_dir;

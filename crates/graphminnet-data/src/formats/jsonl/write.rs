@@ -1,6 +1,6 @@
 //! Writes a data set as JSON Lines; reading the file with its schema gives back an equal data set.
 
-use crate::fs::write_atomically;
+use crate::fs::write_atomically_with;
 use crate::graph::Features;
 use crate::{Column, ColumnKind, DataError, Dataset, Level, Sample, Schema, Split, Task};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use std::path::Path;
 ///
 /// [`DataError::Io`].
 pub fn write_jsonl(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
-    write_atomically(path, |out| write_jsonl_to(dataset, out).map_err(DataError::io(path, "write")))
+    Ok(write_atomically_with(path, |out| write_jsonl_to(dataset, out))?)
 }
 
 /// Writes a data set to any sink.

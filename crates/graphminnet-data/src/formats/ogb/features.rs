@@ -2,7 +2,7 @@
 
 use super::missing;
 use super::table::{Cell, Pieces, read_pieces};
-use crate::fs::{Tree, lines_of};
+use crate::formats::{Tree, lines_of};
 use crate::graph::Features;
 use crate::{Column, ColumnKind, DataError, Place, ReadOptions, smiles};
 

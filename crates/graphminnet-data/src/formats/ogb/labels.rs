@@ -3,7 +3,7 @@
 use super::meta::Meta;
 use super::table::{Label, Pieces, read_pieces};
 use super::{Counts, missing};
-use crate::fs::{Tree, lines_of};
+use crate::formats::{Tree, lines_of};
 use crate::{DataError, Level, Place, ReadOptions, Task};
 
 /// Reads `raw/graph-label.csv` or `raw/node-label.csv`.

@@ -1,6 +1,7 @@
 //! `meta.json`: what the tables of an OGB-style folder mean.
 
-use crate::fs::{Tree, decompress};
+use crate::formats::Tree;
+use crate::fs::decompress;
 use crate::{DataError, Level, Limits, Place, Task};
 use serde::Deserialize;
 use std::io::Read;

@@ -18,7 +18,7 @@ mod split;
 mod superpixels;
 mod table;
 
-use crate::fs::{Tree, lines_of};
+use crate::formats::{Tree, lines_of};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::schema::both_ways;

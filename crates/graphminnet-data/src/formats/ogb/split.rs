@@ -3,7 +3,7 @@
 use super::meta::Meta;
 use super::missing;
 use super::table::read_column;
-use crate::fs::{Tree, lines_of};
+use crate::formats::{Tree, lines_of};
 use crate::{DataError, ReadOptions, Split};
 
 /// Reads the split that the options, `meta.json` or the only folder name; `None` if there is none.

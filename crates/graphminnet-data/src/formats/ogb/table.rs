@@ -1,7 +1,7 @@
 //! Headerless numeric tables, cut into one piece per graph while they stream by.
 
 use crate::DataError;
-use crate::fs::Lines;
+use crate::formats::Lines;
 
 /// Rows reserved for a graph before any of them has been seen.
 const RESERVED_ROWS: usize = 1 << 12;

@@ -1,7 +1,7 @@
 //! Several published files as one tree: zips and tars are looked into, folders listed, other files taken as they are.
 
 use super::{Bytes, Zip, tar};
-use crate::fs::{Folder, Tree};
+use crate::formats::{Folder, Tree};
 use crate::{DataError, Limits, Place};
 use std::collections::BTreeMap;
 use std::io::Read;

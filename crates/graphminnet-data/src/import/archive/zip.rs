@@ -5,7 +5,7 @@
 //! while reading: a member is exactly as long as declared and has the declared CRC-32.
 
 use super::check_name;
-use crate::fs::Tree;
+use crate::formats::Tree;
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use std::collections::BTreeMap;

@@ -2,13 +2,13 @@
 
 use super::{Outcome, Training};
 use crate::bundle::{Bundle, Description, Predictions, Selection};
-use crate::io::{self, sha256};
 use crate::train::event::TrainEvent;
 use crate::train::files::{describe, write_model};
-use crate::train::predictions::predictions_csv;
+use crate::train::predictions::write_predictions;
 use crate::train::summary::SeedResult;
 use crate::train::{Best, TrainError};
 use crate::weights;
+use graphminnet_data::fs::{self, sha256};
 use graphminnet_data::spectral::PreparedGraph;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -61,8 +61,9 @@ impl Training<'_> {
             // Its metrics may have been computed by a process that was killed since.
             let last_epoch = Selection { epoch, chosen_by: "last epoch".to_owned(), valid: None, test: None };
             write_model(directory, "last", &self.describe(last_epoch), &last)?;
-            let table = predictions_csv(self.data, &described, &test);
-            io::write_atomically(&directory.file("test_predictions.csv"), table.as_bytes())?;
+            fs::write_atomically_with(&directory.file("test_predictions.csv"), |out| {
+                write_predictions(self.data, &described, &test, out)
+            })?;
             directory.write_result(&result)?;
         }
         self.observer.event(&TrainEvent::SeedFinished(result.clone()));

@@ -1,10 +1,10 @@
 //! The candidates of a search that have come to an end, one line of a file each.
 
 use crate::config::MetricKind;
-use crate::io;
 use crate::task::metric::larger_is_better;
 use crate::train::log::GrowingFile;
 use crate::train::{TrainError, run_dir};
+use graphminnet_data::fs;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -69,9 +69,9 @@ impl Journal {
     ///
     /// [`TrainError::Changed`] if the directory belongs to another search, [`TrainError`] for what is wrong with it.
     pub fn open(path: &Path, identity: &serde_json::Value) -> Result<Self, TrainError> {
-        io::create_dir(path)?;
+        fs::create_dir(path)?;
         let (about, journal) = (path.join("search.json"), path.join("journal.jsonl"));
-        match io::read(&about) {
+        match fs::read(&about) {
             Ok(bytes) => {
                 let recorded: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
                     TrainError::Damaged { path: about.clone(), reason: error.to_string() }
@@ -87,7 +87,7 @@ impl Journal {
             Err(error) if error.is_not_found() => run_dir::write_json(&about, identity)?,
             Err(error) => return Err(error.into()),
         }
-        let text = match io::read(&journal) {
+        let text = match fs::read(&journal) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.is_not_found() => String::new(),
             Err(error) => return Err(error.into()),

@@ -1,6 +1,7 @@
 //! A set of files below one root, be it a folder or an archive: what a reader of a multi-file layout works on.
 
-use super::{Lines, decompress};
+use super::Lines;
+use crate::fs::decompress;
 use crate::{DataError, Limits, Place};
 use std::fs::File;
 use std::io::Read;

@@ -2,7 +2,7 @@
 //!
 //! A byte-order mark at the start and carriage returns at line ends are dropped; a last line without an end counts.
 
-use super::open::open_decompressed;
+use crate::fs::open_decompressed;
 use crate::{DataError, Limits, Place};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -146,6 +146,6 @@ impl Lines {
                 reason: format!("the compressed data is damaged: {source}"),
             };
         }
-        DataError::Io { path: self.path.clone(), action: "read", source }
+        DataError::io(&self.path, "read")(source)
     }
 }

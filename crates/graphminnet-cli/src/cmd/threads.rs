@@ -1,0 +1,39 @@
+//! `--threads`: how many, and a pool of them.
+
+use crate::failure::Failure;
+use clap::Args;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// How many threads to work with.
+#[derive(Args, Default)]
+pub struct Threads {
+    /// Number of threads; all cores without it. Results do not depend on it.
+    #[arg(long, value_parser = threads)]
+    threads: Option<usize>,
+}
+
+impl Threads {
+    /// What was given.
+    pub fn given(&self) -> Option<usize> {
+        self.threads
+    }
+
+    /// The threads to work with.
+    ///
+    /// # Errors
+    ///
+    /// A failure of usage if there are none to be had.
+    pub fn pool(&self) -> Result<ThreadPool, Failure> {
+        // 0 stands for all cores.
+        ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build().map_err(Failure::usage)
+    }
+}
+
+/// Reads a number of threads.
+pub fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least one thread is needed".to_owned()),
+        Ok(threads) => Ok(threads),
+        Err(_) => Err("expected a number of threads".to_owned()),
+    }
+}

@@ -1,0 +1,144 @@
+//! A run as it happens: a live line on a terminal, one line per epoch elsewhere, nothing if asked for.
+//!
+//! Everything goes to standard error; results are for standard output.
+
+use super::progress::{Progress, Unit};
+use super::say::Verbosity;
+use graphminnet::config::MetricKind;
+use graphminnet::data::text::duration;
+use graphminnet::train::{EpochReport, Observer, TrainEvent};
+use std::time::Instant;
+
+/// Shows one run.
+#[derive(Debug)]
+pub struct Training {
+    verbosity: Verbosity,
+    metric: MetricKind,
+    label: String,
+    progress: Progress,
+    best: Option<(usize, f64)>,
+    last: String,
+    /// Steps of all epochs.
+    steps: usize,
+    /// When the current epoch began here, and its graphs since.
+    pace: (Instant, usize),
+}
+
+impl Training {
+    /// For a run judged by `metric`; the label stands in front of every line.
+    pub fn new(verbosity: Verbosity, metric: MetricKind, label: &str) -> Self {
+        Self {
+            verbosity,
+            metric,
+            label: if label.is_empty() { String::new() } else { format!("{label}  ") },
+            progress: Progress::new(verbosity, Unit::Steps),
+            best: None,
+            last: String::new(),
+            steps: 0,
+            pace: (Instant::now(), 0),
+        }
+    }
+
+    fn say(&self, text: &str) {
+        self.progress.say(text);
+    }
+
+    fn update(&self, done: usize) {
+        self.progress.update(&self.label, done as u64, Some(self.steps as u64));
+    }
+
+    fn epoch(&mut self, report: &EpochReport) {
+        if let (true, Some(valid)) = (report.improved, report.valid) {
+            self.best = Some((report.epoch, valid));
+        }
+        let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+        let metric = self.metric;
+        self.last = format!(
+            "epoch {}: loss {:.4}  valid {metric} {}  test {}",
+            report.epoch + 1,
+            report.train_loss,
+            number(report.valid),
+            number(report.test)
+        );
+        if let Some((epoch, value)) = self.best {
+            self.last.push_str(&format!("  best {value:.4} in epoch {}", epoch + 1));
+        }
+        if self.progress.is_shown() && self.verbosity != Verbosity::Verbose {
+            return;
+        }
+        let line = format!(
+            "{}epoch {:>4}/{}  lr {:.1e}  loss {:.4}  valid {metric} {} (worst error {})  test {metric} {}  {}  {:.0} graphs/s{}{}",
+            self.label,
+            report.epoch + 1,
+            report.epochs,
+            report.learning_rate,
+            report.train_loss,
+            number(report.valid),
+            report.worst_valid.map_or_else(|| "–".to_owned(), |error| format!("{error:.3}")),
+            number(report.test),
+            duration(report.seconds),
+            report.graphs_per_second,
+            if report.skipped_batches > 0 {
+                format!("  {} batches without labels skipped", report.skipped_batches)
+            } else {
+                String::new()
+            },
+            if report.improved { "  *" } else { "" },
+        );
+        self.say(&line);
+    }
+}
+
+impl Observer for Training {
+    fn event(&mut self, event: &TrainEvent) {
+        match event {
+            TrainEvent::SeedStarted { seed, parameters, epochs, steps_per_epoch, resumed_at } => {
+                let place = resumed_at.map_or_else(String::new, |at| {
+                    format!(", going on at epoch {} after {} steps", at.epoch + 1, at.step)
+                });
+                self.say(&format!(
+                    "{}seed {seed}: {parameters} parameters, {epochs} epochs of {steps_per_epoch} steps{place}",
+                    self.label
+                ));
+                (self.best, self.last, self.steps) = (None, String::new(), epochs * steps_per_epoch);
+                self.progress = Progress::new(self.verbosity, Unit::Steps);
+                self.update(resumed_at.map_or(0, |at| at.epoch * steps_per_epoch + at.step));
+            }
+            TrainEvent::StateDamaged(problem) => {
+                self.say(&format!("warning: a saved state cannot be used, an earlier one is: {problem}"));
+            }
+            TrainEvent::Step { epoch, steps, step, loss, graphs } => {
+                if *step == 1 {
+                    self.pace = (Instant::now(), 0);
+                }
+                self.pace.1 += graphs;
+                self.update(epoch * steps + step);
+                if self.progress.is_shown() {
+                    let rate = self.pace.1 as f64 / self.pace.0.elapsed().as_secs_f64().max(1e-3);
+                    let loss = loss.map_or_else(String::new, |loss| format!("  batch loss {loss:.3}"));
+                    let text = format!("epoch {}{loss}  {rate:.0} graphs/s  {}", epoch + 1, self.last);
+                    self.progress.detail(text);
+                }
+            }
+            TrainEvent::Epoch(report) => self.epoch(report),
+            TrainEvent::Undefined { epoch, split, reason } => {
+                self.say(&format!(
+                    "epoch {}: {} of the {split} part has no value: {reason}",
+                    epoch + 1,
+                    self.metric
+                ));
+            }
+            TrainEvent::StateSaved { path } if self.verbosity == Verbosity::Verbose => {
+                self.say(&format!("saved {}", path.display()));
+            }
+            TrainEvent::EarlyStop { epoch, best } => {
+                self.say(&format!(
+                    "stopped early after epoch {}: no better validation metric since epoch {}",
+                    epoch + 1,
+                    best + 1
+                ));
+            }
+            _ => {}
+        }
+    }
+}
