@@ -3,6 +3,7 @@
 use super::{Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, Verdict, verdict};
 use crate::paper;
 use graphminnet::config::{ConfigError, Override, Recipe};
+use graphminnet_data::Split;
 
 /// Names of the ablations: six of the paper, then three of our own.
 pub const NAMES: [&str; 9] = [
@@ -187,7 +188,7 @@ fn row(
     let worst = trained.over(|result| result.best.worst_valid).map(|over| over.mean);
     let mut losses = Vec::new();
     for result in &trained.results {
-        losses.extend(series(trained, result.seed, "train")?.last().map(|(_, loss)| *loss));
+        losses.extend(series(trained, result.seed, Split::Train)?.last().map(|(_, loss)| *loss));
     }
     Ok(vec![
         String::new(),
@@ -205,16 +206,15 @@ fn row(
 }
 
 /// Loss of a part after every epoch.
-fn series(trained: &Trained, seed: u64, split: &str) -> Result<Vec<(f64, f64)>, ReproError> {
-    let lines = trained.metrics(seed)?;
-    let points = lines.iter().filter(|line| line["split"] == split);
-    Ok(points.filter_map(|line| Some((line["epoch"].as_f64()? + 1.0, line["loss"].as_f64()?))).collect())
+fn series(trained: &Trained, seed: u64, split: Split) -> Result<Vec<(f64, f64)>, ReproError> {
+    let records = trained.metrics(seed)?.into_iter().filter(|record| record.split() == split);
+    Ok(records.filter_map(|record| Some((record.epoch() as f64 + 1.0, record.loss()?))).collect())
 }
 
 fn curves(variant: &str, trained: &Trained) -> Result<Vec<Line>, ReproError> {
     let Some(first) = trained.results.first() else { return Ok(Vec::new()) };
-    ["train", "valid"]
-        .iter()
+    [Split::Train, Split::Valid]
+        .into_iter()
         .map(|split| {
             let points = series(trained, first.seed, split)?;
             let name = format!("{split}, {variant} dropout");

@@ -6,13 +6,12 @@ use graphminnet::config::{MetricKind, ModelConfig, Override, RECIPE_NAMES, Recip
 use graphminnet::model::GraphMinNet;
 use graphminnet::task::metric::larger_is_better;
 use graphminnet::train::{
-    DataSource, Device, Generator, Loaded, MeanStd, Observer, Outcome, RunDir, RunFile, SeedResult, Settings,
-    TrainError, TrainingData, train_seed,
+    DataSource, Device, EpochRecord, Generator, Loaded, MeanStd, Observer, Outcome, RunDir, RunFile,
+    SeedResult, Settings, TrainError, TrainingData, train_seed,
 };
 use graphminnet::weights;
 use graphminnet_data::DataError;
 use graphminnet_data::cache::Cache;
-use graphminnet_data::fs;
 use graphminnet_data::registry;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -106,15 +105,13 @@ impl Trained {
         self.results.iter().map(|result| result.seed.to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Lines of the metrics file of a seed.
+    /// The numbers of every epoch of a seed.
     ///
     /// # Errors
     ///
-    /// [`ReproError::Io`].
-    pub fn metrics(&self, seed: u64) -> Result<Vec<serde_json::Value>, ReproError> {
-        let bytes = fs::read(&self.run.join(format!("seed-{seed}")).join("metrics.jsonl"))?;
-        let text = String::from_utf8_lossy(&bytes);
-        Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    /// [`ReproError::Train`].
+    pub fn metrics(&self, seed: u64) -> Result<Vec<EpochRecord>, ReproError> {
+        Ok(EpochRecord::read(&self.run.join(format!("seed-{seed}")))?)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The model card: what the model is, where it comes from, what it is not for, and how to get it again.
 
-use super::results::duration;
 use super::run::Run;
 use crate::config::InputNorm;
+use graphminnet_data::text::duration;
 use graphminnet_report::page::Page;
 
 /// Writes the card of a run.

@@ -56,7 +56,8 @@ impl Graphs {
 
     /// Draws the graphs with the largest errors.
     pub(super) fn worst(&self, page: &mut Page, run: &Run) {
-        let Some(rows) = run.finished().and_then(|seed| seed.predictions(&run.data.schema)) else { return };
+        // What is wrong with the predictions was said where they are shown.
+        let Some(Ok(rows)) = run.finished().map(|seed| seed.predictions(&run.data.schema)) else { return };
         let rows = worst(&rows, DRAWN);
         if rows.is_empty() {
             return;

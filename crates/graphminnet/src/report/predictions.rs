@@ -1,7 +1,9 @@
 //! The table of test predictions of a seed, read back.
 
-use graphminnet_data::{Level, Schema, Task};
+use graphminnet_data::formats::csv::CsvReader;
+use graphminnet_data::{DataError, Level, Limits, Schema, Task};
 use std::collections::HashMap;
+use std::path::Path;
 
 /// One graph or node with what was true and what was said.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,17 +17,21 @@ pub(super) struct Row {
 }
 
 /// All rows of a table.
-pub(super) fn read(text: &str, schema: &Schema) -> Option<Vec<Row>> {
-    let mut records = records(text).into_iter();
-    let header = records.next()?;
+pub(super) fn read(path: &Path, schema: &Schema) -> Result<Vec<Row>, DataError> {
+    let mut limits = Limits::default();
+    // As many columns as the model has targets and classes: the file is our own.
+    limits.columns = u64::MAX;
+    let mut table = CsvReader::open(path, &limits)?;
     let node_level = schema.level == Level::Node;
     let start = 1 + usize::from(node_level);
+    let header = table.header().to_vec();
     let column: HashMap<&str, usize> =
         header.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
     let targets = schema.targets.len();
     let mut rows = Vec::new();
-    for record in records {
-        let cell = |at: usize| record.get(at).cloned().unwrap_or_default();
+    while let Some(record) = table.advance()? {
+        record?;
+        let cell = |at: usize| table.field(at).to_owned();
         let pairs: Vec<(String, String)> =
             (0..targets).map(|at| (cell(start + 2 * at), cell(start + 2 * at + 1))).collect();
         let error = match schema.task {
@@ -44,7 +50,7 @@ pub(super) fn read(text: &str, schema: &Schema) -> Option<Vec<Row>> {
         let node = if node_level { cell(1).parse().ok() } else { None };
         rows.push(Row { id: cell(0), node, pairs, error });
     }
-    Some(rows)
+    Ok(rows)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
@@ -61,53 +67,21 @@ pub(super) fn worst(rows: &[Row], count: usize) -> Vec<&Row> {
     order.into_iter().filter(|row| seen.insert(row.id.as_str())).take(count).collect()
 }
 
-/// The records of a CSV table with quoted fields.
-fn records(text: &str) -> Vec<Vec<String>> {
-    let (mut all, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
-    let mut letters = text.chars().peekable();
-    let mut quoted = false;
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => {
-                letters.next();
-                field.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => record.push(std::mem::take(&mut field)),
-            '\n' if !quoted => {
-                record.push(std::mem::take(&mut field));
-                all.push(std::mem::take(&mut record));
-            }
-            '\r' if !quoted => {}
-            letter => field.push(letter),
-        }
-    }
-    if !field.is_empty() || !record.is_empty() {
-        record.push(field);
-        all.push(record);
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn schema(task: Task, level: Level) -> Schema {
-        Schema {
-            level,
-            task,
-            targets: vec!["y".into()],
-            class_names: Vec::new(),
-            node_columns: Vec::new(),
-            edge_columns: Vec::new(),
-        }
+    fn table(text: &str, task: Task, level: Level) -> Vec<Row> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let (targets, class_names) = (vec!["y".into()], Vec::new());
+        let (node_columns, edge_columns) = (Vec::new(), Vec::new());
+        read(file.path(), &Schema { level, task, targets, class_names, node_columns, edge_columns }).unwrap()
     }
 
     #[test]
     fn quoted_fields_and_the_worst_rows_are_found() {
-        let text = "id,y,pred_y\n\"a,\"\"b\"\"\",1,1.5\nc,2,5\nd,,1\n";
-        let rows = read(text, &schema(Task::Regression, Level::Graph)).unwrap();
+        let rows = table("id,y,pred_y\n\"a,\"\"b\"\"\",1,1.5\nc,2,5\nd,,1\n", Task::Regression, Level::Graph);
         assert_eq!(rows[0].id, "a,\"b\"");
         assert_eq!(rows.iter().map(|row| row.error).collect::<Vec<_>>(), [Some(0.5), Some(3.0), None]);
         assert_eq!(worst(&rows, 5).iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ["c", "a,\"b\""]);
@@ -116,7 +90,7 @@ mod tests {
     #[test]
     fn a_class_is_judged_by_the_probability_of_the_truth() {
         let text = "id,node,y,pred_y,prob_0,prob_1\ng,0,1,0,0.75,0.25\ng,1,0,0,0.75,0.25\n";
-        let rows = read(text, &schema(Task::MultiClass { classes: 2 }, Level::Node)).unwrap();
+        let rows = table(text, Task::MultiClass { classes: 2 }, Level::Node);
         assert_eq!((rows[0].node, rows[0].error), (Some(0), Some(-(0.25f64.ln()))));
         assert_eq!(worst(&rows, 5).len(), 1, "one row per graph");
     }

@@ -1,11 +1,12 @@
 //! The numbers of runs: results beside published ones, learning curves, predictions against the truth.
 
 use super::predictions::Row;
-use super::run::Run;
+use super::run::{Number, Run};
 use super::{Reference, References};
 use crate::config::MetricKind;
-use crate::train::MeanStd;
-use graphminnet_data::{Schema, Task};
+use crate::train::{EpochRecord, MeanStd};
+use graphminnet_data::text::duration;
+use graphminnet_data::{Schema, Split, Task};
 use graphminnet_report::chart::{LineChart, MatrixChart, ScatterChart, Series};
 use graphminnet_report::page::Page;
 use graphminnet_report::{Svg, short_number};
@@ -84,38 +85,29 @@ fn row(run: &Run, known: Option<&Reference>) -> Vec<String> {
     ]
 }
 
-/// Seconds for people.
-pub(super) fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 60.0 => format!("{s:.1} s"),
-        s if s < 3600.0 => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), (s % 60.0).floor()),
-        s => format!("{:.0} h {:02.0} min", (s / 3600.0).floor(), ((s % 3600.0) / 60.0).floor()),
-    }
-}
-
 /// Loss and metric by epoch, each run a line: the mean over its seeds, with a band of one standard deviation.
 pub(super) fn curves(page: &mut Page, runs: &[Run]) {
     page.section("Learning curves");
     let mut figures = Vec::new();
     let several = runs.len() > 1;
     let name =
-        |run: &Run, part: &str| if several { format!("{} {part}", run.label()) } else { part.to_owned() };
-    let loss = |part: &'static str, dashed: bool| {
-        runs.iter().map(move |run| (run, part, "loss".to_owned(), dashed)).collect::<Vec<_>>()
+        |run: &Run, part: Split| if several { format!("{} {part}", run.label()) } else { part.to_string() };
+    let loss = |part: Split, dashed: bool| {
+        runs.iter().map(move |run| (run, part, EpochRecord::loss as Number, dashed)).collect::<Vec<_>>()
     };
-    let mut lines = loss("train", false);
-    lines.extend(loss("valid", true));
+    let mut lines = loss(Split::Train, false);
+    lines.extend(loss(Split::Valid, true));
     figures.extend(chart("loss", &lines, &name));
     let metrics: BTreeMap<String, Vec<&Run>> = runs.iter().fold(BTreeMap::new(), |mut map, run| {
         map.entry(run.file.train.metric.to_string()).or_default().push(run);
         map
     });
     for (metric, runs) in metrics {
-        let part = |part: &'static str, dashed: bool| {
-            runs.iter().map(|&run| (run, part, metric.clone(), dashed)).collect::<Vec<_>>()
+        let part = |part: Split, dashed: bool| {
+            runs.iter().map(|&run| (run, part, EpochRecord::score as Number, dashed)).collect::<Vec<_>>()
         };
-        let mut lines = part("valid", false);
-        lines.extend(part("test", true));
+        let mut lines = part(Split::Valid, false);
+        lines.extend(part(Split::Test, true));
         figures.extend(chart(&metric, &lines, &name));
     }
     if figures.is_empty() {
@@ -125,14 +117,14 @@ pub(super) fn curves(page: &mut Page, runs: &[Run]) {
     }
 }
 
-type Curve<'a> = (&'a Run, &'static str, String, bool);
+type Curve<'a> = (&'a Run, Split, Number, bool);
 
-fn chart(title: &str, lines: &[Curve<'_>], name: &dyn Fn(&Run, &str) -> String) -> Option<(Svg, String)> {
+fn chart(title: &str, lines: &[Curve<'_>], name: &dyn Fn(&Run, Split) -> String) -> Option<(Svg, String)> {
     let series: Vec<Series> = lines
         .iter()
-        .map(|(run, part, field, dashed)| {
+        .map(|&(run, part, number, dashed)| {
             let mut by_epoch: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-            for (epoch, value) in run.seeds.iter().flat_map(|seed| seed.curve(part, field)) {
+            for (epoch, value) in run.seeds.iter().flat_map(|seed| seed.curve(part, number)) {
                 by_epoch.entry(epoch as u64).or_default().push(value);
             }
             let over =
@@ -147,7 +139,7 @@ fn chart(title: &str, lines: &[Curve<'_>], name: &dyn Fn(&Run, &str) -> String) 
                         (*epoch, all.mean - all.population_std, all.mean + all.population_std)
                     })
                     .collect(),
-                dashed: *dashed,
+                dashed,
                 ..Series::line(name(run, part), Vec::new())
             }
         })
@@ -165,11 +157,13 @@ fn chart(title: &str, lines: &[Curve<'_>], name: &dyn Fn(&Run, &str) -> String) 
 
 /// Confusion, or predicted against true, for the first seed that is done.
 pub(super) fn predictions(page: &mut Page, run: &Run) {
-    let Some((seed, rows)) =
-        run.finished().and_then(|seed| Some((seed, seed.predictions(&run.data.schema)?)))
-    else {
+    let Some(seed) = run.finished() else {
         page.notice("There are no test predictions: no seed is done yet.");
         return;
+    };
+    let rows = match seed.predictions(&run.data.schema) {
+        Ok(rows) => rows,
+        Err(error) => return page.notice(&format!("The test predictions cannot be shown: {error}.")),
     };
     let known = rows.iter().filter(|row| row.error.is_some()).count();
     page.paragraph(&format!("Seed {}, {known} labelled rows of the test part.", seed.seed));

@@ -3,8 +3,8 @@
 use super::ReportError;
 use super::predictions::{self, Row};
 use crate::config::{RECIPE_NAMES, Recipe};
-use crate::train::{Circumstances, DataSource, RunFile, SeedResult, TrainError, read_json};
-use graphminnet_data::Schema;
+use crate::train::{Circumstances, DataSource, EpochRecord, RunFile, SeedResult, TrainError, read_json};
+use graphminnet_data::{DataError, Schema, Split};
 use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -33,23 +33,23 @@ pub(super) struct Seed {
     pub(super) folder: PathBuf,
     /// `None` while it is running, or was interrupted.
     pub(super) result: Option<SeedResult>,
-    /// The lines of `metrics.jsonl`.
-    pub(super) records: Vec<Value>,
+    /// The numbers of every epoch.
+    pub(super) records: Vec<EpochRecord>,
 }
 
+/// Loss or metric of a record.
+pub(super) type Number = fn(&EpochRecord) -> Option<f64>;
+
 impl Seed {
-    /// `(epoch, value)` of a field of one part, epochs counted from 1.
-    pub(super) fn curve(&self, split: &str, field: &str) -> Vec<(f64, f64)> {
-        let of_split = self.records.iter().filter(|record| record["split"].as_str() == Some(split));
-        of_split
-            .filter_map(|record| Some((record["epoch"].as_f64()? + 1.0, record[field].as_f64()?)))
-            .collect()
+    /// `(epoch, number)` of one part, epochs counted from 1.
+    pub(super) fn curve(&self, split: Split, number: Number) -> Vec<(f64, f64)> {
+        let of_split = self.records.iter().filter(|record| record.split() == split);
+        of_split.filter_map(|record| Some((record.epoch() as f64 + 1.0, number(record)?))).collect()
     }
 
-    /// The test predictions, if they are there.
-    pub(super) fn predictions(&self, schema: &Schema) -> Option<Vec<Row>> {
-        let text = std::fs::read_to_string(self.folder.join("test_predictions.csv")).ok()?;
-        predictions::read(&text, schema)
+    /// The test predictions of a seed that is done.
+    pub(super) fn predictions(&self, schema: &Schema) -> Result<Vec<Row>, DataError> {
+        predictions::read(&self.folder.join("test_predictions.csv"), schema)
     }
 }
 
@@ -133,8 +133,6 @@ fn read_seed(run: &Path, seed: u64) -> Result<Seed, ReportError> {
         Err(TrainError::Io(error)) if error.is_not_found() => None,
         Err(error) => return Err(error.into()),
     };
-    let text = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap_or_default();
-    // The last line of a run that is still running may be half written.
-    let records = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let records = EpochRecord::read(&folder)?;
     Ok(Seed { seed, folder, result, records })
 }

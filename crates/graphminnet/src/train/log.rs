@@ -34,6 +34,11 @@ impl GrowingFile {
         Ok(Self { path: path.to_owned(), file, length })
     }
 
+    /// The path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Appends bytes in one go.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<(), IoError> {
         self.file.write_all(bytes).map_err(IoError::at("write", &self.path))?;

@@ -2,11 +2,12 @@
 
 use super::event::EpochReport;
 use super::log::GrowingFile;
+use super::metrics::{EpochRecord, EvaluationRecord, ScoreRecord, TrainingRecord};
 use super::state::EpochSums;
 use super::{Evaluation, TrainError, tensorboard};
 use crate::config::MetricKind;
+use graphminnet_data::Split;
 use graphminnet_data::fs::IoError;
-use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Writes the records of one seed.
@@ -32,18 +33,17 @@ impl Recorder {
         sums: &EpochSums,
         steps: usize,
     ) -> Result<(), TrainError> {
-        self.line(&json!({
-            "epoch": report.epoch,
-            "split": "train",
-            "loss": report.train_loss,
-            "learning_rate": report.learning_rate,
-            "mean_gradient_norm": sums.gradient_norm / steps.max(1) as f64,
-            "largest_gradient_norm": sums.largest_gradient_norm,
-            "clipped_steps": sums.clipped_steps,
-            "steps": steps,
-            "skipped_batches": sums.skipped_batches,
-            "seconds": report.seconds,
-            "graphs_per_second": report.graphs_per_second,
+        self.line(&EpochRecord::Train(TrainingRecord {
+            clipped_steps: sums.clipped_steps,
+            epoch: report.epoch,
+            graphs_per_second: report.graphs_per_second,
+            largest_gradient_norm: sums.largest_gradient_norm,
+            learning_rate: report.learning_rate,
+            loss: report.train_loss,
+            mean_gradient_norm: sums.gradient_norm / steps.max(1) as f64,
+            seconds: report.seconds,
+            skipped_batches: sums.skipped_batches,
+            steps,
         }))?;
         self.scalar(report.epoch, "train/loss", Some(report.train_loss))?;
         self.scalar(report.epoch, "train/learning_rate", Some(report.learning_rate))
@@ -53,7 +53,7 @@ impl Recorder {
     pub(super) fn evaluation(
         &mut self,
         report: &EpochReport,
-        split: &str,
+        split: Split,
         metric: MetricKind,
         evaluation: &Evaluation,
         worst_id: Option<&str>,
@@ -61,22 +61,19 @@ impl Recorder {
         if evaluation.outputs.is_empty() {
             return Ok(());
         }
-        let mut line = json!({ "epoch": report.epoch, "split": split, "loss": evaluation.loss });
-        if let Value::Object(fields) = &mut line {
-            fields.insert(metric.to_string(), json!(evaluation.value()));
-            match &evaluation.score {
-                Ok(score) if score.skipped_tasks > 0 => {
-                    fields.insert("skipped_tasks".into(), json!(score.skipped_tasks));
-                }
-                Ok(_) => {}
-                Err(reason) => {
-                    fields.insert("undefined".into(), json!(reason.to_string()));
-                }
-            }
-            fields.insert("worst_error".into(), json!(evaluation.worst.map(|(error, _)| error)));
-            fields.insert("worst_id".into(), json!(worst_id));
-        }
-        self.line(&line)?;
+        let record = EvaluationRecord {
+            epoch: report.epoch,
+            loss: evaluation.loss,
+            score: ScoreRecord { metric, value: evaluation.value() },
+            skipped_tasks: evaluation.score.as_ref().map_or(0, |score| score.skipped_tasks),
+            undefined: evaluation.score.as_ref().err().map(ToString::to_string),
+            worst_error: evaluation.worst.map(|(error, _)| error),
+            worst_id: worst_id.map(str::to_owned),
+        };
+        self.line(&match split {
+            Split::Test => EpochRecord::Test(record),
+            _ => EpochRecord::Valid(record),
+        })?;
         self.scalar(report.epoch, &format!("{split}/loss"), evaluation.loss)?;
         self.scalar(report.epoch, &format!("{split}/{metric}"), evaluation.value())
     }
@@ -86,8 +83,13 @@ impl Recorder {
         Ok((self.metrics.sync()?, self.events.sync()?))
     }
 
-    fn line(&mut self, value: &Value) -> Result<(), TrainError> {
-        Ok(self.metrics.append(format!("{value}\n").as_bytes())?)
+    fn line(&mut self, record: &EpochRecord) -> Result<(), TrainError> {
+        let damaged = |error: serde_json::Error| TrainError::Damaged {
+            path: self.metrics.path().to_owned(),
+            reason: error.to_string(),
+        };
+        let line = record.to_line().map_err(damaged)?;
+        Ok(self.metrics.append(line.as_bytes())?)
     }
 
     fn scalar(&mut self, epoch: usize, tag: &str, value: Option<f64>) -> Result<(), TrainError> {

@@ -11,6 +11,7 @@ use super::checkpoint::Checkpoint;
 use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
 use super::log::GrowingFile;
+use super::metrics::METRICS;
 use super::record::Recorder;
 use super::run_dir::config_hash;
 use super::scaler::fit_scaler;
@@ -24,8 +25,8 @@ use crate::task::{loss, metric};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
-use graphminnet_data::EdgeDirection;
 use graphminnet_data::loader::{Batches, LoaderError, Order, plan_batches};
+use graphminnet_data::{EdgeDirection, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -149,7 +150,7 @@ impl<'a> Training<'a> {
         let recorder = match directory {
             None => None,
             Some(directory) => Some(Recorder::open(
-                GrowingFile::open(&directory.file("metrics.jsonl"), state.metrics_length)?,
+                GrowingFile::open(&directory.file(METRICS), state.metrics_length)?,
                 GrowingFile::open(&directory.file("events.out.tfevents.0.graphminnet"), state.events_length)?,
                 state.events_length == 0,
             )?),
@@ -315,8 +316,8 @@ impl<'a> Training<'a> {
         };
         if let Some(recorder) = &mut self.recorder {
             recorder.train(&report, &sums, self.state.position.step)?;
-            recorder.evaluation(&report, "valid", train.metric, &valid, valid_id.as_deref())?;
-            recorder.evaluation(&report, "test", train.metric, &test, test_id.as_deref())?;
+            recorder.evaluation(&report, Split::Valid, train.metric, &valid, valid_id.as_deref())?;
+            recorder.evaluation(&report, Split::Test, train.metric, &test, test_id.as_deref())?;
         }
         self.state.seconds += sums.seconds;
         self.state.sums = EpochSums::default();

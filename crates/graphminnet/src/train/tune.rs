@@ -10,12 +10,13 @@ mod journal;
 pub use journal::{Journal, Trial, TrialEnd};
 
 use super::event::{Observer, TrainEvent};
+use super::metrics::{EpochRecord, METRICS};
 use super::trainer::{Outcome, Settings, train_seed};
 use super::{SeedDir, TrainError, TrainingData};
 use crate::config::{ConfigError, MetricKind, Override, Recipe};
-use graphminnet_data::fs;
 use crate::task::metric::{is_better, larger_is_better};
 use burn::tensor::Device;
+use graphminnet_data::fs;
 use graphminnet_data::rng;
 use std::sync::atomic::AtomicBool;
 use toml::Value;
@@ -209,14 +210,13 @@ fn better(metric: MetricKind, before: Option<f64>, now: Option<f64>) -> f64 {
 fn read_history(directory: &SeedDir, metric: MetricKind) -> Result<Vec<f64>, TrainError> {
     let saved = directory.checkpoints().load().ok().flatten();
     let Some((checkpoint, _)) = saved else { return Ok(Vec::new()) };
-    let bytes = fs::read(&directory.file("metrics.jsonl"))?;
+    let path = directory.file(METRICS);
+    let bytes = fs::read(&path)?;
     let known = bytes.get(..checkpoint.state.metrics_length as usize).unwrap_or(&bytes);
     let mut history: Vec<f64> = Vec::new();
-    for line in String::from_utf8_lossy(known).lines() {
-        let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        if value["split"] == "valid" {
-            let best = better(metric, history.last().copied(), value[metric.to_string()].as_f64());
-            history.push(best);
+    for record in EpochRecord::parse(known, &path)? {
+        if let EpochRecord::Valid(valid) = record {
+            history.push(better(metric, history.last().copied(), valid.score.value));
         }
     }
     Ok(history)
