@@ -95,7 +95,7 @@ fn find_file(tree: &dyn Tree, accept: impl Fn(&str) -> bool) -> Result<Option<St
 fn content(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Vec<u8>, DataError> {
     let place = tree.place(name);
     let mut content = Vec::new();
-    decompress(tree.open(name)?, Path::new(name), limits)?
+    decompress(tree.open(name)?, Path::new(name), limits)
         .take(limits.memory_bytes.saturating_add(1))
         .read_to_end(&mut content)
         .map_err(|source| DataError::Archive {

@@ -30,7 +30,7 @@ pub(crate) fn lines_of(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<O
     for suffix in ["", ".gz", ".zst"] {
         let full = format!("{name}{suffix}");
         if tree.contains(&full) {
-            let stream = decompress(tree.open(&full)?, Path::new(&full), limits)?;
+            let stream = decompress(tree.open(&full)?, Path::new(&full), limits);
             let place = tree.place(&full);
             return Ok(Some(Lines::new(stream, &place.file, place.member.clone(), limits)));
         }

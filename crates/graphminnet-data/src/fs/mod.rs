@@ -8,6 +8,7 @@ mod hash;
 mod memory;
 mod open;
 mod plain;
+mod zstd;
 
 pub use atomic::{AtomicFile, scratch_name, write_atomically, write_atomically_with};
 pub use error::IoError;

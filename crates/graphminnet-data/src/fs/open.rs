@@ -4,6 +4,7 @@
 //! holds another is an error, not a guess.
 
 use super::IoError;
+use super::zstd::ZstdReader;
 use crate::Limits;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -26,31 +27,20 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// [`io::Error`] of kind `FileTooLarge`.
 pub(crate) fn open_decompressed(path: &Path, limits: &Limits) -> Result<Box<dyn Read + Send>, IoError> {
     let file = File::open(path).map_err(IoError::at("open", path))?;
-    decompress(Box::new(file), path, limits)
+    Ok(decompress(Box::new(file), path, limits))
 }
 
-/// Undoes the compression that `name`'s extension names, on any stream.
-///
-/// # Errors
-///
-/// As [`open_decompressed`].
-pub(crate) fn decompress(
-    stream: Box<dyn Read + Send>,
-    name: &Path,
-    limits: &Limits,
-) -> Result<Box<dyn Read + Send>, IoError> {
+/// Undoes the compression that `name`'s extension names, on any stream. Damage is found while reading.
+pub(crate) fn decompress(stream: Box<dyn Read + Send>, name: &Path, limits: &Limits) -> Box<dyn Read + Send> {
     let consumed = Arc::new(AtomicU64::new(0));
     let counted = Counted { inner: stream, consumed: Arc::clone(&consumed) };
     let raw = BufReader::with_capacity(BUFFER_BYTES, counted);
     let decoded: Box<dyn Read + Send> = match compression(name) {
         Some("gz") => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
-        Some(_) => Box::new(
-            ruzstd::decoding::StreamingDecoder::new(raw)
-                .map_err(|error| IoError::at("decompress", name)(io::Error::other(error.to_string())))?,
-        ),
-        None => return Ok(Box::new(Bounded::new(Box::new(raw), None, limits))),
+        Some(_) => Box::new(ZstdReader::new(raw)),
+        None => return Box::new(Bounded::new(Box::new(raw), None, limits)),
     };
-    Ok(Box::new(Bounded::new(decoded, Some(consumed), limits)))
+    Box::new(Bounded::new(decoded, Some(consumed), limits))
 }
 
 /// `gz` or `zst` if that is the file's extension.

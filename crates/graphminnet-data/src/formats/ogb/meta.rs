@@ -57,7 +57,7 @@ impl Meta {
         }
         let place = tree.place(name);
         let mut text = Vec::new();
-        decompress(tree.open(name)?, Path::new(name), limits)?
+        decompress(tree.open(name)?, Path::new(name), limits)
             .take(MAX_META_BYTES)
             .read_to_end(&mut text)
             .map_err(DataError::io(&place.file, "read"))?;

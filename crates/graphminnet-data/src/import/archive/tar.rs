@@ -36,7 +36,7 @@ pub(super) fn read_stream(
     };
     // A tar holds many members, so its own bound is that of all of them.
     let whole = Limits { member_bytes: limits.total_bytes, ..limits.clone() };
-    let mut reader = Reader { stream: decompress(stream, &name, &whole)?, place: Place::file(path) };
+    let mut reader = Reader { stream: decompress(stream, &name, &whole), place: Place::file(path) };
     let mut members = BTreeMap::new();
     let mut long_name: Option<String> = None;
     let (mut count, mut total, mut kept) = (0u64, 0u64, 0u64);
