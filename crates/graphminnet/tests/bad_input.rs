@@ -365,7 +365,7 @@ fn to_the_letter_a_recipe_differs_in_the_input_norm_alone() {
 
 /// Text of the recipe files, as they are shipped.
 fn recipe_texts() -> Vec<String> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recipes");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("recipes");
     let read = |name: &&str| std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
     RECIPE_NAMES.iter().map(read).collect()
 }
