@@ -48,7 +48,7 @@ pub fn start(path: &Path, threads: usize, bounds: Bounds) -> Result<Workers, Fai
     for number in 0..threads {
         let bundle = Bundle::load(path)?;
         description = answer::describe(&bundle);
-        let explainer = Explainer::new(&bundle)?;
+        let explainer = Explainer::new(&bundle);
         let jobs = Arc::clone(&jobs);
         // Requests run side by side, so each stays on one thread.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(Failure::usage)?;
