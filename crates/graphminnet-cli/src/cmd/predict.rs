@@ -4,12 +4,10 @@ use super::using::{InputArguments, ModelArguments, Output, ROWS, say_done};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::bundle::{Answers, Conformal, Ensemble, PredictionTable, csv_field};
-use graphminnet::data::Graph;
 use graphminnet::data::{InputRow, Level, ReadOptions, RowReader, open};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// What to predict, with what.
@@ -47,9 +45,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             if rows.is_empty() {
                 break;
             }
-            let graphs: Vec<Arc<Graph>> =
-                rows.iter().filter_map(|row| row.graph.as_ref().ok().map(Arc::clone)).collect();
-            writer.write(rows, &ensemble.answer(&graphs)?)?;
+            writer.write(&rows, &ensemble.answer(&rows))?;
         }
         let Writer { out, rows, bad, .. } = writer;
         out.finish()?;
@@ -110,31 +106,24 @@ impl<'a> Writer<'a> {
         Ok(Self { table, out, keeps_input, node_level, blank, rows: 0, bad: 0 })
     }
 
-    fn write(&mut self, rows: Vec<InputRow>, answers: &Answers) -> Result<(), Failure> {
-        let mut graph = 0;
-        for row in rows {
+    fn write(&mut self, rows: &[InputRow], answers: &Answers) -> Result<(), Failure> {
+        for (row, answer) in rows.iter().zip(answers.iter()) {
             self.rows += 1;
-            let start = if self.keeps_input { row.text } else { csv_field(&row.id).as_bytes().to_vec() };
-            let found = match row.graph {
-                Err(bad) => Err(bad.to_string()),
-                Ok(_) => {
-                    graph += 1;
-                    answers.rows_of(graph - 1).map_err(ToString::to_string)
-                }
-            };
-            match found {
+            let id = csv_field(&row.id);
+            let start = if self.keeps_input { &row.text } else { id.as_bytes() };
+            match answer {
                 Err(reason) => {
                     self.bad += 1;
-                    self.out.write_all(&start)?;
-                    writeln!(self.out, "{},{}", self.blank, csv_field(&reason))?;
+                    self.out.write_all(start)?;
+                    writeln!(self.out, "{},{}", self.blank, csv_field(&reason.to_string()))?;
                 }
-                Ok(range) => {
-                    for (node, at) in range.enumerate() {
-                        self.out.write_all(&start)?;
+                Ok(answer) => {
+                    for (node, said) in answer.rows().enumerate() {
+                        self.out.write_all(start)?;
                         if self.node_level {
                             write!(self.out, ",{node}")?;
                         }
-                        for cell in self.table.cells(answers, at) {
+                        for cell in self.table.cells(&said) {
                             write!(self.out, ",{}", csv_field(&cell))?;
                         }
                         self.out.write_all(b",\n")?;

@@ -71,12 +71,22 @@ impl ModelArguments {
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        if self.threads == Some(0) {
-            return Err(Failure::usage("--threads 0: at least one thread is needed"));
-        }
-        let threads = self.threads.unwrap_or(0);
+        let threads = self.threads()?;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)?;
         pool.install(work)
+    }
+
+    /// How many threads were asked for.
+    ///
+    /// # Errors
+    ///
+    /// A failure of usage if that is none.
+    pub fn threads(&self) -> Result<usize, Failure> {
+        match self.threads {
+            Some(0) => Err(Failure::usage("--threads 0: at least one thread is needed")),
+            Some(threads) => Ok(threads),
+            None => Ok(std::thread::available_parallelism().map_or(1, usize::from)),
+        }
     }
 }
 

@@ -37,16 +37,13 @@ mod range;
 pub use attribution::{Explanation, MAX_STEPS, Method, Target};
 pub use range::{RangeOptions, RangeReport};
 
-use crate::bundle::{AnswerKind, Bundle, PredictError};
+use crate::bundle::{AnswerKind, Bundle, MaybeGraph, PredictError, prepare};
 use crate::config::{LevelKind, ModelConfig};
-use crate::model::{Encoded, GraphMinNet, InputError, ModelInput, check_graph};
+use crate::model::{Encoded, GraphMinNet, InputError, ModelInput};
 use crate::nn::Pass;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_data::Graph;
-use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
-use rayon::prelude::*;
-use std::sync::Arc;
+use graphminnet_data::spectral::PreparedGraph;
 use thiserror::Error;
 
 /// Nodes of one pass: copies of a graph are run through the model together up to this many.
@@ -122,16 +119,8 @@ impl Explainer {
     }
 
     /// Everything that the model wants to know of each graph, computed in parallel; an error spoils one graph only.
-    pub fn prepare(&self, graphs: &[Arc<Graph>]) -> Vec<Result<PreparedGraph, PredictError>> {
-        let options = self.config().prepare_options();
-        graphs
-            .par_iter()
-            .map(|graph| {
-                let prepared = prepare_graph(graph, &options)?;
-                check_graph(self.config(), &prepared.graph)?;
-                Ok(prepared)
-            })
-            .collect()
+    pub fn prepare(&self, graphs: &[impl MaybeGraph]) -> Vec<Result<PreparedGraph, PredictError>> {
+        prepare(self.config(), graphs)
     }
 
     /// A batch of equal graphs with what the first layer sees of it.
