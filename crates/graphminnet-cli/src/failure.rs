@@ -114,7 +114,6 @@ impl From<BundleError> for Failure {
 impl From<ExplainError> for Failure {
     fn from(error: ExplainError) -> Self {
         match error {
-            ExplainError::Model(error) => error.into(),
             ExplainError::OutOfRange { .. } | ExplainError::NoNodePrediction { .. } => Self::usage(error),
             error => Self { code: 3, error: Box::new(error) },
         }

@@ -4,36 +4,50 @@
 #[path = "../../graphminnet-report/tests/common/browser.rs"]
 mod browser;
 
+use graphminnet::Bundle;
+use graphminnet::data::{Featurizer, Limits, molecule_graph};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A server on a port of its own; stopped when dropped.
 struct Server {
     process: Child,
     address: String,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
+}
+
+/// A folder with a run of some seeds over molecules.
+fn trained(seeds: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let rows: Vec<String> = (1..40).map(|length| format!("{},{length}.5", "C".repeat(length))).collect();
+    std::fs::write(folder.path().join("m.csv"), format!("smiles,size\n{}\n", rows.join("\n"))).unwrap();
+    let mut train = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
+    train.current_dir(&folder).args(["train", "-q", "--no-cache", "--data", "m.csv", "--run-dir", "run"]);
+    train.args(["--seeds", seeds, "--set", "train.epochs=1"]);
+    train.args(["--set", "model.hidden=32", "--set", "model.layers=1"]);
+    assert!(train.output().unwrap().status.success());
+    folder
 }
 
 impl Server {
     /// Trains a tiny model on molecules and serves it.
     fn start(arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let rows: Vec<String> = (1..40).map(|length| format!("{},{length}.5", "C".repeat(length))).collect();
-        std::fs::write(folder.path().join("m.csv"), format!("smiles,size\n{}\n", rows.join("\n"))).unwrap();
-        let mut train = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
-        train.current_dir(&folder).args(["train", "-q", "--no-cache", "--data", "m.csv", "--run-dir", "run"]);
-        train.args(["--set", "train.epochs=1", "--set", "model.hidden=32", "--set", "model.layers=1"]);
-        assert!(train.output().unwrap().status.success());
+        Self::serve(trained("0"), &[&["--model", "run"], arguments].concat())
+    }
+
+    /// Serves what a folder holds.
+    fn serve(folder: tempfile::TempDir, arguments: &[&str]) -> Self {
         let mut serve = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
-        serve.current_dir(&folder).args(["serve", "--model", "run", "--port", "0"]).args(arguments);
+        serve.current_dir(&folder).args(["serve", "--port", "0"]).args(arguments);
         let mut process = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("http://").unwrap().to_owned();
-        Self { process, address, _folder: folder }
+        Self { process, address, folder }
     }
 
     fn connect(&self) -> TcpStream {
@@ -150,6 +164,58 @@ fn hostile_requests_are_refused_and_the_server_goes_on() {
     assert_eq!(status, 200, "{answer}");
     let (_, metrics) = server.get("/metrics");
     assert!(metrics.contains("graphminnet_graphs_total 1"), "{metrics}");
+}
+
+/// The same model with so wide a scale that every prediction leaves the range of 32-bit numbers.
+fn beyond_numbers(folder: &tempfile::TempDir) {
+    let path = folder.path().join("run/seed-0/best.gmn");
+    let bundle = Bundle::load(&path).unwrap();
+    let mut about = bundle.description().clone();
+    let scaler = about.target_scaler.as_mut().unwrap();
+    scaler.deviation = vec![1e300; scaler.deviation.len()];
+    let weights = graphminnet::weights::to_bytes(bundle.model()).unwrap();
+    std::fs::write(path, Bundle::pack(&about, &weights).unwrap()).unwrap();
+}
+
+#[test]
+fn an_output_that_is_no_finite_number_is_a_reason_and_never_null() {
+    let folder = trained("0");
+    beyond_numbers(&folder);
+    let server = Server::serve(folder, &["--model", "run"]);
+    let (status, answer) = server.predict(&json!({ "smiles": ["CCO", "C1CC"] }));
+    assert_eq!(status, 200, "{answer}");
+    let list = answer["predictions"].as_array().unwrap();
+    assert!(list[0]["error"].as_str().unwrap().contains("not a finite number"), "{answer}");
+    assert!(list[1]["error"].as_str().unwrap().contains("ring"), "{answer}");
+    assert!(!answer.to_string().contains("null"), "{answer}");
+}
+
+#[test]
+fn the_seeds_of_a_run_are_served_as_an_ensemble() {
+    let server = Server::serve(trained("0,1"), &["--model", "run"]);
+    let alone: Vec<f64> = [0, 1]
+        .map(|seed| {
+            let bundle =
+                Bundle::load(&server.folder.path().join(format!("run/seed-{seed}/best.gmn"))).unwrap();
+            let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default()).unwrap();
+            bundle.predict(&[Arc::new(ethanol)]).graph(0).unwrap().values()
+        })
+        .concat();
+    let (status, answer) = server.predict(&json!({ "smiles": ["CCO"] }));
+    assert_eq!(status, 200, "{answer}");
+    let said = &answer["predictions"][0];
+    assert_eq!(said["values"]["size"].as_f64().unwrap(), (alone[0] + alone[1]) / 2.0, "{answer}");
+    let apart = said["deviations"]["size"].as_f64().unwrap();
+    assert!((apart - (alone[0] - alone[1]).abs() / 2.0).abs() < 1e-9, "{answer}");
+    // The explanation is of the mean, too.
+    let (status, why) = server.post("/explain", &json!({ "smiles": ["CCO"] }).to_string());
+    let why: Value = serde_json::from_str(&why).unwrap();
+    let why = &why["explanations"][0];
+    let difference = why["prediction"].as_f64().unwrap() - said["values"]["size"].as_f64().unwrap();
+    assert!(status == 200 && difference.abs() < 1e-4, "{why}");
+    assert!(why["gap"].as_f64().unwrap() < 0.05, "{why}");
+    let (_, model) = server.get("/model");
+    assert!(model.contains("\"models\":2"), "{model}");
 }
 
 #[test]

@@ -13,9 +13,9 @@ fn answer(ensemble: &Ensemble, stream: TcpStream) -> Result<(), Failure> {
     let mut rows = RowReader::from_stream(Box::new(stream), "request", &options)?;
     let mut some = rows.next_rows(256)?;
     while !some.is_empty() {
-        for row in some {
-            match row.graph {
-                Ok(graph) => writeln!(out, "{}: {:?}", row.id, ensemble.answer(&[graph])?.values(0))?,
+        for (row, answer) in some.iter().zip(ensemble.answer(&some).iter()) {
+            match answer {
+                Ok(answer) => writeln!(out, "{}: {:?}", row.id, answer.values())?,
                 Err(reason) => writeln!(out, "{}: {reason}", row.id)?,
             }
         }

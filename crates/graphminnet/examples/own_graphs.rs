@@ -24,10 +24,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).map_or_else(|| PathBuf::from(example), PathBuf::from);
     let bundle = Bundle::load(&path)?;
     let graphs = [Arc::new(ring(5)?), Arc::new(ring(12)?)];
-    let predictions = bundle.predict(&graphs)?;
     println!("targets: {:?}", bundle.description().schema.targets);
-    for (graph, rows) in (0..graphs.len()).map(|graph| (graph, predictions.rows_of(graph))) {
-        println!("ring of {}: {:?}", graphs[graph].num_nodes(), predictions.values(rows.start));
+    for (graph, answer) in graphs.iter().zip(bundle.predict(&graphs).iter()) {
+        println!("ring of {}: {:?}", graph.num_nodes(), answer?.values());
     }
     Ok(())
 }

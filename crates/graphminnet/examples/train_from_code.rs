@@ -34,6 +34,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bundle = Bundle::load(&directory.file("best.gmn"))?;
     let (graph, targets) = (dataset.samples[0].graph.clone(), &dataset.samples[0].targets);
     let marked = targets.iter().position(|class| !class.is_nan()).unwrap_or(0);
-    println!("said {:?}, truth {}", bundle.predict(&[graph])?.class(marked), targets[marked]);
+    let answers = bundle.predict(&[graph]);
+    let said = answers.graph(0)?.rows().nth(marked).and_then(|node| node.class());
+    println!("said {said:?}, truth {}", targets[marked]);
     Ok(std::fs::remove_dir_all(folder)?)
 }

@@ -70,7 +70,7 @@ pub mod task;
 pub mod train;
 pub mod weights;
 
-pub use bundle::{Bundle, BundleError, Ensemble, PredictError, Predictions};
+pub use bundle::{Answers, Bundle, BundleError, Ensemble, PredictError};
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};
 pub use graphminnet_data as data;

@@ -3,16 +3,20 @@
 
 use burn::tensor::Device;
 use graphminnet::bundle::{
-    AnswerKind, Bundle, BundleError, Conformal, Description, Ensemble, Selection, TrainedOn, locate,
+    Answer, AnswerKind, AnswerRow, Bundle, BundleError, Conformal, Description, Ensemble, PredictError,
+    Selection, TrainedOn, evaluate, locate,
 };
 use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe};
+use graphminnet::data::formats::Format;
 use graphminnet::data::generate::{PartSizes, RingTransfer};
 use graphminnet::data::rng::{Stream, stream};
 use graphminnet::data::split::Splits;
 use graphminnet::data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
-use graphminnet::data::{Features, Graph};
+use graphminnet::data::{Features, Graph, RowReader};
+use graphminnet::task::assess::Bootstrap;
 use graphminnet::train::{Outcome, SeedDir, Settings, TargetScaler, TrainingData, train_seed};
 use graphminnet::{GraphMinNet, weights};
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -111,56 +115,134 @@ fn what_is_written_comes_back_and_the_bytes_depend_on_nothing_else() {
 fn a_batch_of_one_says_what_a_batch_of_many_says() {
     let (bundle, _) = bundle();
     let graphs = graphs(300);
-    let together = bundle.predict(&graphs).unwrap();
-    assert_eq!((together.num_graphs(), together.num_rows(), together.columns()), (300, 300, 2));
-    let mut exact = true;
+    let together = bundle.predict(&graphs);
+    assert_eq!((together.len(), together.columns()), (300, 2));
     for (at, graph) in graphs.iter().enumerate() {
-        let alone = bundle.predict(std::slice::from_ref(graph)).unwrap();
-        for (one, many) in alone.row(0).iter().zip(together.row(at)) {
-            assert!(
-                (one - many).abs() <= 1e-5 * many.abs().max(1.0),
-                "graph {at}: {one} alone, {many} in a batch"
-            );
-            exact &= one.to_bits() == many.to_bits();
-        }
+        let alone = bundle.predict(std::slice::from_ref(graph));
+        let bits =
+            |answer: Answer<'_>| answer.outputs().iter().map(|output| output.to_bits()).collect::<Vec<_>>();
+        let (alone, together) = (alone.graph(0).unwrap(), together.graph(at).unwrap());
+        assert_eq!((alone.num_rows(), together.num_rows()), (1, 1));
+        assert_eq!(
+            bits(alone),
+            bits(together),
+            "graph {at}: sums must not depend on who else is in the batch"
+        );
     }
-    assert!(exact, "sums must not depend on who else is in the batch");
+}
+
+/// A graph whose second category training did not see.
+fn unseen() -> Arc<Graph> {
+    let unseen = Features::categories(1, 2, vec![4, 3]).unwrap();
+    Arc::new(Graph::new(1, vec![], unseen, Features::categories(0, 1, vec![]).unwrap()).unwrap())
 }
 
 #[test]
-fn a_graph_that_does_not_fit_is_named_and_spoils_no_other() {
+fn a_graph_that_does_not_fit_keeps_its_place_with_a_reason_and_spoils_no_other() {
     let (bundle, _) = bundle();
-    let mut graphs = graphs(5);
-    let unseen = Features::categories(1, 2, vec![4, 3]).unwrap();
-    graphs[3] = Arc::new(Graph::new(1, vec![], unseen, Features::categories(0, 1, vec![]).unwrap()).unwrap());
-    let error = bundle.predict(&graphs).unwrap_err().to_string();
-    assert!(error.contains("graph 3") && error.contains("category 3 is outside"), "{error}");
-    let prepared = bundle.prepare(&graphs);
-    assert_eq!(
-        prepared.iter().map(|result| result.is_ok()).collect::<Vec<_>>(),
-        [true, true, true, false, true]
-    );
+    let fitting = graphs(5);
+    let mut mixed = fitting.clone();
+    mixed[3] = unseen();
+    let ensemble = Ensemble::new(vec![bundle.clone(), bundle.clone()]).unwrap();
+    let expected = bundle.predict(&fitting);
+    for answers in [bundle.predict(&mixed), ensemble.answer(&mixed), bundle.embed(&mixed, LevelKind::Node)] {
+        assert_eq!(answers.len(), 5);
+        for at in 0..5 {
+            assert_eq!(answers.graph(at).is_ok(), at != 3, "graph {at}");
+        }
+        let error = answers.graph(3).unwrap_err().to_string();
+        assert!(error.contains("category 3 is outside"), "{error}");
+        let beyond = answers.graph(5).unwrap_err().to_string();
+        assert!(beyond.contains("graph 5") && beyond.contains("there are 5"), "{beyond}");
+    }
+    for at in [0, 1, 2, 4] {
+        assert_eq!(
+            bundle.predict(&mixed).graph(at).unwrap().values(),
+            expected.graph(at).unwrap().values(),
+            "graph {at}"
+        );
+    }
     let numbers =
         Graph::new(1, vec![], Features::numbers(1, 2, vec![0.0; 2]).unwrap(), Features::none(0)).unwrap();
-    let error = bundle.predict(&[Arc::new(numbers)]).unwrap_err().to_string();
+    let error = bundle.predict(&[Arc::new(numbers)]).graph(0).unwrap_err().to_string();
     assert!(error.contains("2 categorical node columns"), "{error}");
+}
+
+#[test]
+fn a_row_that_holds_no_graph_keeps_its_place_with_the_reason_of_its_reader() {
+    let (bundle, _) = bundle();
+    let good = r#"{"num_nodes": 1, "edges": [], "node_features": [[1, 2]], "edge_features": []}"#;
+    let text = format!("{good}\n{{\"num_nodes\": 1}}\n{good}\n");
+    let options = ReadOptions { format: Some(Format::Jsonl), ..bundle.description().read_options() };
+    let mut reader = RowReader::from_stream(Box::new(Cursor::new(text)), "rows", &options).unwrap();
+    let rows = reader.next_rows(10).unwrap();
+    let answers = bundle.predict(&rows);
+    let reason = answers.graph(1).unwrap_err();
+    assert!(matches!(reason, PredictError::Unusable { .. }), "{reason}");
+    assert!(reason.to_string().contains("rows, line 2"), "{reason}");
+    assert_eq!(answers.graph(0).unwrap().values(), answers.graph(2).unwrap().values());
+}
+
+#[test]
+fn an_output_that_is_no_finite_number_is_a_reason_and_never_a_value() {
+    let mut about = description();
+    // So wide a scale that every prediction leaves the range of 32-bit numbers; the description itself is sound.
+    about.target_scaler = Some(TargetScaler { mean: vec![0.0, 0.0], deviation: vec![1.0, 1e300] });
+    let weights = weights::to_bytes(bundle().0.model()).unwrap();
+    let wide = Bundle::new(about, &weights, &Device::flex()).unwrap();
+    let answers = wide.predict(&graphs(3));
+    assert_eq!(answers.iter().map(Result::err).collect::<Vec<_>>(), vec![Some(PredictError::NonFinite); 3]);
+    // One such member spoils the answer of an ensemble, not only its own.
+    let both = Ensemble::new(vec![bundle().0, wide.clone()]).unwrap();
+    assert_eq!(both.answer(&graphs(1)).graph(0).err(), Some(PredictError::NonFinite));
+    // Evaluation and calibration name the graph.
+    let schema = wide.description().schema.clone();
+    let sample = |(at, graph)| Sample { id: format!("{at}"), graph, targets: vec![0.0, 0.0] };
+    let samples = graphs(3).into_iter().enumerate().map(sample).collect();
+    let dataset = Dataset { name: "wide".into(), schema, samples, official_split: None };
+    let wide = Ensemble::new(vec![wide]).unwrap();
+    let error = evaluate(&wide, &dataset, Bootstrap::default()).unwrap_err().to_string();
+    assert!(error.starts_with("graph 0: the prediction is not a finite number"), "{error}");
+    assert!(Conformal::calibrate(&wide, &dataset, 0.5).is_err());
+}
+
+#[test]
+fn a_vector_that_is_not_finite_is_a_reason() {
+    let recipe = Recipe::parse("rings", RINGS).unwrap();
+    let mut about = description();
+    about.preparation = (&recipe.model.prepare_options()).into();
+    (about.model, about.loss, about.metric) = (recipe.model, recipe.train.loss, recipe.train.metric);
+    about.schema = rings(Level::Graph).schema;
+    about.target_scaler = None;
+    let device = Device::flex();
+    let weights = weights::to_bytes(&GraphMinNet::new(&about.model, 3, &device).unwrap()).unwrap();
+    let bundle = Bundle::new(about, &weights, &device).unwrap();
+    let graph = |size: f32| {
+        let features = Features::numbers(2, 4, vec![size; 8]).unwrap();
+        Arc::new(Graph::new(2, vec![[0, 1], [1, 0]], features, Features::none(2)).unwrap())
+    };
+    for level in [LevelKind::Graph, LevelKind::Node] {
+        let found = bundle.embed(&[graph(1.0), graph(f32::MAX), graph(-1.0)], level);
+        assert_eq!(found.iter().map(|answer| answer.is_ok()).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(found.graph(1).err(), Some(PredictError::NonFinite));
+    }
 }
 
 #[test]
 fn embeddings_have_a_row_per_node_or_graph() {
     let (bundle, _) = bundle();
     let graphs = graphs(40);
-    let nodes = bundle.embed(&graphs, LevelKind::Node).unwrap();
-    let whole = bundle.embed(&graphs, LevelKind::Graph).unwrap();
-    assert_eq!((nodes.width, whole.width, whole.values.len()), (8, 8, 40 * 8));
+    let nodes = bundle.embed(&graphs, LevelKind::Node);
+    let whole = bundle.embed(&graphs, LevelKind::Graph);
+    assert_eq!((nodes.columns(), whole.columns()), (8, 8));
     for (at, graph) in graphs.iter().enumerate() {
-        let rows = nodes.rows[at].clone();
-        assert_eq!((rows.len(), whole.rows[at].clone()), (graph.num_nodes(), at..at + 1));
+        let (nodes, whole) = (nodes.graph(at).unwrap(), whole.graph(at).unwrap());
+        assert_eq!((nodes.num_rows(), whole.num_rows()), (graph.num_nodes(), 1));
         // The model pools by the mean.
-        for column in 0..8 {
-            let mean =
-                rows.clone().map(|row| nodes.values[row * 8 + column]).sum::<f32>() / rows.len() as f32;
-            assert!((mean - whole.values[at * 8 + column]).abs() < 1e-5);
+        let values = nodes.outputs();
+        for (column, pooled) in whole.outputs().into_iter().enumerate() {
+            let sum: f32 = values.iter().skip(column).step_by(8).sum();
+            assert!((sum / graph.num_nodes() as f32 - pooled).abs() < 1e-5);
         }
     }
 }
@@ -266,22 +348,26 @@ fn a_moved_model_predicts_the_test_predictions_of_its_training_bit_for_bit() {
         assert_eq!(bundle.description().data.test, 20);
 
         let graphs: Vec<Arc<Graph>> = test.iter().map(|&at| Arc::clone(&dataset.samples[at].graph)).collect();
-        let predictions = bundle.predict(&graphs).unwrap();
+        let predictions = bundle.predict(&graphs);
+        let rows: Vec<AnswerRow<'_>> =
+            predictions.iter().flat_map(|answer| answer.unwrap().rows().collect::<Vec<_>>()).collect();
         let written = std::fs::read_to_string(seed_dir.file("test_predictions.csv")).unwrap();
         let skipped = if level == Level::Node { 3 } else { 2 };
-        let mut rows = 0;
-        for (row, line) in written.lines().skip(1).enumerate() {
-            let cells = bundle.description().prediction_cells(&predictions, row);
-            assert_eq!(line.split(',').skip(skipped).collect::<Vec<_>>(), cells, "{level} level, row {row}");
-            rows += 1;
+        assert_eq!(written.lines().count(), 1 + rows.len());
+        for (number, (row, line)) in rows.iter().zip(written.lines().skip(1)).enumerate() {
+            let cells = bundle.description().prediction_cells(row);
+            assert_eq!(
+                line.split(',').skip(skipped).collect::<Vec<_>>(),
+                cells,
+                "{level} level, row {number}"
+            );
         }
-        assert_eq!(rows, predictions.num_rows());
         // What the file says of its own quality is what these predictions are worth.
         let targets: Vec<f32> = test.iter().flat_map(|&at| dataset.samples[at].targets.clone()).collect();
         let (mut right, mut labelled) = (0, 0);
         for (row, target) in targets.iter().enumerate().filter(|(_, target)| !target.is_nan()) {
             labelled += 1;
-            right += usize::from(predictions.class(row) == Some(*target as usize));
+            right += usize::from(rows[row].class() == Some(*target as usize));
         }
         assert_eq!(selection.test, Some(f64::from(right as u32) / f64::from(labelled)));
     }
@@ -303,11 +389,12 @@ fn frozen_models_of_all_versions_still_predict_the_same() {
         let folder = frozen(version);
         let bundle = Bundle::load(&folder.join("model.gmn")).unwrap();
         let graphs = frozen_graphs(&folder, &bundle.description().schema);
-        let found = bundle.predict(&graphs).unwrap();
+        let found: Vec<f32> =
+            bundle.predict(&graphs).iter().flat_map(|answer| answer.unwrap().outputs()).collect();
         let text = std::fs::read_to_string(folder.join("predictions.json")).unwrap();
         let expected: Vec<f32> = serde_json::from_str(&text).unwrap();
-        assert_eq!(found.outputs().len(), expected.len());
-        for (found, expected) in found.outputs().iter().zip(&expected) {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(&expected) {
             assert!(
                 (found - expected).abs() <= 1e-4 * expected.abs().max(1.0),
                 "v{version}: {found}, {expected} then"
@@ -325,17 +412,18 @@ fn freeze_the_current_version() {
     std::fs::create_dir_all(&folder).unwrap();
     let (bundle, file) = bundle();
     let graphs = graphs(12);
-    let predictions = bundle.predict(&graphs).unwrap();
+    let outputs: Vec<Vec<f32>> =
+        bundle.predict(&graphs).iter().map(|answer| answer.unwrap().outputs()).collect();
     let samples = graphs.iter().enumerate().map(|(at, graph)| Sample {
         id: at.to_string(),
         graph: Arc::clone(graph),
-        targets: predictions.row(at).to_vec(),
+        targets: outputs[at].clone(),
     });
     let schema = bundle.description().schema.clone();
     let dataset = Dataset { name: "frozen".into(), schema, samples: samples.collect(), official_split: None };
     graphminnet::data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
     std::fs::write(folder.join("model.gmn"), file).unwrap();
-    std::fs::write(folder.join("predictions.json"), serde_json::to_string(predictions.outputs()).unwrap())
+    std::fs::write(folder.join("predictions.json"), serde_json::to_string(&outputs.concat()).unwrap())
         .unwrap();
 }
 
@@ -353,10 +441,10 @@ fn conformal_intervals_and_sets_cover_as_often_as_they_say() {
     for bundle in [regression, classes] {
         let ensemble = Ensemble::new(vec![bundle]).unwrap();
         let graphs = graphs(4000);
-        let answers = ensemble.answer(&graphs).unwrap();
+        let answers = ensemble.answer(&graphs);
         let mut random = stream(11, "labels", &[]);
         let mut truth = |graph: usize| -> Vec<f32> {
-            let values = answers.values(answers.rows_of(graph).unwrap().start);
+            let values = answers.graph(graph).unwrap().values();
             if answers.kind() == AnswerKind::Classes {
                 let (mut left, mut class) = (random.uniform(), 0);
                 while class < 3 && left > values[class] {
@@ -383,7 +471,7 @@ fn conformal_intervals_and_sets_cover_as_often_as_they_say() {
             let conformal = Conformal::calibrate(&ensemble, &dataset, level).unwrap();
             for target in 0..ensemble.description().schema.num_targets() {
                 let inside = held_out.iter().enumerate().filter(|(at, sample)| {
-                    let values = answers.values(answers.rows_of(2000 + at).unwrap().start);
+                    let values = answers.graph(2000 + at).unwrap().values();
                     let label = sample.targets[target];
                     match answers.kind() {
                         AnswerKind::Classes => conformal.set(target, &values).contains(&(label as usize)),
@@ -412,10 +500,11 @@ fn models_that_answer_different_questions_form_no_ensemble() {
     assert!(matches!(Ensemble::new(vec![]), Err(BundleError::NoMembers)));
     // Twice the same model: the same mean, and no spread.
     let graphs = graphs(10);
-    let alone = one.predict(&graphs).unwrap();
-    let answers = Ensemble::new(vec![one.clone(), one]).unwrap().answer(&graphs).unwrap();
-    for row in 0..10 {
-        assert_eq!(answers.values(row), alone.values(row));
-        assert!(answers.deviations(row).iter().all(|deviation| *deviation == 0.0));
+    let alone = one.predict(&graphs);
+    let answers = Ensemble::new(vec![one.clone(), one]).unwrap().answer(&graphs);
+    for (together, alone) in answers.iter().zip(alone.iter()) {
+        let (together, alone) = (together.unwrap(), alone.unwrap());
+        assert_eq!(together.values(), alone.values());
+        assert!(together.rows().all(|row| row.deviations().iter().all(|deviation| *deviation == 0.0)));
     }
 }

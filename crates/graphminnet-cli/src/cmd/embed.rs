@@ -9,11 +9,9 @@ use graphminnet::bundle::Bundle;
 use graphminnet::config::LevelKind;
 use graphminnet::data::InputRow;
 use graphminnet::data::formats::csv::CsvWriter;
-use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::export::{NpyWriter, ParquetColumn, ParquetWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Rows without a vector that are described one by one.
@@ -70,27 +68,13 @@ fn embed(
     sink: &mut Sink,
     bad: &mut usize,
 ) -> Result<usize, Failure> {
-    let graphs: Vec<_> = rows.iter().filter_map(|row| row.graph.as_ref().ok().map(Arc::clone)).collect();
-    let mut prepared = bundle.prepare(&graphs).into_iter();
-    let mut places: Vec<Result<PreparedGraph, String>> = Vec::with_capacity(rows.len());
-    for row in &rows {
-        places.push(match &row.graph {
-            Err(reason) => Err(reason.to_string()),
-            Ok(_) => match prepared.next() {
-                Some(graph) => graph.map_err(|error| error.to_string()),
-                None => Err("the graph was not prepared".to_owned()),
-            },
-        });
-    }
-    let usable: Vec<&PreparedGraph> = places.iter().filter_map(|place| place.as_ref().ok()).collect();
     let level = if per == Per::Node { LevelKind::Node } else { LevelKind::Graph };
-    let found = bundle.embed_prepared(&usable, level)?;
+    let found = bundle.embed(&rows, level);
     let (mut ids, mut nodes, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let mut ranges = found.rows.into_iter();
-    for (at, (row, place)) in rows.iter().zip(&places).enumerate() {
+    for (at, (row, answer)) in rows.iter().zip(found.iter()).enumerate() {
         // Rows of a CSV table are known by their number.
         let id = if row.id.is_empty() { (before + at).to_string() } else { row.id.clone() };
-        match place {
+        match answer {
             Err(reason) => {
                 *bad += 1;
                 if *bad <= DESCRIBED {
@@ -98,15 +82,15 @@ fn embed(
                 }
                 if per == Per::Graph {
                     ids.push(id);
-                    values.extend(std::iter::repeat_n(f32::NAN, found.width));
+                    values.extend(std::iter::repeat_n(f32::NAN, found.columns()));
                 }
             }
-            Ok(_) => {
-                let range = ranges.next().unwrap_or(0..0);
-                nodes.extend((0..range.len() as i64).take(if per == Per::Node { usize::MAX } else { 0 }));
-                ids.extend(std::iter::repeat_n(id, range.len()));
-                let flat = range.start * found.width..range.end * found.width;
-                values.extend(found.values.get(flat).unwrap_or_default());
+            Ok(answer) => {
+                if per == Per::Node {
+                    nodes.extend(0..answer.num_rows() as i64);
+                }
+                ids.extend(std::iter::repeat_n(id, answer.num_rows()));
+                values.extend(answer.outputs());
             }
         }
     }

@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             }));
         }
         std::fs::create_dir_all(&arguments.output)?;
-        let explainer = Explainer::new(&bundle)?;
+        let explainer = Explainer::new(&bundle);
         let kept: Vec<&Named> = graphs.iter().take(arguments.limit).collect();
         if kept.len() < graphs.len() && !arguments.range {
             say!("the first {} graphs are explained; --limit takes more", kept.len());
@@ -241,7 +241,7 @@ fn range(
     let mut models = vec![(name_of(bundle), measure(explainer, graphs, arguments)?)];
     if let Some(path) = &arguments.beside {
         let other = Bundle::load_on(path, bundle.device())?;
-        models.push((name_of(&other), measure(&Explainer::new(&other)?, graphs, arguments)?));
+        models.push((name_of(&other), measure(&Explainer::new(&other), graphs, arguments)?));
     }
     let value: Vec<serde_json::Value> =
         models.iter().map(|(name, report)| json!({ "model": name, "range": report })).collect();

@@ -6,13 +6,11 @@ use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{Answers, Conformal, Ensemble, PredictionTable};
-use graphminnet::data::Graph;
 use graphminnet::data::formats::csv::CsvWriter;
 use graphminnet::data::{InputRow, Level, ReadOptions, RowReader, open};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// What to predict, with what.
@@ -50,9 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             if rows.is_empty() {
                 break;
             }
-            let graphs: Vec<Arc<Graph>> =
-                rows.iter().filter_map(|row| row.graph.as_ref().ok().map(Arc::clone)).collect();
-            writer.write(rows, &ensemble.answer(&graphs)?)?;
+            writer.write(&rows, &ensemble.answer(&rows))?;
         }
         let Writer { out, rows, bad, .. } = writer;
         out.into_inner().finish()?;
@@ -106,30 +102,23 @@ impl<'a> Writer<'a> {
         Ok(Self { table, out, keeps_input, node_level, columns, rows: 0, bad: 0 })
     }
 
-    fn write(&mut self, rows: Vec<InputRow>, answers: &Answers) -> Result<(), Failure> {
-        let mut graph = 0;
-        for row in rows {
+    fn write(&mut self, rows: &[InputRow], answers: &Answers) -> Result<(), Failure> {
+        for (row, answer) in rows.iter().zip(answers.iter()) {
             self.rows += 1;
-            let found = match row.graph {
-                Err(bad) => Err(bad.to_string()),
-                Ok(_) => {
-                    graph += 1;
-                    answers.rows_of(graph - 1).map_err(ToString::to_string)
-                }
-            };
-            match found {
+            match answer {
                 Err(reason) => {
                     self.bad += 1;
                     self.begin_row(&row.text, &row.id)?;
-                    self.out.row(std::iter::repeat_n("", self.columns).chain([reason.as_str()]))?;
+                    let blank = std::iter::repeat_n(String::new(), self.columns);
+                    self.out.row(blank.chain([reason.to_string()]))?;
                 }
-                Ok(range) => {
-                    for (node, at) in range.enumerate() {
+                Ok(answer) => {
+                    for (node, said) in answer.rows().enumerate() {
                         self.begin_row(&row.text, &row.id)?;
                         if self.node_level {
                             self.out.field(node)?;
                         }
-                        self.out.row(self.table.cells(answers, at).into_iter().chain([String::new()]))?;
+                        self.out.row(self.table.cells(&said).into_iter().chain([String::new()]))?;
                     }
                 }
             }

@@ -18,19 +18,23 @@ impl Threads {
         self.threads
     }
 
+    /// How many threads to work with.
+    pub fn count(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
     /// The threads to work with.
     ///
     /// # Errors
     ///
     /// A failure of usage if there are none to be had.
     pub fn pool(&self) -> Result<ThreadPool, Failure> {
-        // 0 stands for all cores.
-        ThreadPoolBuilder::new().num_threads(self.threads.unwrap_or(0)).build().map_err(Failure::usage)
+        ThreadPoolBuilder::new().num_threads(self.count()).build().map_err(Failure::usage)
     }
 }
 
 /// Reads a number of threads.
-pub fn threads(text: &str) -> Result<usize, String> {
+fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("at least one thread is needed".to_owned()),
         Ok(threads) => Ok(threads),

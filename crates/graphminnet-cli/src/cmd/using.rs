@@ -74,6 +74,11 @@ impl ModelArguments {
     ) -> Result<T, Failure> {
         self.threads.pool()?.install(work)
     }
+
+    /// How many threads to work with.
+    pub fn threads(&self) -> usize {
+        self.threads.count()
+    }
 }
 
 fn describe(bundle: &Bundle) -> String {

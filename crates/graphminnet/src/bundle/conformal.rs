@@ -6,7 +6,7 @@
 //! no two errors are equal). Nothing is assumed about the model or the noise; but graphs of another kind than those of
 //! the calibration get no such promise. A set may be empty: then no class is as likely as the true ones usually are.
 
-use super::{AnswerKind, Answers, Ensemble, PredictError};
+use super::{AnswerKind, Ensemble, PredictError};
 use graphminnet_data::Dataset;
 use graphminnet_data::Graph;
 use std::sync::Arc;
@@ -60,15 +60,13 @@ impl Conformal {
         check_level(level)?;
         let graphs: Vec<Arc<Graph>> =
             dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
-        let answers = ensemble.answer(&graphs)?;
+        let answers = ensemble.answer(&graphs);
         let targets = &ensemble.description().schema.targets;
         let mut errors = vec![Vec::new(); targets.len()];
         for (graph, sample) in dataset.samples.iter().enumerate() {
-            let rows = answers
-                .rows_of(graph)
-                .map_err(|source| PredictError::InGraph { graph, source: Box::new(source.clone()) })?;
-            for (row, labels) in rows.zip(sample.targets.chunks(targets.len().max(1))) {
-                collect(&answers, row, labels, &mut errors);
+            let answer = answers.graph(graph).map_err(PredictError::in_graph(graph))?;
+            for (row, labels) in answer.rows().zip(sample.targets.chunks(targets.len().max(1))) {
+                collect(answers.kind(), &row.values(), labels, &mut errors);
             }
         }
         Self::from_errors(answers.kind(), targets, errors, level)
@@ -143,15 +141,14 @@ fn rank_fits(count: usize, level: f64) -> bool {
     rank(count, level) <= count
 }
 
-/// How wrong a row is, for every target that has a label.
-fn collect(answers: &Answers, row: usize, labels: &[f32], errors: &mut [Vec<f64>]) {
-    let values = answers.values(row);
+/// How wrong the values of a row are, for every target that has a label.
+fn collect(kind: AnswerKind, values: &[f64], labels: &[f32], errors: &mut [Vec<f64>]) {
     for (target, (label, errors)) in labels.iter().zip(errors).enumerate() {
         if label.is_nan() {
             continue;
         }
         let value = |at: usize| values.get(at).copied().unwrap_or(0.0);
-        errors.push(match answers.kind() {
+        errors.push(match kind {
             AnswerKind::Numbers => (value(target) - f64::from(*label)).abs(),
             AnswerKind::YesNo if *label > 0.5 => 1.0 - value(target),
             AnswerKind::YesNo => value(target),

@@ -129,6 +129,20 @@ pub enum PredictError {
     /// It does not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// There is no graph: its row could not be read.
+    #[error("{reason}")]
+    Unusable {
+        /// What is wrong with the row.
+        reason: String,
+    },
+    /// Nothing was asked about such a graph.
+    #[error("graph {graph} was not asked about; there are {graphs}, counted from 0")]
+    NoSuchGraph {
+        /// Its position.
+        graph: usize,
+        /// How many there are.
+        graphs: usize,
+    },
     /// The model's answer is no number.
     #[error(
         "the prediction is not a finite number: the features are far outside of what the model was trained on"
@@ -142,4 +156,11 @@ pub enum PredictError {
         /// What is wrong with it.
         source: Box<PredictError>,
     },
+}
+
+impl PredictError {
+    /// Names the graph that is at fault.
+    pub(crate) fn in_graph(graph: usize) -> impl FnOnce(Self) -> Self {
+        move |source| Self::InGraph { graph, source: Box::new(source) }
+    }
 }

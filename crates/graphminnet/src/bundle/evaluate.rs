@@ -32,16 +32,14 @@ pub fn evaluate(
     bootstrap: Bootstrap,
 ) -> Result<Evaluated, PredictError> {
     let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
-    let answers = ensemble.answer(&graphs)?;
+    let answers = ensemble.answer(&graphs);
     let (mut outputs, mut targets, mut ranges) = (Vec::new(), Vec::new(), Vec::with_capacity(graphs.len()));
     let mut end = 0;
     for (graph, sample) in dataset.samples.iter().enumerate() {
-        let rows = answers
-            .rows_of(graph)
-            .map_err(|source| PredictError::InGraph { graph, source: Box::new(source.clone()) })?;
-        ranges.push(end..end + rows.len());
-        end += rows.len();
-        outputs.extend(rows.flat_map(|row| answers.outputs(row)));
+        let answer = answers.graph(graph).map_err(PredictError::in_graph(graph))?;
+        ranges.push(end..end + answer.num_rows());
+        end += answer.num_rows();
+        outputs.extend(answer.outputs());
         targets.extend(&sample.targets);
     }
     let about = ensemble.description();

@@ -1,154 +1,170 @@
-//! A model over graphs: in parallel where they are prepared, in batches where they are predicted.
+//! The way from graphs to answers: in parallel where graphs are prepared, in batches where models see them.
 
-use super::{Bundle, PredictError, Predictions};
-use crate::config::LevelKind;
-use crate::model::{ModelInput, check_graph};
+use super::answers::{Answers, MaybeGraph};
+use super::{AnswerKind, Bundle, PredictError};
+use crate::config::{LevelKind, ModelConfig};
+use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
-use burn::tensor::Tensor;
-use graphminnet_data::Graph;
-use graphminnet_data::spectral::{PrepareOptions, PreparedGraph, prepare_graph};
+use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::Arc;
+use std::rc::Rc;
 
-/// Graphs that are prepared before the first of them is predicted: bounds the memory that prepared graphs take.
+/// Graphs that are prepared before the first of them is answered: bounds the memory that prepared graphs take.
 const CHUNK: usize = 4096;
 /// Graphs and nodes of one pass through the model, so that features of nodes stay in the cache; a larger graph forms a
 /// batch of its own.
 const BATCH_GRAPHS: usize = 128;
 const BATCH_NODES: usize = 2048;
 
-/// Vectors that a model gives to nodes or graphs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Embeddings {
-    /// Numbers per vector.
-    pub width: usize,
-    /// The vectors, `[rows, width]`.
-    pub values: Vec<f32>,
-    /// The rows of each graph.
-    pub rows: Vec<Range<usize>>,
+/// What is asked about each graph.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Question {
+    /// What the model was trained to say.
+    Prediction,
+    /// The vectors of nodes after the last layer, or of graphs before the head.
+    Vectors(LevelKind),
+}
+
+impl Question {
+    fn kind(self, bundle: &Bundle) -> AnswerKind {
+        match self {
+            Self::Prediction => bundle.description.answers(),
+            Self::Vectors(_) => AnswerKind::Numbers,
+        }
+    }
+
+    fn columns(self, bundle: &Bundle) -> usize {
+        match self {
+            Self::Prediction => bundle.description.model.out_dim,
+            Self::Vectors(_) => bundle.description.model.hidden,
+        }
+    }
+
+    fn rows(self, bundle: &Bundle, graph: &PreparedGraph) -> usize {
+        let level = match self {
+            Self::Prediction => bundle.description.model.level,
+            Self::Vectors(level) => level,
+        };
+        if level == LevelKind::Node { graph.graph.num_nodes() } else { 1 }
+    }
+}
+
+/// Everything that a model wants to know of each graph, computed in parallel; an error spoils one graph only.
+pub(crate) fn prepare(
+    config: &ModelConfig,
+    graphs: &[impl MaybeGraph],
+) -> Vec<Result<PreparedGraph, PredictError>> {
+    let options = config.prepare_options();
+    graphs
+        .par_iter()
+        .map(|graph| {
+            let prepared = prepare_graph(graph.graph()?, &options)?;
+            check_graph(config, &prepared.graph)?;
+            Ok(prepared)
+        })
+        .collect()
+}
+
+/// Asks models about graphs. The first model's kind of answer and number of outputs are those of all.
+pub(super) fn ask(
+    first: &Bundle,
+    others: &[Bundle],
+    graphs: &[impl MaybeGraph],
+    question: Question,
+) -> Answers {
+    let mut all = none(first, 1 + others.len(), question);
+    for chunk in graphs.chunks(CHUNK) {
+        // Models with the same configuration want to know the same of a graph.
+        let mut prepared: Vec<(&Bundle, Rc<Vec<_>>)> = Vec::with_capacity(1 + others.len());
+        for model in std::iter::once(first).chain(others) {
+            let config = &model.description.model;
+            let alike = prepared.iter().find(|(earlier, _)| earlier.description.model == *config);
+            let graphs = alike.map(|(_, graphs)| Rc::clone(graphs));
+            prepared.push((model, graphs.unwrap_or_else(|| Rc::new(prepare(config, chunk)))));
+        }
+        let given: Vec<_> = prepared
+            .iter()
+            .map(|(model, graphs)| (*model, graphs.iter().map(Result::as_ref).collect()))
+            .collect();
+        all.extend(ask_prepared(&given, question));
+    }
+    all
+}
+
+/// The answers of a number of models to no graphs.
+fn none(first: &Bundle, models: usize, question: Question) -> Answers {
+    Answers::new(question.kind(first), question.columns(first), Vec::new(), vec![Vec::new(); models])
+}
+
+/// A model with the graphs that were prepared for it, or why they could not be.
+type Given<'a> = (&'a Bundle, Vec<Result<&'a PreparedGraph, &'a PredictError>>);
+
+/// Asks models about graphs that were prepared for each of them.
+fn ask_prepared(given: &[Given<'_>], question: Question) -> Answers {
+    let Some((first, graphs)) = given.first() else {
+        return Answers::new(AnswerKind::Numbers, 0, vec![], vec![]);
+    };
+    let columns = question.columns(first);
+    let mut end = 0;
+    let mut places: Vec<Result<Range<usize>, PredictError>> = Vec::with_capacity(graphs.len());
+    for (at, graph) in graphs.iter().enumerate() {
+        let failed = given.iter().find_map(|(_, graphs)| graphs.get(at)?.err());
+        places.push(match (failed, *graph) {
+            (Some(error), _) | (None, Err(error)) => Err(error.clone()),
+            (None, Ok(graph)) => {
+                let start = end;
+                end += question.rows(first, graph);
+                Ok(start..end)
+            }
+        });
+    }
+    let usable: Vec<usize> = (0..places.len()).filter(|&at| places[at].is_ok()).collect();
+    let mut models = Vec::with_capacity(given.len());
+    for (model, graphs) in given {
+        let graphs: Vec<&PreparedGraph> = usable.iter().filter_map(|&at| graphs[at].ok()).collect();
+        let mut outputs = Vec::with_capacity(end * columns);
+        model.for_each_batch(&graphs, question, |batch, found| match found {
+            Ok(values) => outputs.extend(values),
+            Err(error) => {
+                let rows: usize = graphs[batch.clone()].iter().map(|graph| question.rows(first, graph)).sum();
+                outputs.resize(outputs.len() + rows * columns, f32::NAN);
+                usable[batch].iter().for_each(|&at| places[at] = Err(error.clone().into()));
+            }
+        });
+        models.push(outputs);
+    }
+    for place in &mut places {
+        let Ok(rows) = place else { continue };
+        let numbers = rows.start * columns..rows.end * columns;
+        let finite = |outputs: &Vec<f32>| outputs[numbers.clone()].iter().all(|output| output.is_finite());
+        if !models.iter().all(finite) {
+            *place = Err(PredictError::NonFinite);
+        }
+    }
+    Answers::new(question.kind(first), columns, places, models)
 }
 
 impl Bundle {
-    /// Predictions for some graphs, in their order.
+    /// What the model says about some graphs, in their order: an [ensemble](super::Ensemble) of one.
     ///
-    /// Node and edge features must have the columns of the schema ([`Description::schema`](super::Description)).
-    ///
-    /// # Errors
-    ///
-    /// [`PredictError::InGraph`] for the first graph that does not fit the model; see [`Bundle::prepare`] for how to go
-    /// on without it.
-    pub fn predict(&self, graphs: &[Arc<Graph>]) -> Result<Predictions, PredictError> {
-        let mut all = self.no_predictions();
-        self.in_chunks(graphs, |prepared| {
-            all.extend(self.predict_prepared(prepared)?);
-            Ok(())
-        })?;
-        Ok(all)
+    /// Node and edge features must have the columns of the schema ([`Description::schema`](super::Description)). A graph
+    /// that cannot be answered keeps its place and has a reason ([`Answers::graph`]).
+    pub fn predict(&self, graphs: &[impl MaybeGraph]) -> Answers {
+        ask(self, &[], graphs, Question::Prediction)
     }
 
-    /// Everything that the model wants to know of each graph, computed in parallel; an error spoils one graph only.
-    pub fn prepare(&self, graphs: &[Arc<Graph>]) -> Vec<Result<PreparedGraph, PredictError>> {
-        let options = PrepareOptions::from(self.description.preparation);
-        graphs
-            .par_iter()
-            .map(|graph| {
-                let prepared = prepare_graph(graph, &options)?;
-                check_graph(&self.description.model, &prepared.graph)?;
-                Ok(prepared)
-            })
-            .collect()
-    }
-
-    /// Predictions for graphs that were prepared for this model ([`Bundle::prepare`]), in their order.
-    ///
-    /// # Errors
-    ///
-    /// [`PredictError::Input`] if a graph does not fit the model.
-    pub fn predict_prepared(&self, graphs: &[&PreparedGraph]) -> Result<Predictions, PredictError> {
-        let node_level = self.description.model.level == LevelKind::Node;
-        let mut all = self.no_predictions();
-        let rows = |graph: &&PreparedGraph| if node_level { graph.graph.num_nodes() } else { 1 };
-        self.for_each_batch(
-            graphs,
-            |input| self.model.forward(input, Pass::Eval),
-            |batch, mut outputs| {
-                if let Some(scaler) = &self.description.target_scaler {
-                    scaler.restore(&mut outputs);
-                }
-                all.push(outputs, batch.iter().map(rows));
-            },
-        )?;
-        Ok(all)
+    /// [`Bundle::predict`] for graphs that were prepared for this model.
+    #[cfg(feature = "train")]
+    pub(crate) fn predict_prepared(&self, graphs: &[&PreparedGraph]) -> Answers {
+        ask_prepared(&[(self, graphs.iter().map(|graph| Ok(*graph)).collect())], Question::Prediction)
     }
 
     /// Vectors of nodes after the last layer, `[nodes, hidden]`; for whole graphs (`level`), pooled as before the head.
     ///
-    /// # Errors
-    ///
-    /// As [`Bundle::predict`].
-    pub fn embed(&self, graphs: &[Arc<Graph>], level: LevelKind) -> Result<Embeddings, PredictError> {
-        let width = self.description.model.hidden;
-        let mut all = Embeddings { width, values: Vec::new(), rows: Vec::with_capacity(graphs.len()) };
-        self.in_chunks(graphs, |prepared| {
-            let more = self.embed_prepared(prepared, level)?;
-            let start = all.rows.last().map_or(0, |rows| rows.end);
-            all.values.extend(more.values);
-            all.rows.extend(more.rows.into_iter().map(|rows| start + rows.start..start + rows.end));
-            Ok(())
-        })?;
-        Ok(all)
-    }
-
-    /// [`Bundle::embed`] for graphs that were prepared for this model.
-    ///
-    /// # Errors
-    ///
-    /// [`PredictError::Input`] if a graph does not fit the model.
-    pub fn embed_prepared(
-        &self,
-        graphs: &[&PreparedGraph],
-        level: LevelKind,
-    ) -> Result<Embeddings, PredictError> {
-        let width = self.description.model.hidden;
-        let mut all = Embeddings { width, values: Vec::new(), rows: Vec::with_capacity(graphs.len()) };
-        let mut end = 0;
-        let forward = |input: &ModelInput| match level {
-            LevelKind::Node => self.model.embed(input, Pass::Eval),
-            LevelKind::Graph => self.model.embed_graphs(input, Pass::Eval),
-        };
-        self.for_each_batch(graphs, forward, |batch, values| {
-            all.values.extend(values);
-            for graph in batch {
-                let rows = if level == LevelKind::Node { graph.graph.num_nodes() } else { 1 };
-                all.rows.push(end..end + rows);
-                end += rows;
-            }
-        })?;
-        Ok(all)
-    }
-
-    /// Predictions for no graphs, to be extended.
-    pub fn no_predictions(&self) -> Predictions {
-        Predictions::new(self.description.answers(), self.description.model.out_dim)
-    }
-
-    fn in_chunks(
-        &self,
-        graphs: &[Arc<Graph>],
-        mut work: impl FnMut(&[&PreparedGraph]) -> Result<(), PredictError>,
-    ) -> Result<(), PredictError> {
-        for (number, chunk) in graphs.chunks(CHUNK).enumerate() {
-            let mut prepared = Vec::with_capacity(chunk.len());
-            for (at, result) in self.prepare(chunk).into_iter().enumerate() {
-                prepared.push(result.map_err(|source| PredictError::InGraph {
-                    graph: number * CHUNK + at,
-                    source: Box::new(source),
-                })?);
-            }
-            work(&prepared.iter().collect::<Vec<_>>())?;
-        }
-        Ok(())
+    /// A vector is a row of [outputs](super::AnswerRow::outputs). A graph without one keeps its place and has a reason.
+    pub fn embed(&self, graphs: &[impl MaybeGraph], level: LevelKind) -> Answers {
+        ask(self, &[], graphs, Question::Vectors(level))
     }
 
     /// Runs the model over batches, as many at a time as there are threads, and hands the results over in order.
@@ -157,43 +173,47 @@ impl Bundle {
     fn for_each_batch(
         &self,
         graphs: &[&PreparedGraph],
-        forward: impl Fn(&ModelInput) -> Tensor<2> + Sync,
-        mut take: impl FnMut(&[&PreparedGraph], Vec<f32>),
-    ) -> Result<(), PredictError> {
-        let batches: Vec<&[&PreparedGraph]> = batches(graphs).collect();
+        question: Question,
+        mut take: impl FnMut(Range<usize>, Result<Vec<f32>, InputError>),
+    ) {
+        let batches: Vec<Range<usize>> = batches(graphs).collect();
         for some in batches.chunks(rayon::current_num_threads().max(1)) {
-            let outputs: Vec<Vec<f32>> =
-                some.par_iter().map(|batch| self.pass(batch, &forward)).collect::<Result<_, _>>()?;
+            let outputs: Vec<_> =
+                some.par_iter().map(|batch| self.pass(&graphs[batch.clone()], question)).collect();
             for (batch, outputs) in some.iter().zip(outputs) {
-                take(batch, outputs);
+                take(batch.clone(), outputs);
             }
         }
-        Ok(())
     }
 
-    fn pass(
-        &self,
-        batch: &[&PreparedGraph],
-        forward: impl FnOnce(&ModelInput) -> Tensor<2>,
-    ) -> Result<Vec<f32>, PredictError> {
+    fn pass(&self, batch: &[&PreparedGraph], question: Question) -> Result<Vec<f32>, InputError> {
         let input = ModelInput::from_prepared(&self.description.model, batch, &self.device)?;
-        let values = forward(&input).into_data().try_into_vec();
-        Ok(values.unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats")))
+        let tensor = match question {
+            Question::Prediction => self.model.forward(&input, Pass::Eval),
+            Question::Vectors(LevelKind::Node) => self.model.embed(&input, Pass::Eval),
+            Question::Vectors(LevelKind::Graph) => self.model.embed_graphs(&input, Pass::Eval),
+        };
+        let values = tensor.into_data().try_into_vec();
+        let mut values = values.unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"));
+        if let (Question::Prediction, Some(scaler)) = (question, &self.description.target_scaler) {
+            scaler.restore(&mut values);
+        }
+        Ok(values)
     }
 }
 
 /// Cuts graphs into batches, in order. What a model says about a graph does not depend on its batch.
-fn batches<'a, 'b>(graphs: &'a [&'b PreparedGraph]) -> impl Iterator<Item = &'a [&'b PreparedGraph]> {
-    let mut rest = graphs;
+fn batches(graphs: &[&PreparedGraph]) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
     std::iter::from_fn(move || {
         let mut nodes = 0;
+        let rest = graphs.get(start..).filter(|rest| !rest.is_empty())?;
         let fitting = rest.iter().take(BATCH_GRAPHS).take_while(|graph| {
             nodes += graph.graph.num_nodes();
             nodes <= BATCH_NODES
         });
-        let count = fitting.count().max(1);
-        let (batch, after) = rest.split_at_checked(count)?;
-        rest = after;
+        let batch = start..start + fitting.count().max(1);
+        start = batch.end;
         Some(batch)
     })
 }

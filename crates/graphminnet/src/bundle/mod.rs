@@ -1,10 +1,13 @@
 //! A trained model in one file: weights and everything that is needed to use them on new graphs.
 //!
 //! ```text
-//! path ─ Bundle::load ─→ Bundle ─ predict(graphs) ─→ Predictions
-//!                          └───── embed(graphs) ───→ Embeddings
-//! paths ─ Ensemble::load ─→ Ensemble ─ answer(graphs) ─→ Answers (mean, spread, reasons)
+//! paths ─ Ensemble::load ─→ Ensemble ─ answer(graphs) ──┬─→ Answers: per graph numbers, or a reason
+//! path ─── Bundle::load ──→ Bundle ─── predict(graphs) ──┤
+//!                              └────── embed(graphs) ────┘
 //! ```
+//!
+//! All three take the same way; a model is an ensemble of one. A graph that cannot be answered keeps its place and has a
+//! reason, and so has one whose answer is no finite number.
 //!
 //! The file (`.gmn`) is versioned and checked: one that is damaged, truncated, foreign or too new is refused with a
 //! [`BundleError`] that says which. Files of older versions are brought up to date as they are read.
@@ -15,11 +18,12 @@
 //!
 //! let bundle = graphminnet::Bundle::load("best.gmn".as_ref())?;
 //! let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
-//! let predictions = bundle.predict(&[Arc::new(ethanol)])?;
-//! println!("{:?}", predictions.values(0));
+//! let answers = bundle.predict(&[Arc::new(ethanol)]);
+//! println!("{:?}", answers.graph(0)?.values());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answers;
 mod conformal;
 mod container;
 mod description;
@@ -29,19 +33,18 @@ mod evaluate;
 mod infer;
 mod locate;
 mod migrate;
-mod predictions;
 mod scaler;
 mod table;
 
+pub use answers::{Answer, AnswerRow, Answers, MaybeGraph};
 pub use conformal::{Conformal, ConformalError};
 pub use container::{FORMAT_VERSION, LIMIT};
 pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn};
-pub use ensemble::{Answers, Ensemble};
+pub use ensemble::Ensemble;
 pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate};
-pub use infer::Embeddings;
+pub(crate) use infer::prepare;
 pub use locate::{EXTENSION, locate};
-pub use predictions::Predictions;
 pub use scaler::TargetScaler;
 pub use table::PredictionTable;
 

@@ -8,7 +8,7 @@
 //! | `low_<target>`, `high_<target>` | a conformal interval around a number |
 //! | `set_<target>` | a conformal set: names of classes, separated by `\|` |
 
-use super::{AnswerKind, Answers, Conformal, Description, Ensemble};
+use super::{AnswerKind, AnswerRow, Conformal, Description, Ensemble};
 
 /// What is written about a row.
 #[derive(Debug, Clone, Copy)]
@@ -50,19 +50,20 @@ impl<'a> PredictionTable<'a> {
     }
 
     /// The cells of a row.
-    pub fn cells(&self, answers: &Answers, row: usize) -> Vec<String> {
-        let mut cells = match answers.members() {
-            [only] => self.description.prediction_cells(only, row),
-            _ => self.mean_cells(answers, row),
-        };
+    pub fn cells(&self, row: &AnswerRow<'_>) -> Vec<String> {
+        let kind = self.description.answers();
+        let mut cells = self.description.prediction_cells(row);
+        if self.several {
+            cells.extend(row.deviations().into_iter().map(|value| number(kind, value)));
+        }
         if let Some(conformal) = self.conformal {
-            let values = answers.values(row);
+            let values = row.values();
             for target in 0..self.description.schema.num_targets() {
-                match answers.kind() {
+                match kind {
                     AnswerKind::Numbers => {
                         let value = values.get(target).copied().unwrap_or(f64::NAN);
                         let (low, high) = conformal.interval(target, value);
-                        cells.extend([(low as f32).to_string(), (high as f32).to_string()]);
+                        cells.extend([low, high].map(|end| number(kind, end)));
                     }
                     AnswerKind::YesNo | AnswerKind::Classes => {
                         let set = conformal.set(target, &values).into_iter();
@@ -75,20 +76,34 @@ impl<'a> PredictionTable<'a> {
         }
         cells
     }
+}
 
-    fn mean_cells(&self, answers: &Answers, row: usize) -> Vec<String> {
-        let (means, deviations) = (answers.values(row), answers.deviations(row));
-        let mut cells: Vec<String> = match answers.kind() {
-            AnswerKind::Numbers => {
-                let numbers = means.iter().chain(&deviations).map(|value| (*value as f32).to_string());
-                return numbers.collect();
-            }
-            AnswerKind::YesNo => Vec::new(),
-            AnswerKind::Classes => {
-                answers.class(row).map(|class| self.description.class_name(class)).into_iter().collect()
-            }
-        };
-        cells.extend(means.iter().chain(&deviations).map(f64::to_string));
-        cells
+/// The cells that hold predictions in a table.
+///
+/// Numbers and yes/no answers (as the probability of yes) have a column `pred_<target>` each; a class has one such
+/// column with its name, and the probability of every class in `prob_<class>`.
+impl Description {
+    /// Names of the columns.
+    pub fn prediction_columns(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.schema.targets.iter().map(|target| format!("pred_{target}")).collect();
+        if self.answers() == AnswerKind::Classes {
+            names.extend((0..self.model.out_dim).map(|class| format!("prob_{}", self.class_name(class))));
+        }
+        names
+    }
+
+    /// The cells of one row.
+    pub fn prediction_cells(&self, row: &AnswerRow<'_>) -> Vec<String> {
+        let class = row.class().map(|class| self.class_name(class));
+        class.into_iter().chain(row.values().into_iter().map(|value| number(self.answers(), value))).collect()
+    }
+}
+
+/// Numbers are 32-bit ones, in the shortest text that gives the same again; probabilities have more digits.
+fn number(kind: AnswerKind, value: f64) -> String {
+    match kind {
+        AnswerKind::Numbers => (value as f32).to_string(),
+        AnswerKind::YesNo | AnswerKind::Classes => value.to_string(),
     }
 }

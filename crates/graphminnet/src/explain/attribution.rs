@@ -79,6 +79,29 @@ pub struct Explanation {
 }
 
 impl Explanation {
+    /// What several models rest on when they are asked the same about the same graph: the mean of every number. As
+    /// exact as its parts, since shares are linear in the prediction. `None` of none.
+    pub fn mean(explanations: Vec<Self>) -> Option<Self> {
+        let count = explanations.len() as f64;
+        let add = |sums: &mut Vec<f64>, values: &[f64]| {
+            // A model without edge features says nothing of edges.
+            sums.resize(sums.len().max(values.len()), 0.0);
+            sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+        };
+        let mut mean = explanations.into_iter().reduce(|mut sum, next| {
+            add(&mut sum.nodes, &next.nodes);
+            add(&mut sum.edges, &next.edges);
+            sum.prediction += next.prediction;
+            sum.baseline += next.baseline;
+            sum.steps += next.steps;
+            sum
+        })?;
+        mean.prediction /= count;
+        mean.baseline /= count;
+        mean.nodes.iter_mut().chain(&mut mean.edges).for_each(|share| *share /= count);
+        Some(mean)
+    }
+
     /// The sum of all shares.
     pub fn total(&self) -> f64 {
         self.nodes.iter().chain(&self.edges).sum()

@@ -23,7 +23,7 @@
 //!
 //! let graph = Arc::new(Graph::from_edges(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]])?);
 //! let bundle = Bundle::load("best.gmn".as_ref())?;
-//! let explainer = Explainer::new(&bundle)?;
+//! let explainer = Explainer::new(&bundle);
 //! let graphs = explainer.prepare(&[graph]);
 //! let prepared = graphs[0].as_ref().map_err(Clone::clone)?;
 //! let explanation = explainer.explain(prepared, Target::default(), Method::Integrated)?;
@@ -37,16 +37,13 @@ mod range;
 pub use attribution::{Explanation, MAX_STEPS, Method, Target};
 pub use range::{RangeOptions, RangeReport};
 
-use crate::bundle::{AnswerKind, Bundle, BundleError, PredictError};
+use crate::bundle::{AnswerKind, Bundle, MaybeGraph, PredictError, prepare};
 use crate::config::{LevelKind, ModelConfig};
-use crate::model::{Encoded, GraphMinNet, InputError, ModelInput, check_graph};
+use crate::model::{Encoded, GraphMinNet, InputError, ModelInput};
 use crate::nn::Pass;
-use crate::weights;
+use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_data::Graph;
-use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
-use rayon::prelude::*;
-use std::sync::Arc;
+use graphminnet_data::spectral::PreparedGraph;
 use thiserror::Error;
 
 /// Nodes of one pass: copies of a graph are run through the model together up to this many.
@@ -56,9 +53,6 @@ const NODES_AT_ONCE: usize = 8192;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// The model could not be made ready for differentiation.
-    #[error(transparent)]
-    Model(#[from] BundleError),
     /// The graph does not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -101,24 +95,16 @@ pub struct Explainer {
 }
 
 impl Explainer {
-    /// For a trained model.
-    ///
-    /// # Errors
-    ///
-    /// [`ExplainError::Model`] if its weights cannot be copied.
-    pub fn new(bundle: &Bundle) -> Result<Self, ExplainError> {
-        let failed = |source| BundleError::Weights { path: bundle.path().to_owned(), source };
+    /// For a trained model, whose weights it shares.
+    pub fn new(bundle: &Bundle) -> Self {
         let about = bundle.description();
-        let device = bundle.device().clone().autodiff();
-        let fresh = GraphMinNet::new(&about.model, about.seed, &device)
-            .map_err(|source| BundleError::Config { path: bundle.path().to_owned(), source })?;
-        let bytes = weights::to_bytes(bundle.model()).map_err(failed)?;
-        let model = weights::from_bytes(fresh, &bytes).map_err(failed)?;
+        // Gradients are taken with respect to the encoded input alone.
+        let model = bundle.model().clone().no_grad().train();
         let units = about.target_scaler.as_ref().map_or_else(Vec::new, |scaler| {
             scaler.deviation.iter().copied().zip(scaler.mean.iter().copied()).collect()
         });
         let answers_classes = about.answers() == AnswerKind::Classes;
-        Ok(Self { model, device, units, answers_classes })
+        Self { model, device: bundle.device().clone().autodiff(), units, answers_classes }
     }
 
     /// For a model on a device that differentiates ([`Device::autodiff`]); outputs are taken as they are, and the first
@@ -133,16 +119,8 @@ impl Explainer {
     }
 
     /// Everything that the model wants to know of each graph, computed in parallel; an error spoils one graph only.
-    pub fn prepare(&self, graphs: &[Arc<Graph>]) -> Vec<Result<PreparedGraph, PredictError>> {
-        let options = self.config().prepare_options();
-        graphs
-            .par_iter()
-            .map(|graph| {
-                let prepared = prepare_graph(graph, &options)?;
-                check_graph(self.config(), &prepared.graph)?;
-                Ok(prepared)
-            })
-            .collect()
+    pub fn prepare(&self, graphs: &[impl MaybeGraph]) -> Vec<Result<PreparedGraph, PredictError>> {
+        prepare(self.config(), graphs)
     }
 
     /// A batch of equal graphs with what the first layer sees of it.

@@ -48,8 +48,7 @@ impl Graphs {
         };
         let model = run.finished().map(|seed| {
             let path = seed.folder.join(format!("best.{EXTENSION}"));
-            let bundle = Bundle::load(&path).map_err(|error| error.to_string())?;
-            Explainer::new(&bundle).map_err(|error| error.to_string())
+            Bundle::load(&path).map(|bundle| Explainer::new(&bundle)).map_err(|error| error.to_string())
         });
         Self { test, model }
     }

@@ -1,7 +1,7 @@
 //! What can stop a training run.
 
 use super::checkpoint::CheckpointProblem;
-use crate::bundle::{BundleError, PredictError};
+use crate::bundle::BundleError;
 use crate::config::ConfigError;
 use crate::model::InputError;
 use crate::optim::OptimError;
@@ -52,9 +52,6 @@ pub enum TrainError {
     /// A model file could not be put together.
     #[error(transparent)]
     Bundle(#[from] BundleError),
-    /// The selected model could not be used.
-    #[error(transparent)]
-    Predict(#[from] PredictError),
     /// Targets do not fit the loss.
     #[error(transparent)]
     Loss(#[from] LossError),

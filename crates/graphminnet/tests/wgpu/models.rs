@@ -13,7 +13,7 @@ use graphminnet::data::rng;
 use graphminnet::data::{ReadOptions, open};
 use graphminnet::explain::{Explainer, Method, Target};
 use graphminnet::nn::Pass;
-use graphminnet::{Bundle, ModelConfig, weights};
+use graphminnet::{Answers, Bundle, ModelConfig, weights};
 use std::path::Path;
 
 /// Fails where a tensor on the device is not that of the processor.
@@ -121,9 +121,12 @@ fn a_model_file_predicts_embeds_and_explains_the_same() {
         let options = ReadOptions::with_schema(bundle.description().schema.clone());
         let read = open(&folder.join("graphs.jsonl"), &options).unwrap();
         let graphs: Vec<_> = read.dataset.samples.into_iter().map(|sample| sample.graph).collect();
-        let predictions = bundle.predict(&graphs).unwrap().outputs().to_vec();
-        let embeddings = bundle.embed(&graphs, LevelKind::Graph).unwrap().values;
-        let explainer = Explainer::new(&bundle).unwrap();
+        let outputs = |answers: Answers| -> Vec<f32> {
+            answers.iter().flat_map(|answer| answer.unwrap().outputs()).collect()
+        };
+        let predictions = outputs(bundle.predict(&graphs));
+        let embeddings = outputs(bundle.embed(&graphs, LevelKind::Graph));
+        let explainer = Explainer::new(&bundle);
         let explained = explainer.prepare(&graphs[..1]).remove(0).unwrap();
         let explanation = explainer.explain(&explained, Target::default(), Method::Gradient).unwrap();
         let shares = explanation.nodes.iter().map(|share| *share as f32).collect();

@@ -1,12 +1,13 @@
 //! From the text of a request to the text of an answer: what a client may ask, and what it is told.
 
 use super::Bounds;
-use graphminnet::bundle::{AnswerKind, Bundle, Predictions};
+use graphminnet::Ensemble;
+use graphminnet::bundle::{AnswerKind, AnswerRow, Answers, MaybeGraph, PredictError};
 use graphminnet::data::Graph;
 use graphminnet::data::formats::Format;
 use graphminnet::data::smiles::{Featurizer, molecule_graph};
-use graphminnet::data::{InputRow, Limits, ReadOptions, RowReader};
-use graphminnet::explain::{Explainer, Method, Target};
+use graphminnet::data::{InputRow, Level, Limits, ReadOptions, RowReader};
+use graphminnet::explain::{Explainer, Explanation, Method, Target};
 use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -50,98 +51,79 @@ struct Item {
     graph: Result<Arc<Graph>, String>,
 }
 
+impl MaybeGraph for Item {
+    fn graph(&self) -> Result<&Arc<Graph>, PredictError> {
+        self.graph.as_ref().map_err(|reason| PredictError::Unusable { reason: reason.clone() })
+    }
+}
+
 /// Answers `POST /predict`.
-pub fn predict(bundle: &Bundle, bounds: &Bounds, body: &[u8]) -> Answer {
-    let items = match read(bundle, bounds, body) {
+pub fn predict(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Answer {
+    let items = match read(ensemble, bounds, body) {
         Ok(items) => items,
         Err(answer) => return answer,
     };
-    let mut sound: Vec<(usize, _)> = Vec::with_capacity(items.len());
-    let mut said: Vec<Option<Value>> = vec![None; items.len()];
-    let graphs: Vec<(usize, Arc<Graph>)> = items
-        .iter()
-        .enumerate()
-        .filter_map(|(at, item)| Some((at, Arc::clone(item.graph.as_ref().ok()?))))
-        .collect();
-    let list: Vec<Arc<Graph>> = graphs.iter().map(|(_, graph)| Arc::clone(graph)).collect();
-    for ((at, _), prepared) in graphs.iter().zip(bundle.prepare(&list)) {
-        match prepared {
-            Ok(prepared) => sound.push((*at, prepared)),
-            Err(error) => said[*at] = Some(json!({ "error": error.to_string() })),
-        }
-    }
-    let prepared: Vec<_> = sound.iter().map(|(_, prepared)| prepared).collect();
-    let predictions = match bundle.predict_prepared(&prepared) {
-        Ok(predictions) => predictions,
-        Err(error) => return Answer::error(422, error),
+    let answers = ensemble.answer(&items);
+    list("predictions", &items, |at| prediction(ensemble, &answers, at).map_err(|error| error.to_string()))
+}
+
+/// The answer to a request: an object for every graph, or the error in its place.
+fn list(what: &str, items: &[Item], mut said: impl FnMut(usize) -> Result<Value, String>) -> Answer {
+    let mut graphs = 0;
+    let one = |(at, item): (usize, &Item)| {
+        let mut object = match said(at) {
+            Ok(object) => {
+                graphs += 1;
+                object
+            }
+            Err(error) => json!({ "error": error }),
+        };
+        object["id"] = Value::String(item.id.clone());
+        object
     };
-    for (number, (at, _)) in sound.iter().enumerate() {
-        said[*at] = Some(prediction(bundle, &predictions, number));
-    }
-    let list: Vec<Value> = items
-        .into_iter()
-        .zip(said)
-        .map(|(item, said)| {
-            let mut object = said.unwrap_or_else(|| json!({ "error": item.graph.err().unwrap_or_default() }));
-            object["id"] = Value::String(item.id);
-            object
-        })
-        .collect();
-    let body = json!({ "predictions": list }).to_string();
-    Answer { status: 200, body, graphs: sound.len() }
+    let list: Vec<Value> = items.iter().enumerate().map(one).collect();
+    Answer { status: 200, body: json!({ what: list }).to_string(), graphs }
 }
 
 /// Answers `POST /explain`.
-pub fn explain(bundle: &Bundle, explainer: &Explainer, bounds: &Bounds, body: &[u8]) -> Answer {
+pub fn explain(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Answer {
     // Every explanation runs a graph through the model a hundred times or so.
     let bounds = Bounds {
         graphs: bounds.graphs.min(EXPLAINED_GRAPHS),
         nodes: bounds.nodes.min(EXPLAINED_NODES),
         ..*bounds
     };
-    let items = match read(bundle, &bounds, body) {
+    let items = match read(ensemble, &bounds, body) {
         Ok(items) => items,
         Err(answer) => return answer,
     };
-    let mut explained = 0;
-    let list: Vec<Value> = items
-        .into_iter()
-        .map(|item| {
-            let mut object =
-                match item.graph.and_then(|graph| one_explanation(bundle, explainer, &item.id, &graph)) {
-                    Ok(object) => {
-                        explained += 1;
-                        object
-                    }
-                    Err(error) => json!({ "error": error }),
-                };
-            object["id"] = Value::String(item.id);
-            object
-        })
-        .collect();
-    Answer { status: 200, body: json!({ "explanations": list }).to_string(), graphs: explained }
+    let answers = ensemble.answer(&items);
+    list("explanations", &items, |at| one_explanation(ensemble, &answers, at, &items[at]))
 }
 
-fn one_explanation(
-    bundle: &Bundle,
-    explainer: &Explainer,
-    id: &str,
-    graph: &Arc<Graph>,
-) -> Result<Value, String> {
-    let prepared =
-        explainer.prepare(std::slice::from_ref(graph)).pop().ok_or("no graph")?.map_err(|e| e.to_string())?;
-    let explanation = explainer
-        .explain(&prepared, Target::default(), Method::Integrated)
-        .map_err(|error| error.to_string())?;
-    let description = bundle.description();
+fn one_explanation(ensemble: &Ensemble, answers: &Answers, at: usize, item: &Item) -> Result<Value, String> {
+    let text = |error: &dyn std::error::Error| error.to_string();
+    let graph = item.graph().map_err(|error| text(&error))?;
+    let answer = answers.graph(at).map_err(|error| text(&error))?;
+    // All models explain the class that they chose together.
+    let target = Target { node: None, output: answer.rows().next().and_then(|row| row.class()) };
+    let mut explanations = Vec::with_capacity(ensemble.len());
+    for member in ensemble.members() {
+        let explainer = Explainer::new(member);
+        let prepared = explainer.prepare(std::slice::from_ref(graph)).pop().ok_or("no graph")?;
+        let prepared = prepared.map_err(|error| text(&error))?;
+        let explanation = explainer.explain(&prepared, target, Method::Integrated);
+        explanations.push(explanation.map_err(|error| text(&error))?);
+    }
+    let explanation = Explanation::mean(explanations).ok_or("no model")?;
     let picture = GraphPicture {
         meaning: "red raises the prediction, blue lowers it",
-        featurizer: description.featurizer,
+        featurizer: ensemble.description().featurizer,
         node_values: &explanation.nodes,
         edge_values: &explanation.edges,
-        ..GraphPicture::new(id, graph)
+        ..GraphPicture::new(&item.id, graph)
     };
-    let svg = picture.svg().map_err(|error| error.to_string())?;
+    let svg = picture.svg().map_err(|error| text(&error))?;
     Ok(json!({
         "prediction": explanation.prediction,
         "baseline": explanation.baseline,
@@ -154,12 +136,13 @@ fn one_explanation(
     }))
 }
 
-/// What the model is, for `GET /model`.
-pub fn describe(bundle: &Bundle) -> String {
-    let description = bundle.description();
+/// What the models are, for `GET /model`.
+pub fn describe(ensemble: &Ensemble) -> String {
+    let description = ensemble.description();
     let schema = &description.schema;
     json!({
         "name": description.name,
+        "models": ensemble.len(),
         "targets": schema.targets,
         "task": schema.task,
         "level": schema.level,
@@ -172,31 +155,39 @@ pub fn describe(bundle: &Bundle) -> String {
     .to_string()
 }
 
-fn prediction(bundle: &Bundle, predictions: &Predictions, graph: usize) -> Value {
-    let rows = predictions.rows_of(graph);
-    if bundle.description().model.level == graphminnet::config::LevelKind::Node {
-        return json!({ "nodes": rows.map(|row| row_value(bundle, predictions, row)).collect::<Vec<_>>() });
-    }
-    row_value(bundle, predictions, rows.start)
+fn prediction(ensemble: &Ensemble, answers: &Answers, graph: usize) -> Result<Value, PredictError> {
+    let answer = answers.graph(graph)?;
+    let mut rows = answer.rows().map(|row| row_value(ensemble, &row));
+    Ok(match ensemble.description().schema.level {
+        Level::Node => json!({ "nodes": rows.collect::<Vec<_>>() }),
+        Level::Graph => rows.next().unwrap_or_default(),
+    })
 }
 
-fn row_value(bundle: &Bundle, predictions: &Predictions, row: usize) -> Value {
-    let description = bundle.description();
-    let named = |names: Vec<String>| -> Map<String, Value> {
-        names.into_iter().zip(predictions.values(row).into_iter().map(Value::from)).collect()
-    };
-    match predictions.kind() {
-        AnswerKind::YesNo => json!({ "probabilities": named(description.schema.targets.clone()) }),
+fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
+    let description = ensemble.description();
+    let (key, names) = match description.answers() {
         AnswerKind::Classes => {
-            let classes = (0..predictions.columns()).map(|class| description.class_name(class)).collect();
-            let class = predictions.class(row).map(|class| description.class_name(class));
-            json!({ "class": class, "probabilities": named(classes) })
+            let classes = 0..description.model.out_dim;
+            ("probabilities", classes.map(|class| description.class_name(class)).collect())
         }
-        _ => json!({ "values": named(description.schema.targets.clone()) }),
+        AnswerKind::YesNo => ("probabilities", description.schema.targets.clone()),
+        _ => ("values", description.schema.targets.clone()),
+    };
+    let named = |values: Vec<f64>| -> Map<String, Value> {
+        names.iter().cloned().zip(values.into_iter().map(Value::from)).collect()
+    };
+    let mut object = json!({ key: named(row.values()) });
+    if let Some(class) = row.class() {
+        object["class"] = Value::String(description.class_name(class));
     }
+    if ensemble.len() > 1 {
+        object["deviations"] = Value::Object(named(row.deviations()));
+    }
+    object
 }
 
-fn read(bundle: &Bundle, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, Answer> {
+fn read(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, Answer> {
     let request: Request = serde_json::from_slice(body).map_err(|error| {
         Answer::error(
             400,
@@ -218,8 +209,8 @@ fn read(bundle: &Bundle, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, Answ
     let mut limits = Limits::default();
     limits.nodes_per_graph = bounds.nodes;
     limits.edges_per_graph = bounds.nodes;
-    let mut items = molecules(bundle, smiles, &limits)?;
-    items.extend(own_graphs(bundle, &graphs, limits)?);
+    let mut items = molecules(ensemble, smiles, &limits)?;
+    items.extend(own_graphs(ensemble, &graphs, limits)?);
     let total = |size: fn(&Graph) -> usize| -> u64 {
         items.iter().filter_map(|item| item.graph.as_ref().ok()).map(|graph| size(graph) as u64).sum()
     };
@@ -232,11 +223,11 @@ fn read(bundle: &Bundle, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, Answ
     Ok(items)
 }
 
-fn molecules(bundle: &Bundle, smiles: Vec<String>, limits: &Limits) -> Result<Vec<Item>, Answer> {
+fn molecules(ensemble: &Ensemble, smiles: Vec<String>, limits: &Limits) -> Result<Vec<Item>, Answer> {
     if smiles.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(featurizer) = Featurizer::of_schema(&bundle.description().schema) else {
+    let Some(featurizer) = Featurizer::of_schema(&ensemble.description().schema) else {
         return Err(Answer::error(422, "this model was not trained on molecules: send \"graphs\""));
     };
     let item = |text: String| Item {
@@ -246,7 +237,7 @@ fn molecules(bundle: &Bundle, smiles: Vec<String>, limits: &Limits) -> Result<Ve
     Ok(smiles.into_iter().map(item).collect())
 }
 
-fn own_graphs(bundle: &Bundle, graphs: &[Value], limits: Limits) -> Result<Vec<Item>, Answer> {
+fn own_graphs(ensemble: &Ensemble, graphs: &[Value], limits: Limits) -> Result<Vec<Item>, Answer> {
     if graphs.is_empty() {
         return Ok(Vec::new());
     }
@@ -255,7 +246,8 @@ fn own_graphs(bundle: &Bundle, graphs: &[Value], limits: Limits) -> Result<Vec<I
         lines.push_str(&graph.to_string());
         lines.push('\n');
     }
-    let options = ReadOptions { format: Some(Format::Jsonl), limits, ..bundle.description().read_options() };
+    let options =
+        ReadOptions { format: Some(Format::Jsonl), limits, ..ensemble.description().read_options() };
     let unusable = |error: graphminnet::data::DataError| Answer::error(422, error);
     let mut reader = RowReader::from_stream(Box::new(Cursor::new(lines.into_bytes())), "request", &options)
         .map_err(unusable)?;

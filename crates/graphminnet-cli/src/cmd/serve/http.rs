@@ -3,7 +3,7 @@
 use super::Bounds;
 use super::answer::Answer;
 use super::metrics::Metrics;
-use super::workers::{Wish, Workers};
+use super::workers::{Endpoint, Workers};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -89,8 +89,8 @@ fn router(service: Arc<Service>) -> Router {
         .route("/health", get(|| async { typed("application/json", "{\"status\":\"ok\"}".to_owned()) }))
         .route("/metrics", get(metrics))
         .route("/model", get(model))
-        .route("/predict", post(|service, body| work(service, Wish::Predict, body)))
-        .route("/explain", post(|service, body| work(service, Wish::Explain, body)))
+        .route("/predict", post(|service, body| work(service, Endpoint::Predict, body)))
+        .route("/explain", post(|service, body| work(service, Endpoint::Explain, body)))
         .fallback(|| async { reply(Answer::error(404, "no such page; see /openapi.json")) })
         .method_not_allowed_fallback(|| async {
             reply(Answer::error(405, "not by this method; see /openapi.json"))
@@ -135,7 +135,7 @@ async fn model(State(service): State<Arc<Service>>) -> Response {
 
 async fn work(
     State(service): State<Arc<Service>>,
-    wish: Wish,
+    endpoint: Endpoint,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Response {
     let body = match body {
@@ -146,7 +146,7 @@ async fn work(
         Err(error) => return reply(Answer::error(error.status().as_u16(), error.body_text())),
     };
     let start = Instant::now();
-    let answer = match service.workers.submit(wish, body.into()) {
+    let answer = match service.workers.submit(endpoint, body.into()) {
         Ok(answer) => {
             answer.await.unwrap_or_else(|_| Answer::error(500, "the request could not be worked on"))
         }

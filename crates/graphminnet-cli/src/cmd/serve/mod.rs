@@ -1,7 +1,7 @@
-//! `graphminnet serve`: a trained model behind HTTP, on this machine only unless told otherwise.
+//! `graphminnet serve`: trained models behind HTTP, on this machine only unless told otherwise.
 //!
 //! ```text
-//! connection ─ http.rs (limits, time-outs, JSON) ─ bounded queue ─ workers.rs (one model and one thread each) ─ answer
+//! connection ─ http.rs (limits, time-outs) ─ bounded queue ─ workers.rs (threads that share the models) ─ answer.rs
 //! ```
 //!
 //! Whatever a client sends, the server goes on answering the others: bodies, batches, graphs, connections and waiting
@@ -12,33 +12,27 @@ mod http;
 mod metrics;
 mod workers;
 
-use crate::cmd::threads::threads;
+use super::using::ModelArguments;
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::signals::interrupt_flag;
 use clap::Args;
-use graphminnet::bundle::locate;
 use std::io::{Write, stdout};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 /// What to serve, and how much of it.
 #[derive(Args)]
 pub struct Arguments {
-    /// A model file (`best.gmn`), or a run directory with one seed.
-    #[arg(long, value_name = "MODEL")]
-    model: PathBuf,
+    #[command(flatten)]
+    model: ModelArguments,
     /// Address to listen on; only this machine can reach the default.
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
     /// Port to listen on; 0 takes any that is free.
     #[arg(long, default_value_t = 8080)]
     port: u16,
-    /// Requests that are worked on at the same time, each on a thread of its own; all cores without it.
-    #[arg(long, value_parser = threads)]
-    threads: Option<usize>,
     /// Largest request body in mebibytes.
     #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
     max_body: u64,
@@ -68,16 +62,7 @@ pub struct Bounds {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let paths = locate(&arguments.model)?;
-    let [path] = paths.as_slice() else {
-        return Err(Failure::usage(format!(
-            "{} holds {} models; name the one to serve",
-            arguments.model.display(),
-            paths.len()
-        )));
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = arguments.threads.unwrap_or(cores);
+    let threads = arguments.model.threads();
     let bounds = Bounds {
         body: usize::try_from(arguments.max_body << 20).unwrap_or(usize::MAX),
         graphs: arguments.max_graphs,
@@ -85,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         time: Duration::from_secs(arguments.timeout),
     };
     let interrupt = interrupt_flag()?;
-    let workers = workers::start(path, threads, bounds)?;
+    let workers = workers::start(arguments.model.load()?, threads, bounds)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
         let address = SocketAddr::new(arguments.host, arguments.port);
@@ -98,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let mut out = stdout();
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;
-        say!("serving {} on {threads} threads; Ctrl-C stops", path.display());
+        say!("serving on {threads} threads; Ctrl-C stops");
         http::serve(listener, workers, bounds, &interrupt).await;
         say!("stopped");
         Ok(ExitCode::SUCCESS)

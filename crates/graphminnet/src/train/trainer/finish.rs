@@ -1,7 +1,7 @@
 //! The end of a seed: selected and last weights, predictions, result.
 
 use super::{Outcome, Training};
-use crate::bundle::{Bundle, Description, Predictions, Selection};
+use crate::bundle::{Answers, Bundle, Description, Selection};
 use crate::train::event::TrainEvent;
 use crate::train::files::{describe, write_model};
 use crate::train::predictions::write_predictions;
@@ -39,7 +39,7 @@ impl Training<'_> {
         let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
         let described = self.describe(selection(&best, selected_by));
         let selected = Bundle::new(described.clone(), &best_weights, &self.settings.device)?;
-        let Some(test) = self.predict_test(&selected)? else {
+        let Some(test) = self.predict_test(&selected) else {
             return Ok(Outcome::Interrupted(self.state.position));
         };
         let result = SeedResult {
@@ -89,17 +89,17 @@ impl Training<'_> {
     }
 
     /// What a user of the model file would get for the test part; `None` if interrupted.
-    fn predict_test(&self, model: &Bundle) -> Result<Option<Predictions>, TrainError> {
-        let mut all = model.no_predictions();
+    fn predict_test(&self, model: &Bundle) -> Option<Answers> {
+        let mut all = model.predict_prepared(&[]);
         for chunk in self.data.splits.test.chunks(PREDICTED_AT_ONCE) {
             if self.settings.interrupt.load(Ordering::Relaxed) {
-                return Ok(None);
+                return None;
             }
             let samples = chunk.iter().filter_map(|&at| self.data.dataset.samples.get(at));
             let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
-            all.extend(model.predict_prepared(&graphs)?);
+            all.extend(model.predict_prepared(&graphs));
         }
-        Ok(Some(all))
+        Some(all)
     }
 }
 
