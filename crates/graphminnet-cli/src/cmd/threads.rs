@@ -13,7 +13,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// What was given.
+    /// What was given, to be handed on to a process of its own.
+    #[cfg(feature = "lab")]
     pub fn given(&self) -> Option<usize> {
         self.threads
     }
