@@ -4,8 +4,10 @@
 //! a page fault per 4 KiB and a pass that zeroes it; reusing the buffers of the step before costs nothing. Buffers
 //! keep whatever values they had: whoever takes one overwrites it.
 //!
-//! Every thread has its own reserve, which is only ever a matter of speed, never of results. A buffer that has been
-//! idle for some steps, because batches have other sizes now, is given back to the system.
+//! Every thread has its own reserve, which is only ever a matter of speed, never of results. It never holds more than
+//! [`MOST_HELD`] times what was in use at once: buffers also come here that were made by the engine, and if nobody wants
+//! buffers of their size they would pile up without such a bound. Those that have been free for longest are given back
+//! to the system first, so a reserve follows batches that have other sizes now.
 
 use graphminnet_kernels::arbitrary::arbitrary_values;
 use std::cell::RefCell;
@@ -21,8 +23,12 @@ const LARGEST: usize = 16 * 1024 * 1024;
 /// A buffer serves requests down to this share of its size.
 const TIGHTEST: f64 = 0.75;
 
-/// A buffer may be idle while the whole reserve is turned over this many times.
-const IDLE_TURNOVERS: usize = 3;
+/// The reserve holds at most this many times what was in use at once.
+const MOST_HELD: usize = 1;
+
+/// What was in use at once is measured over the last so many requests and returns, and as many before them: some
+/// training steps. It is the past that counts, and a buffer that the engine keeps for itself counts only for so long.
+const WINDOW: usize = 4096;
 
 thread_local! {
     static RESERVE: RefCell<Reserve> = RefCell::default();
@@ -33,10 +39,12 @@ pub(super) fn take(length: usize) -> Vec<f32> {
     if length < SMALLEST {
         return vec![0.0; length];
     }
-    let reused = RESERVE.with_borrow_mut(|reserve| reserve.take(length));
+    if length > LARGEST {
+        return arbitrary_values(length, length);
+    }
     // A little room, so that the next batch, which may be a little larger, fits too.
-    let room = if length > LARGEST { 0 } else { length / 8 };
-    match reused {
+    let room = length / 8;
+    match RESERVE.with_borrow_mut(|reserve| reserve.take(length, room)) {
         Some(mut buffer) => {
             buffer.resize(length, 0.0);
             buffer
@@ -56,31 +64,56 @@ pub(super) fn give(buffer: Vec<f32>) {
 /// Free buffers of one capacity, each with the time at which it became free; the newest last.
 type Queue = VecDeque<(usize, Vec<f32>)>;
 
-/// Free buffers by capacity.
+/// Free buffers by capacity, and how much is in use.
 #[derive(Default)]
 struct Reserve {
     free: BTreeMap<usize, Queue>,
-    /// Values in all free buffers together, now and at most.
-    total: usize,
-    largest_total: usize,
-    /// Time: values in all buffers that ever became free.
+    /// Values in all free buffers together.
+    held: usize,
+    /// Values in buffers that were handed out in this window and have not come back.
+    out: usize,
+    /// The most values that were out at once in the window before and in this one.
+    most_out: [usize; 2],
+    /// Time: requests and returns.
     clock: usize,
 }
 
 impl Reserve {
-    fn take(&mut self, length: usize) -> Option<Vec<f32>> {
+    /// A buffer that holds `length` values, or `None` if a new one with `room` for more has to be made.
+    fn take(&mut self, length: usize, room: usize) -> Option<Vec<f32>> {
+        self.tick();
         let loosest = (length as f64 / TIGHTEST) as usize;
-        let capacity = self.free.range(length..=loosest).next().map(|(&capacity, _)| capacity)?;
-        self.remove(capacity, VecDeque::pop_back)
+        let found = self.free.range(length..=loosest).next().map(|(&capacity, _)| capacity);
+        let buffer = found.and_then(|capacity| self.remove(capacity, VecDeque::pop_back));
+        self.out += buffer.as_ref().map_or(length + room, Vec::capacity);
+        self.most_out[1] = self.most_out[1].max(self.out);
+        buffer
     }
 
     fn give(&mut self, buffer: Vec<f32>) {
+        self.tick();
         let capacity = buffer.capacity();
-        self.clock += capacity;
-        self.total += capacity;
-        self.largest_total = self.largest_total.max(self.total);
-        self.free.entry(capacity).or_default().push_back((self.clock, buffer));
-        self.free_idle();
+        // Buffers that were not taken here come back, too.
+        self.out = self.out.saturating_sub(capacity);
+        if capacity <= self.limit() {
+            self.held += capacity;
+            self.free.entry(capacity).or_default().push_back((self.clock, buffer));
+        }
+        self.shrink();
+    }
+
+    /// The most values that may be held.
+    fn limit(&self) -> usize {
+        MOST_HELD * self.most_out[0].max(self.most_out[1])
+    }
+
+    fn tick(&mut self) {
+        self.clock += 1;
+        if self.clock.is_multiple_of(WINDOW) {
+            self.most_out = [self.most_out[1], 0];
+            self.out = 0;
+            self.shrink();
+        }
     }
 
     fn remove(
@@ -93,17 +126,16 @@ impl Reserve {
         if buffers.is_empty() {
             self.free.remove(&capacity);
         }
-        self.total -= capacity;
+        self.held -= capacity;
         Some(buffer)
     }
 
-    /// Gives back to the system what nobody wanted while the whole reserve was turned over a few times.
-    fn free_idle(&mut self) {
-        let horizon = self.clock.saturating_sub(IDLE_TURNOVERS * self.largest_total);
-        let idle = |(&capacity, buffers): (&usize, &Queue)| {
-            buffers.front().is_some_and(|(freed, _)| *freed < horizon).then_some(capacity)
-        };
-        while let Some(capacity) = self.free.iter().find_map(idle) {
+    /// Gives back to the system what has been free for longest, until no more is held than may be.
+    fn shrink(&mut self) {
+        let freed = |(&capacity, buffers): (&usize, &Queue)| Some((buffers.front()?.0, capacity));
+        while self.held > self.limit()
+            && let Some((_, capacity)) = self.free.iter().filter_map(freed).min()
+        {
             self.remove(capacity, VecDeque::pop_front);
         }
     }
@@ -112,30 +144,131 @@ impl Reserve {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn buffer(capacity: usize) -> Vec<f32> {
+        Vec::with_capacity(capacity)
+    }
+
+    /// A buffer from the reserve or a new one, as [`take`] makes it.
+    fn taken(reserve: &mut Reserve, length: usize) -> Vec<f32> {
+        reserve.take(length, 0).unwrap_or_else(|| buffer(length))
+    }
 
     #[test]
     fn a_buffer_is_reused_for_a_request_of_about_its_size() {
         let mut reserve = Reserve::default();
-        reserve.give(Vec::with_capacity(100_000));
-        assert!(reserve.take(50_000).is_none(), "too small a request for so large a buffer");
-        assert!(reserve.take(90_000).is_some_and(|buffer| buffer.capacity() >= 100_000));
-        assert!(reserve.take(90_000).is_none(), "it was taken");
+        let first = taken(&mut reserve, 100_000);
+        reserve.give(first);
+        assert!(reserve.take(50_000, 0).is_none(), "too small a request for so large a buffer");
+        assert!(reserve.take(90_000, 0).is_some_and(|buffer| buffer.capacity() >= 100_000));
+        assert!(reserve.take(90_000, 0).is_none(), "it was taken");
     }
 
     #[test]
-    fn a_buffer_that_nobody_wants_is_freed_in_the_end() {
+    fn buffers_that_are_given_and_never_wanted_are_not_kept() {
+        // What a server sees: every answer leaves some buffers of the engine and wants none of that size.
         let mut reserve = Reserve::default();
-        reserve.give(Vec::with_capacity(40_000));
-        for _ in 0..20 {
-            reserve.give(Vec::with_capacity(100_000));
-            reserve.take(100_000);
+        for _ in 0..100_000 {
+            reserve.give(buffer(16_384));
+            assert_eq!(reserve.held, 0, "nothing was ever in use");
         }
-        assert_eq!(reserve.total, 0, "the first buffer was idle all the time");
+        for _ in 0..10_000 {
+            let own = taken(&mut reserve, 20_000);
+            (0..4).for_each(|_| reserve.give(buffer(16_384)));
+            reserve.give(own);
+            assert!(reserve.held <= 20_000, "{} values are held, 20,000 were in use", reserve.held);
+        }
+        assert!(reserve.take(20_000, 0).is_some(), "what is wanted again is there");
+    }
+
+    #[test]
+    fn a_reserve_that_is_no_longer_needed_is_given_back() {
+        let mut reserve = Reserve::default();
+        let large: Vec<_> = (0..10).map(|_| taken(&mut reserve, 1_000_000)).collect();
+        large.into_iter().for_each(|buffer| reserve.give(buffer));
+        assert_eq!(reserve.held, 10_000_000);
+        for _ in 0..WINDOW {
+            let small = taken(&mut reserve, 20_000);
+            reserve.give(small);
+        }
+        assert!(reserve.held <= 20_000, "{}", reserve.held);
+    }
+
+    #[test]
+    fn a_step_like_the_one_before_finds_all_its_buffers() {
+        let mut reserve = Reserve::default();
+        let sizes = [40_000, 100_000, 70_000, 40_000, 1_000_000];
+        let mut step = || {
+            let taken: Vec<_> = sizes.iter().map(|&size| (size, reserve.take(size, 0))).collect();
+            let found = taken.iter().filter(|(_, found)| found.is_some()).count();
+            for (size, found) in taken {
+                reserve.give(found.unwrap_or_else(|| buffer(size)));
+            }
+            found
+        };
+        assert_eq!(step(), 0);
+        // More than some windows of them.
+        assert!((0..3 * WINDOW).all(|_| step() == sizes.len()));
+    }
+
+    #[derive(Debug, Clone)]
+    enum Act {
+        Take(usize),
+        Give(usize),
+        GiveForeign(usize),
+        Lose(usize),
+    }
+
+    fn acts() -> impl Strategy<Value = Vec<Act>> {
+        let size = 1usize..200;
+        let act = prop_oneof![
+            4 => size.clone().prop_map(Act::Take),
+            3 => any::<usize>().prop_map(Act::Give),
+            2 => size.prop_map(Act::GiveForeign),
+            1 => any::<usize>().prop_map(Act::Lose),
+        ];
+        prop::collection::vec(act, 0..600)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// Whatever is taken, given back, given that was never taken, or kept by others for good.
+        #[test]
+        fn no_more_is_held_than_was_in_use_at_once(acts in acts()) {
+            let mut reserve = Reserve::default();
+            let (mut out, mut lost, mut most): (Vec<Vec<f32>>, usize, usize) = (Vec::new(), 0, 0);
+            for act in acts {
+                match act {
+                    Act::Take(size) => {
+                        let found = reserve.take(size, 0);
+                        prop_assert!(found.as_ref().is_none_or(|found| found.capacity() >= size));
+                        out.push(found.unwrap_or_else(|| buffer(size)));
+                    }
+                    Act::GiveForeign(size) => reserve.give(buffer(size)),
+                    Act::Give(_) | Act::Lose(_) if out.is_empty() => {}
+                    Act::Give(at) => {
+                        let at = at % out.len();
+                        reserve.give(out.swap_remove(at));
+                    }
+                    Act::Lose(at) => {
+                        let at = at % out.len();
+                        lost += out.swap_remove(at).capacity();
+                    }
+                }
+                let in_use: usize = lost + out.iter().map(Vec::capacity).sum::<usize>();
+                most = most.max(in_use);
+                prop_assert!(reserve.held <= MOST_HELD * most, "{} held, {most} in use at most", reserve.held);
+                let sum: usize = reserve.free.values().flatten().map(|(_, buffer)| buffer.capacity()).sum();
+                prop_assert_eq!(sum, reserve.held);
+            }
+        }
     }
 
     #[test]
     fn a_taken_buffer_has_the_length_asked_for() {
-        give(vec![7.0; 40_000]);
+        give(take(40_000));
         assert_eq!(take(39_000).len(), 39_000);
         assert_eq!(take(100).len(), 100);
     }
