@@ -94,7 +94,9 @@ impl<'a> Collector<'a> {
     /// Names the target columns.
     pub(crate) fn name_target_columns(&mut self, names: Vec<String>) -> Result<(), DataError> {
         self.target_columns = self.named(names, None)?;
-        if self.options.schema.as_ref().is_some_and(|schema| !schema.class_names.is_empty()) {
+        let classes = self.options.schema.as_ref().map_or(&[][..], |schema| &schema.class_names);
+        self.target_columns.are_targets(classes);
+        if !classes.is_empty() {
             self.target_columns.follow_text();
         }
         Ok(())
@@ -222,6 +224,12 @@ impl<'a> Collector<'a> {
             (node_columns, edge_columns) = fixed;
         }
         let targets = TargetEncoder::new(&self.target_columns, self.options);
+        self.notes.extend(targets.note.clone());
+        let missing = || self.target_columns.traces().iter().filter(|trace| trace.missing_word.is_some());
+        if let Some(word) = missing().next().and_then(|trace| trace.missing_word.as_ref()) {
+            let names = list(missing().map(|trace| trace.name.as_str()));
+            self.notes.push(format!("`{}` is read as a missing label (in {names})", crate::escape(word)));
+        }
         let schema = match known {
             Some(schema) => schema.clone(),
             None => Schema {
