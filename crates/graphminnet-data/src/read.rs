@@ -43,6 +43,7 @@ pub enum EdgeDirection {
 /// | `targets` | all numeric columns (SMILES); the format's own elsewhere | target columns by name |
 /// | `id_column` | row number | column with the names of the graphs |
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
+/// | `ignore_split` | false | the parts that the data names are not needed: rows without one are fine |
 /// | `task` | inferred | overrides the inferred task |
 /// | `level` | the format's own rule | overrides graph-level or node-level targets |
 /// | `split` | the data set's own | name of the split scheme, where a layout has several |
@@ -71,6 +72,8 @@ pub struct ReadOptions {
     pub id_column: Option<String>,
     /// Column with the part of the split.
     pub split_column: Option<String>,
+    /// Whether it does not matter if some rows name no part; without it they are bad rows as soon as others name one.
+    pub ignore_split: bool,
     /// What the targets mean.
     pub task: Option<Task>,
     /// Graph-level or node-level targets.
@@ -103,6 +106,7 @@ impl Default for ReadOptions {
             targets: None,
             id_column: None,
             split_column: None,
+            ignore_split: false,
             task: None,
             level: None,
             split: None,

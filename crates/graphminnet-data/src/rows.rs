@@ -130,7 +130,8 @@ impl RowReader {
 }
 
 fn keeping_all(options: &ReadOptions) -> ReadOptions {
-    let mut options = ReadOptions { on_bad_row: OnBadRow::Null, repeated_ids: true, ..options.clone() };
+    let mut options =
+        ReadOptions { on_bad_row: OnBadRow::Null, repeated_ids: true, ignore_split: true, ..options.clone() };
     options.limits.bad_rows = u64::MAX;
     options
 }

@@ -7,7 +7,9 @@
 //! * a column in which every value is *written* as a non-negative integer below `category_limit` is categorical, with
 //!   `largest value + 1` categories; any other column of numbers is numeric (`1.0` is a number, `1` a category);
 //! * targets: one column of text, or of integers that are not all 0 or 1, is multi-class; columns of 0 and 1 are
-//!   binary; everything else is regression; a blank is a missing label (NaN).
+//!   binary, and so is one column of two texts or two integers; everything else is regression. Integers that do not
+//!   begin with 0 are names of classes: 1, 2, 3 are three classes. A blank, and in tables of text a word such as `NA`,
+//!   is a missing label (NaN).
 //!
 //! With a schema from an earlier data set nothing is inferred: the columns must be there by name, and a value that the
 //! schema does not know makes its record a bad row, unless the column has a reserved slot for unseen text.
@@ -17,4 +19,4 @@ mod columns;
 mod infer;
 
 pub(crate) use collect::{Collector, Record, both_ways};
-pub(crate) use columns::Table;
+pub(crate) use columns::{Table, is_missing};

@@ -15,6 +15,7 @@ fn read(name: &str, content: &str, options: &ReadOptions) -> Result<Read, DataEr
 #[test]
 fn columns_are_categories_numbers_or_text_as_written() {
     let content = r#"{"num_nodes":2,"edges":[[0,1]],"x":[[6,0.5,"b",7],[8,1.0,"a",-1]],"edge_features":[["single"]],"y":1}
+{"num_nodes":1,"edges":[],"x":[[1,2,"c",1500]],"y":0}
 {"num_nodes":1,"edges":[],"x":[[1,2,"c",1500]],"y":3}"#;
     let schema = read("a.jsonl", content, &ReadOptions::default()).unwrap().dataset.schema;
     assert_eq!(schema.node_vocabulary(), [9, 3]);
@@ -52,9 +53,9 @@ fn targets_are_regression_binary_or_classes() {
     assert_eq!(task(["\"x\"", "\"y\"", "\"x\""]), (Task::Binary, vec![0.0, 1.0, 0.0]));
     let (classes, values) = task(["\"10\"", "\"9\"", "\"-1\""]);
     assert_eq!((classes, values), (Task::MultiClass { classes: 3 }, vec![2.0, 1.0, 0.0]));
-    let (with_missing, values) = task(["null", "1", "2"]);
-    assert_eq!(with_missing, Task::MultiClass { classes: 3 });
-    assert!(values[0].is_nan() && values[1] == 1.0);
+    let (with_missing, values) = task(["null", "0", "2"]);
+    assert_eq!(with_missing, Task::Binary);
+    assert!(values[0].is_nan() && values[1..] == [0.0, 1.0]);
 }
 
 #[test]

@@ -63,6 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let options = ReadOptions {
             on_bad_row,
             repeated_ids: true,
+            ignore_split: arguments.part.is_none(),
             ..arguments.columns.options(ensemble.description())
         };
         let read = open(&arguments.data, &options)?;

@@ -58,7 +58,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn calibrate(ensemble: &Ensemble, path: &Path, level: f64) -> Result<Conformal, Failure> {
-    let options = ReadOptions { repeated_ids: true, ..ensemble.description().read_options() };
+    let options =
+        ReadOptions { repeated_ids: true, ignore_split: true, ..ensemble.description().read_options() };
     let read = open(path, &options)?;
     let conformal = Conformal::calibrate(ensemble, &read.dataset, level)?;
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();

@@ -152,6 +152,7 @@ impl Graphs {
             Some(name) => Some(require(&table, &[name.as_str()])?),
             None => table.column_called(&["split"]),
         };
+        let split_name = options.split_column.as_deref().unwrap_or("split");
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
         let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
             .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.contains(name)))
@@ -173,9 +174,9 @@ impl Graphs {
                         .map_err(DataError::limit(place))?;
                     draft.num_nodes = Some(number);
                 }
-                draft.split = parse_split(split.map(|split| table.field(split)), &place)?;
+                draft.split = parse_split(split.map(|split| table.field(split)), split_name, &place)?;
                 for (target, (column, _)) in columns.iter().enumerate() {
-                    let value = target_cell(collector, target, table.field(*column), &place)?;
+                    let value = collector.target_columns.label(target, table.field(*column), &place)?;
                     draft.targets.values.push(value);
                 }
                 draft.targets.rows = usize::from(!columns.is_empty());
@@ -245,7 +246,7 @@ impl Graphs {
                     draft.nodes.push(collector.node_columns.cell(position, text, &place)?);
                 }
                 for (position, (column, _)) in targets.iter().enumerate() {
-                    let value = target_cell(collector, position, table.field(*column), &place)?;
+                    let value = collector.target_columns.label(position, table.field(*column), &place)?;
                     draft.targets.values.push(value);
                 }
                 draft.targets.rows += usize::from(!targets.is_empty());
@@ -369,17 +370,4 @@ fn present<'a>(text: &'a str, column: &str, place: &Place) -> Result<&'a str, Da
         ));
     }
     Ok(text)
-}
-
-fn target_cell(
-    collector: &mut Collector<'_>,
-    column: usize,
-    text: &str,
-    place: &Place,
-) -> Result<f64, DataError> {
-    let text = text.trim();
-    if text.is_empty() || text.eq_ignore_ascii_case("nan") {
-        return Ok(collector.target_columns.missing(column));
-    }
-    collector.target_columns.cell(column, text, place)
 }

@@ -142,14 +142,14 @@ fn record(
             }
         })?,
         targets: features(targets, num_targets, place, |column, cell, place| match cell {
-            Cell::Null => Ok(collector.target_columns.missing(column)),
+            Cell::Null => Ok(f64::NAN),
             Cell::Text(text) => collector.target_columns.text(column, &text, place),
             cell => {
                 let (value, is_integer) = number(&cell, place, "target")?;
                 collector.target_columns.number(column, value, is_integer, place)
             }
         })?,
-        split: super::parse_split(line.split.as_deref(), place)?,
+        split: super::parse_split(line.split.as_deref(), "split", place)?,
         graph: None,
     })
 }

@@ -174,17 +174,15 @@ pub(crate) fn read_malnet(tree: &dyn Tree, options: &ReadOptions) -> Result<Read
     edgelist_folder::read(tree, Numbering::WithoutGaps, options)
 }
 
-/// The part of the split that a text names.
-fn parse_split(text: Option<&str>, place: &Place) -> Result<Option<Split>, DataError> {
-    match text.map(str::trim) {
-        None | Some("") => Ok(None),
-        Some("train") => Ok(Some(Split::Train)),
-        Some("valid" | "val" | "validation") => Ok(Some(Split::Valid)),
-        Some("test") => Ok(Some(Split::Test)),
-        Some(other) => Err(DataError::value(
-            place.clone().in_column("split"),
-            other,
-            "`train`, `valid`, `test` or blank",
-        )),
+/// The part of the split that a text in a column names; case does not matter.
+fn parse_split(text: Option<&str>, column: &str, place: &Place) -> Result<Option<Split>, DataError> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    match text.to_ascii_lowercase().as_str() {
+        "train" | "training" => Ok(Some(Split::Train)),
+        "valid" | "val" | "validation" | "dev" => Ok(Some(Split::Valid)),
+        "test" | "testing" => Ok(Some(Split::Test)),
+        _ => {
+            Err(DataError::value(place.clone().in_column(column), text, "`train`, `valid`, `test` or blank"))
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::csv::CsvReader;
 use super::parse_split;
 use crate::formats::Lines;
 use crate::graph::Graph;
-use crate::schema::{Collector, Record, Table};
+use crate::schema::{Collector, Record, Table, is_missing};
 use crate::smiles::{Featurizer, SmilesError, molecule_graph};
 use crate::{BadRow, DataError, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
@@ -101,15 +101,8 @@ fn collect(
             let mut values = Vec::with_capacity(used.len());
             for (column, (cell, _)) in used.iter().enumerate() {
                 let text = cell.and_then(|cell| row.cells.get(cell)).map_or("", |text| text);
-                let value = if is_missing(text) {
-                    collector.target_columns.missing(column)
-                } else {
-                    collector
-                        .target_columns
-                        .cell(column, text, &row.place)
-                        .map_err(|error| error.into_bad_row(row.place.clone()))?
-                };
-                values.push(value);
+                let value = collector.target_columns.label(column, text, &row.place);
+                values.push(value.map_err(|error| error.into_bad_row(row.place.clone()))?);
             }
             Ok(Record {
                 place: row.place,
@@ -126,11 +119,6 @@ fn collect(
         collector.push(record)?;
     }
     collector.finish()
-}
-
-fn is_missing(text: &str) -> bool {
-    let text = text.trim();
-    text.is_empty() || text.eq_ignore_ascii_case("nan")
 }
 
 /// Which column is what.
@@ -202,7 +190,7 @@ impl Columns {
         Ok(Row {
             smiles: reader.field(self.smiles).to_owned(),
             id: self.id.map(|column| reader.field(column).to_owned()),
-            split: parse_split(self.split.map(|column| reader.field(column)), &place)?,
+            split: self.part(reader, &place)?,
             cells: self
                 .targets
                 .iter()
@@ -212,6 +200,12 @@ impl Columns {
         })
     }
 
+    fn part(&self, reader: &CsvReader, place: &Place) -> Result<Option<Split>, DataError> {
+        let Some(column) = self.split else { return Ok(None) };
+        let name = reader.header().get(column).map_or("split", String::as_str);
+        parse_split(Some(reader.field(column)), name, place)
+    }
+
     /// The targets that will be used: position among a row's cells, and name.
     fn usable(
         &self,
@@ -219,21 +213,26 @@ impl Columns {
         notes: &mut Vec<String>,
     ) -> Vec<(Option<usize>, String)> {
         let mut used = Vec::new();
+        let is_empty = rows.iter().flatten().next().is_none();
         for (position, (_, name)) in self.targets.iter().enumerate() {
-            let is_number = |cell: &str| is_missing(cell) || cell.trim().parse::<f64>().is_ok();
-            let is_numeric = || {
-                rows.iter()
-                    .flatten()
-                    .all(|(row, _)| row.cells.get(position).is_none_or(|cell| is_number(cell)))
-            };
-            if self.explicit || is_numeric() {
+            let mut values = rows
+                .iter()
+                .flatten()
+                .filter_map(|(row, _)| row.cells.get(position))
+                .filter(|cell| !is_missing(cell))
+                .peekable();
+            let has_values = is_empty || values.peek().is_some();
+            if self.explicit || (has_values && values.all(|cell| cell.trim().parse::<f64>().is_ok())) {
                 used.push((Some(position), name.clone()));
-            } else {
-                let name = crate::escape(name);
-                notes.push(format!(
-                    "column `{name}` is not numeric and was ignored (name it as a target to use it)"
-                ));
+                continue;
             }
+            let name = crate::escape(name);
+            notes.push(match has_values {
+                true => {
+                    format!("column `{name}` is not numeric and was ignored (name it as a target to use it)")
+                }
+                false => format!("column `{name}` has no values and was ignored"),
+            });
         }
         used
     }

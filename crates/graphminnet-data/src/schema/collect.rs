@@ -94,7 +94,9 @@ impl<'a> Collector<'a> {
     /// Names the target columns.
     pub(crate) fn name_target_columns(&mut self, names: Vec<String>) -> Result<(), DataError> {
         self.target_columns = self.named(names, None)?;
-        if self.options.schema.as_ref().is_some_and(|schema| !schema.class_names.is_empty()) {
+        let classes = self.options.schema.as_ref().map_or(&[][..], |schema| &schema.class_names);
+        self.target_columns.are_targets(classes);
+        if !classes.is_empty() {
             self.target_columns.follow_text();
         }
         Ok(())
@@ -127,6 +129,32 @@ impl<'a> Collector<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether every row must name its part: one does, and the parts matter.
+    fn has_parts(&self, slots: &[Option<Record>]) -> Result<bool, DataError> {
+        if self.options.ignore_split {
+            return Ok(false);
+        }
+        let mut records = slots.iter().flatten().peekable();
+        let is_empty = records.peek().is_none();
+        match (&self.options.split_column, records.any(|record| record.split.is_some())) {
+            (Some(column), false) if !is_empty => Err(DataError::malformed(
+                self.place.clone().in_column(column),
+                "no part in any row",
+                "train, valid or test in every row",
+            )),
+            (_, has_parts) => Ok(has_parts),
+        }
+    }
+
+    fn without_part(&self, place: Place) -> BadRow {
+        let column = self.options.split_column.as_deref().unwrap_or("split");
+        BadRow::new(
+            place.in_column(column),
+            "",
+            "names no part, but other rows do: expected train, valid or test",
+        )
     }
 
     fn bad(&mut self, position: usize, bad: BadRow) -> Result<(), DataError> {
@@ -196,6 +224,12 @@ impl<'a> Collector<'a> {
             (node_columns, edge_columns) = fixed;
         }
         let targets = TargetEncoder::new(&self.target_columns, self.options);
+        self.notes.extend(targets.note.clone());
+        let missing = || self.target_columns.traces().iter().filter(|trace| trace.missing_word.is_some());
+        if let Some(word) = missing().next().and_then(|trace| trace.missing_word.as_ref()) {
+            let names = list(missing().map(|trace| trace.name.as_str()));
+            self.notes.push(format!("`{}` is read as a missing label (in {names})", crate::escape(word)));
+        }
         let schema = match known {
             Some(schema) => schema.clone(),
             None => Schema {
@@ -216,6 +250,7 @@ impl<'a> Collector<'a> {
         let mut splits: Vec<Option<Split>> = Vec::with_capacity(slots.len());
         let mut rows = Vec::with_capacity(slots.len());
         let mut ids: HashMap<String, Place> = HashMap::with_capacity(slots.len());
+        let has_parts = self.has_parts(&slots)?;
         for (position, slot) in slots.into_iter().enumerate() {
             let Some(mut record) = slot else {
                 rows.push(None);
@@ -224,6 +259,7 @@ impl<'a> Collector<'a> {
             let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
             let (place, split) = (record.place.clone(), record.split);
             let sample = match ids.entry(id.clone()) {
+                _ if has_parts && split.is_none() => Err(self.without_part(place)),
                 Entry::Occupied(earlier) if !self.options.repeated_ids => Err(BadRow::new(
                     place,
                     &id,
@@ -252,7 +288,8 @@ impl<'a> Collector<'a> {
         }
         let inferred = if self.options.schema.is_some() { Vec::new() } else { describe(&finisher.schema) };
         self.order_bad_rows();
-        let official_split = self.official_split(&splits);
+        // Without samples there is nothing that has parts.
+        let official_split = if splits.is_empty() { None } else { splits.into_iter().collect() };
         let dataset = Dataset { name: self.name, schema: finisher.schema, samples, official_split };
         let (bad_positions, bad_rows): (Vec<usize>, Vec<BadRow>) = self.bad_rows.into_iter().unzip();
         let report = Report {
@@ -265,19 +302,6 @@ impl<'a> Collector<'a> {
             ..Report::default()
         };
         Ok(Read { dataset, report })
-    }
-
-    /// The split, if every sample has a part.
-    fn official_split(&mut self, splits: &[Option<Split>]) -> Option<Vec<Split>> {
-        let assigned = splits.iter().flatten().count();
-        if assigned > 0 && assigned < splits.len() {
-            self.notes.push(format!(
-                "{} of {} graphs name no part of a split; the split of this file is ignored",
-                splits.len() - assigned,
-                splits.len()
-            ));
-        }
-        if assigned == 0 { None } else { splits.iter().copied().collect() }
     }
 }
 

@@ -2,7 +2,19 @@
 
 use crate::limits::within;
 use crate::{Column, ColumnKind, DataError, Limits, Place};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+/// Words by which tables say that a cell has no value; case does not matter.
+const MISSING_WORDS: [&str; 7] = ["nan", "na", "n/a", "#n/a", "null", "none", "-"];
+
+/// Different integers of a target column that are remembered.
+const MAX_INTEGERS: usize = 1_000;
+
+/// Whether a cell of a target column is blank or holds a word for "no value".
+pub(crate) fn is_missing(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || MISSING_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
 
 /// Cells of one graph's nodes, edges or targets, row-major; text as the code that its [`ColumnSet`] gave it.
 #[derive(Debug, Clone, Default)]
@@ -25,7 +37,12 @@ pub(crate) struct ColumnTrace {
     pub(crate) largest: f64,
     /// How many numbers there were.
     pub(crate) numbers: u64,
-    pub(crate) has_missing: bool,
+    /// The different integers, in a target column; `None` where nobody asks, or if there are too many.
+    pub(crate) integers: Option<BTreeSet<i64>>,
+    /// Whether words such as `NA` are values like any other.
+    keeps_words: bool,
+    /// The first word that was read as a missing label.
+    pub(crate) missing_word: Option<String>,
 }
 
 /// The columns of all node tables, edge tables or target tables of a data set.
@@ -52,7 +69,9 @@ impl ColumnSet {
                 smallest: f64::INFINITY,
                 largest: f64::NEG_INFINITY,
                 numbers: 0,
-                has_missing: false,
+                integers: None,
+                keeps_words: false,
+                missing_word: None,
             })
             .collect();
         within("features", columns.len() as u64, limits.features)?;
@@ -66,6 +85,16 @@ impl ColumnSet {
                 let is_text = matches!(&column.kind, ColumnKind::Category { names, .. } if !names.is_empty());
                 trace.is_text = Some(is_text);
             }
+        }
+    }
+
+    /// Prepares target columns: their integers are remembered, and words such as `NA` are missing labels, except where
+    /// they are among the `classes`, or in a column that holds text by request.
+    pub(crate) fn are_targets(&mut self, classes: &[String]) {
+        let is_class = classes.iter().any(|class| is_missing(class));
+        for trace in &mut self.columns {
+            trace.integers = Some(BTreeSet::new());
+            trace.keeps_words = is_class || trace.is_text == Some(true);
         }
     }
 
@@ -86,14 +115,6 @@ impl ColumnSet {
 
     pub(crate) fn name(&self, column: usize) -> &str {
         self.columns.get(column).map_or("", |trace| trace.name.as_str())
-    }
-
-    /// A missing cell (targets only).
-    pub(crate) fn missing(&mut self, column: usize) -> f64 {
-        if let Some(trace) = self.columns.get_mut(column) {
-            trace.has_missing = true;
-        }
-        f64::NAN
     }
 
     /// A number; `is_integer` says whether it was written as one.
@@ -119,6 +140,12 @@ impl ColumnSet {
         trace.smallest = trace.smallest.min(value);
         trace.largest = trace.largest.max(value);
         trace.numbers += 1;
+        if let Some(integers) = trace.integers.as_mut().filter(|_| is_integer) {
+            integers.insert(value as i64);
+            if integers.len() > MAX_INTEGERS {
+                trace.integers = None;
+            }
+        }
         Ok(value)
     }
 
@@ -159,6 +186,20 @@ impl ColumnSet {
                 self.number(column, value, is_integer, place)
             }
             Err(_) => self.text(column, text, place),
+        }
+    }
+
+    /// A cell of a target column in a text table: NaN where there is no label.
+    pub(crate) fn label(&mut self, column: usize, text: &str, place: &Place) -> Result<f64, DataError> {
+        let text = text.trim();
+        let trace = self.columns.get_mut(column);
+        match trace {
+            _ if text.is_empty() => Ok(f64::NAN),
+            Some(trace) if is_missing(text) && !trace.keeps_words => {
+                trace.missing_word.get_or_insert_with(|| text.to_owned());
+                Ok(f64::NAN)
+            }
+            _ => self.cell(column, text, place),
         }
     }
 }

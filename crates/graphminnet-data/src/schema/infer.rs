@@ -182,6 +182,26 @@ fn look_like_classes(trace: &ColumnTrace, options: &ReadOptions) -> bool {
         || (classes <= options.category_limit as f64 && trace.numbers as f64 >= TIMES * classes)
 }
 
+/// The task and the integers of a column in which integers are names of classes: there are two of them, or they do not
+/// begin with 0.
+fn named_by_integers(trace: &ColumnTrace, options: &ReadOptions) -> Option<(Task, Vec<i64>)> {
+    let integers = trace.integers.as_ref().filter(|_| trace.all_integers && trace.is_text == Some(false))?;
+    let integers: Vec<i64> = integers.iter().copied().collect();
+    let (two, numbered) = (integers.len() == 2, integers.first() == Some(&0));
+    if integers.len() < 2 || integers == [0, 1] || (numbered && !two) {
+        return None;
+    }
+    let task = match options.task {
+        None if integers == [-1, 1] || (trace.smallest >= 0.0 && look_like_classes(trace, options)) => {
+            if two { Task::Binary } else { Task::MultiClass { classes: integers.len() } }
+        }
+        Some(Task::Binary) if two => Task::Binary,
+        Some(Task::MultiClass { classes }) if classes == integers.len() => Task::MultiClass { classes },
+        _ => return None,
+    };
+    Some((task, integers))
+}
+
 pub(super) fn sorted_names(trace: &ColumnTrace) -> Vec<String> {
     let mut names: Vec<String> = trace.codes.keys().cloned().collect();
     // Names that are all integers sort as such: -1, 1, 2, 10.
@@ -199,6 +219,10 @@ pub(super) struct TargetEncoder {
     pub(super) class_names: Vec<String>,
     /// Class of every text code, for text targets.
     map: Option<Vec<Option<u32>>>,
+    /// The integers that are names of classes, ascending; empty where integers are numbers of classes.
+    integers: Vec<i64>,
+    /// What a person should know about it.
+    pub(super) note: Option<String>,
 }
 
 impl TargetEncoder {
@@ -217,7 +241,15 @@ impl TargetEncoder {
                 Task::MultiClass { classes }
             });
             let map = Some(text_map(trace, &class_names, classes));
-            return Self { task, class_names, map };
+            return Self { task, class_names, map, integers: Vec::new(), note: None };
+        }
+        if let [trace] = traces
+            && let Some((task, integers)) = named_by_integers(trace, options)
+        {
+            let class_names: Vec<String> = integers.iter().map(i64::to_string).collect();
+            let name = crate::escape(&trace.name);
+            let note = Some(format!("the classes of `{name}` are the numbers {}", class_names.join(", ")));
+            return Self { task, class_names, map: None, integers, note };
         }
         let seen = || traces.iter().filter(|trace| trace.largest >= trace.smallest);
         let integers = seen().all(|trace| trace.all_integers && trace.smallest >= 0.0);
@@ -231,7 +263,8 @@ impl TargetEncoder {
         } else {
             Task::Regression
         };
-        Self { task: options.task.unwrap_or(inferred), class_names: Vec::new(), map: None }
+        let task = options.task.unwrap_or(inferred);
+        Self { task, class_names: Vec::new(), map: None, integers: Vec::new(), note: None }
     }
 
     fn of_schema(raw: &ColumnSet, schema: &Schema) -> Self {
@@ -239,7 +272,8 @@ impl TargetEncoder {
             .then(|| raw.traces().first())
             .flatten()
             .map(|trace| text_map(trace, &schema.class_names, schema.class_names.len()));
-        Self { task: schema.task, class_names: schema.class_names.clone(), map }
+        let class_names = schema.class_names.clone();
+        Self { task: schema.task, class_names, map, integers: Vec::new(), note: None }
     }
 
     /// One raw value as a target; the error says what was expected.
@@ -247,12 +281,11 @@ impl TargetEncoder {
         if value.is_nan() {
             return Ok(f32::NAN);
         }
+        let unknown = || format!("not one of the classes {}", list(self.class_names.iter()));
         let value = match &self.map {
-            Some(map) => match map.get(value as usize).copied().flatten() {
-                Some(class) => f64::from(class),
-                None => return Err(format!("not one of the classes {}", list(self.class_names.iter()))),
-            },
-            None => value,
+            Some(map) => map.get(value as usize).copied().flatten().map(f64::from).ok_or_else(unknown)?,
+            None if self.integers.is_empty() => value,
+            None => self.integers.binary_search(&(value as i64)).map_err(|_| unknown())? as f64,
         };
         match self.task {
             Task::Regression => Ok(value as f32),

@@ -1,10 +1,9 @@
-//! What is refused before a string reaches the molecule parser: everything whose cost could grow out of proportion.
+//! What is refused before a string reaches the molecule parser: everything whose cost could grow out of proportion,
+//! and everything that is not a SMILES string.
 
-use super::SmilesError;
+use super::{SmilesError, grammar};
 use crate::Limits;
-
-/// Nested branches that the parser follows on the stack.
-const MAX_DEPTH: u64 = 500;
+use std::borrow::Cow;
 
 /// Atoms of a molecule for which a canonical form is computed, whose cost grows faster than the molecule.
 const MAX_CANONICAL_ATOMS: u64 = 2_000;
@@ -19,31 +18,22 @@ pub(super) fn check_canonical(atoms: usize) -> Result<(), SmilesError> {
     Ok(())
 }
 
-/// The trimmed string, if its length, nesting and number of open rings are within bounds.
-pub(super) fn check<'a>(smiles: &'a str, limits: &Limits) -> Result<&'a str, SmilesError> {
+/// The string without blanks around it, if its length is within bounds and it follows the grammar.
+pub(super) fn check<'a>(smiles: &'a str, limits: &Limits) -> Result<Cow<'a, str>, SmilesError> {
     let smiles = smiles.trim();
     if smiles.is_empty() {
         return Err(SmilesError::Empty);
     }
-    let too_large = |what, found, limit| Err(SmilesError::TooLarge { what, found, limit });
     if smiles.len() as u64 > limits.smiles_bytes {
-        return too_large("bytes", smiles.len() as u64, limits.smiles_bytes);
+        let found = smiles.len() as u64;
+        return Err(SmilesError::TooLarge { what: "bytes", found, limit: limits.smiles_bytes });
     }
     if let Some(at) = smiles.bytes().position(|byte| !byte.is_ascii_graphic()) {
-        return Err(SmilesError::Syntax(format!("unexpected character at byte {at}")));
+        let reason = "blanks and characters beyond ASCII have no place in it".to_owned();
+        return Err(SmilesError::Syntax { character: at + 1, reason });
     }
-    let max_depth = limits.smiles_depth.min(MAX_DEPTH);
-    let (mut depth, mut deepest) = (0u64, 0u64);
-    for byte in smiles.bytes() {
-        match byte {
-            b'(' => depth += 1,
-            b')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    if deepest > max_depth {
-        return too_large("nested branches", deepest, max_depth);
-    }
-    Ok(smiles)
+    grammar::check(smiles, limits)?;
+    // The grammar takes a doubled backslash for one; the molecule parser does not.
+    let is_doubled = smiles.contains(r"\\");
+    Ok(if is_doubled { Cow::Owned(smiles.replace(r"\\", r"\")) } else { Cow::Borrowed(smiles) })
 }

@@ -8,6 +8,7 @@
 //! How often the columns equal those of RDKit, and where they do not, is in `docs/smiles-differences.md`.
 
 mod columns;
+mod grammar;
 mod guard;
 mod sketch;
 mod zinc;
@@ -19,7 +20,7 @@ pub use sketch::{Sketch, SketchAtom, SketchBond};
 use super::{Column, Limits, Schema};
 use crate::graph::{Features, Graph};
 use chematic::core::Molecule;
-use chematic::smiles::rdkit;
+use chematic::smiles::{SmilesError as ParseError, rdkit};
 use serde::{Deserialize, Serialize};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thiserror::Error;
@@ -80,8 +81,13 @@ pub enum SmilesError {
         limit: u64,
     },
     /// The string does not follow the grammar.
-    #[error("not a SMILES string: {0}")]
-    Syntax(String),
+    #[error("not a SMILES string: {reason} (character {character})")]
+    Syntax {
+        /// The character at which it breaks, counted from 1.
+        character: usize,
+        /// What is wrong there.
+        reason: String,
+    },
     /// The string is fine but no molecule: a valence or an aromatic ring is impossible.
     #[error("not a possible molecule: {0}")]
     Chemistry(String),
@@ -109,7 +115,7 @@ pub enum SmilesError {
 pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> Result<Graph, SmilesError> {
     let smiles = guard::check(smiles, limits)?;
     contained(|| {
-        let molecule = parse(smiles)?;
+        let molecule = parse(&smiles)?;
         match featurizer {
             Featurizer::Ogb => ogb_graph(&molecule),
             Featurizer::Zinc => {
@@ -129,14 +135,22 @@ pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> 
 pub fn scaffold_key(smiles: &str, limits: &Limits) -> Result<String, SmilesError> {
     let smiles = guard::check(smiles, limits)?;
     contained(|| {
-        let molecule = parse(smiles)?;
+        let molecule = parse(&smiles)?;
         guard::check_canonical(molecule.atom_count())?;
         rdkit::rdkit_murcko_scaffold(&molecule).map_err(chemistry)
     })
 }
 
 fn parse(smiles: &str) -> Result<Molecule, SmilesError> {
-    chematic::smiles::parse(smiles).map_err(|error| SmilesError::Syntax(super::escape(&error.to_string())))
+    chematic::smiles::parse(smiles).map_err(|error| match error {
+        ParseError::ConflictingRingBond { pos, .. } | ParseError::ConflictingExtendedRingBond { pos, .. } => {
+            let reason = "a ring is closed with another bond than it was opened with".to_owned();
+            SmilesError::Syntax { character: pos, reason }
+        }
+        ParseError::InvalidValence { .. } => SmilesError::Chemistry(super::escape(&error.to_string())),
+        // The grammar has been checked: what is left is beyond this parser.
+        _ => SmilesError::Unsupported(super::escape(&error.to_string())),
+    })
 }
 
 fn chemistry(error: rdkit::RdkitSmilesError) -> SmilesError {

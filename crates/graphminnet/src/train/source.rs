@@ -117,9 +117,11 @@ impl DataSource {
             }
             Self::Registry { name, folder } => benchmark(name, folder.as_deref()),
             Self::File { path, read: options, split } => {
+                let ignore_split = !split.is_of_the_data();
+                let options = ReadOptions { ignore_split, ..(**options).clone() };
                 let (read, scaffolds) = match split {
-                    SplitChoice::Scaffold => read_with_scaffolds(path, options)?,
-                    _ => (open(path, options)?, Vec::new()),
+                    SplitChoice::Scaffold => read_with_scaffolds(path, &options)?,
+                    _ => (open(path, &options)?, Vec::new()),
                 };
                 let (splits, split_note) = split.apply(&read, &scaffolds)?;
                 Ok(Loaded { dataset: read.dataset, splits, report: read.report, split_note })
@@ -161,6 +163,11 @@ fn generate(generator: Generator, seed: u64, graphs: Option<usize>) -> Result<Da
 }
 
 impl SplitChoice {
+    /// Whether the parts may be those that the data names.
+    pub fn is_of_the_data(&self) -> bool {
+        matches!(self, Self::Auto { .. } | Self::Official)
+    }
+
     fn apply(&self, read: &Read, scaffolds: &[String]) -> Result<(Splits, String), TrainError> {
         let dataset = &read.dataset;
         let samples = dataset.samples.len();

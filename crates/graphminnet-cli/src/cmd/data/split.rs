@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use graphminnet::data::fs::write_atomically;
 use graphminnet::data::split::{Ratios, Splits, read_with_scaffolds};
 use graphminnet::data::text::grouped;
-use graphminnet::data::{OnBadRow, Read, escape, open};
+use graphminnet::data::{OnBadRow, Read, ReadOptions, escape, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -82,7 +82,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn divide(arguments: &Arguments) -> Result<(Read, Splits), Failure> {
-    let options = arguments.reading.options();
+    let ignore_split = arguments.scheme != Scheme::Column;
+    let options = ReadOptions { ignore_split, ..arguments.reading.options() };
+    if ignore_split && options.split_column.is_some() {
+        return Err(Failure::usage("--split-column has an effect on the column scheme only"));
+    }
     let (ratios, seed) = (arguments.ratios.unwrap_or_default(), arguments.seed.unwrap_or(0));
     if arguments.scheme == Scheme::Scaffold {
         let (read, scaffolds) = read_with_scaffolds(&arguments.file, &options)?;

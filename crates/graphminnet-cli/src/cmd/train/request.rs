@@ -95,7 +95,12 @@ fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
         // Written down as an absolute path, so that the run can be resumed from anywhere.
         let path = std::path::absolute(path)?;
         let split = split_choice(&arguments.split, arguments.split_seed)?;
-        return Ok(DataSource::File { path, read: Box::new(arguments.reading.options()), split });
+        let read = Box::new(arguments.reading.options());
+        if read.split_column.is_some() && !split.is_of_the_data() {
+            let split = arguments.split.escape_debug();
+            return Err(Failure::usage(format!("--split-column has no effect on --split {split}")));
+        }
+        return Ok(DataSource::File { path, read, split });
     }
     arguments.reading.refuse("benchmark and generated data")?;
     if arguments.split != "auto" && arguments.split != "official" {

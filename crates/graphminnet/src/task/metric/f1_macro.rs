@@ -9,10 +9,17 @@ pub(super) fn f1_macro(answers: &[Answer], classes: usize) -> Result<f64, Undefi
     }
     let (mut right, mut said, mut truth) =
         (vec![0usize; classes], vec![0usize; classes], vec![0usize; classes]);
+    let count = |counts: &mut [usize], class: usize| {
+        if let Some(count) = counts.get_mut(class) {
+            *count += 1;
+        }
+    };
     for answer in answers {
-        right[answer.truth] += usize::from(answer.said == answer.truth);
-        said[answer.said] += 1;
-        truth[answer.truth] += 1;
+        count(&mut said, answer.said);
+        count(&mut truth, answer.truth);
+        if answer.said == answer.truth {
+            count(&mut right, answer.said);
+        }
     }
     let sum: f64 = (0..classes)
         // 2·TP + FP + FN = said + truth.

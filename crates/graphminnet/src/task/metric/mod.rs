@@ -76,7 +76,7 @@ pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> 
         MetricKind::MeanAbsoluteError => whole(mae::mae(rows)),
         MetricKind::Accuracy => whole(accuracy::accuracy(&answers(rows))),
         MetricKind::AccuracyClassMean => whole(accuracy_class_mean::accuracy_class_mean(&answers(rows))),
-        MetricKind::F1Macro => whole(f1_macro::f1_macro(&answers(rows), rows.columns.max(2))),
+        MetricKind::F1Macro => whole(f1_macro::f1_macro(&answers(rows), classes(rows))),
         MetricKind::RocAuc => over_tasks(rows, roc_auc::roc_auc),
         MetricKind::AveragePrecision => over_tasks(rows, average_precision::average_precision),
     }
@@ -89,10 +89,20 @@ struct Answer {
     truth: usize,
 }
 
+/// Whether there is one output per target column, each the log-odds of yes; else there is one per class.
+fn is_yes_no(rows: Rows<'_>) -> bool {
+    rows.columns == rows.target_columns
+}
+
+/// Number of classes that an answer can be one of.
+fn classes(rows: Rows<'_>) -> usize {
+    if is_yes_no(rows) { 2 } else { rows.columns }
+}
+
 /// The class that each labelled row is given: the largest output (the first among equals), or whether the one output
 /// is positive where there is one output per target column.
 fn answers(rows: Rows<'_>) -> Vec<Answer> {
-    if rows.columns == rows.target_columns {
+    if is_yes_no(rows) {
         let labelled = rows.entries().filter(|(_, target)| !target.is_nan());
         return labelled
             .map(|(output, target)| Answer { said: usize::from(output > 0.0), truth: target as usize })
