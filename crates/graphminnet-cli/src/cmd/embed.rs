@@ -1,6 +1,6 @@
 //! `graphminnet embed`: the vectors that a trained model gives to graphs or nodes.
 
-use super::using::{InputArguments, ModelArguments, ROWS, say_done};
+use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use crate::ui::say::say;

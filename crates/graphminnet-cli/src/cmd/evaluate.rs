@@ -1,6 +1,6 @@
 //! `graphminnet evaluate`: how good a trained model is on labelled graphs, and how sure that is.
 
-use super::using::{InputColumns, ModelArguments};
+use super::model_args::{InputColumns, ModelArguments};
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};

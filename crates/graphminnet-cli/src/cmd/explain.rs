@@ -1,6 +1,6 @@
 //! `graphminnet explain`: which nodes and edges a prediction rests on, and from how far away its gradient comes.
 
-use super::using::{InputArguments, ModelArguments};
+use super::model_args::{InputArguments, ModelArguments};
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};

@@ -9,9 +9,10 @@ pub mod embed;
 pub mod evaluate;
 pub mod explain;
 pub mod inspect;
+pub mod model_args;
 pub mod predict;
 pub mod prepare;
-pub mod reading;
+pub mod read_args;
 pub mod report;
 #[cfg(feature = "lab")]
 pub mod repro;
@@ -20,4 +21,3 @@ pub mod serve;
 pub mod threads;
 pub mod train;
 pub mod tune;
-pub mod using;

@@ -1,6 +1,6 @@
 //! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
 
-use super::using::{InputArguments, ModelArguments, ROWS, say_done};
+use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use crate::ui::say::say;

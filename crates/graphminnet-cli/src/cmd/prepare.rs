@@ -1,6 +1,6 @@
 //! `graphminnet prepare`: computes what training needs of every graph, once, into the cache.
 
-use super::reading::Reading;
+use super::read_args::Reading;
 use super::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::preparation::{follow, transform_name};

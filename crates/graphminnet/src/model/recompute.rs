@@ -13,7 +13,7 @@
 use super::layer::{Place, Shared};
 use super::{Encoded, GraphMinNet, ModelInput, Spectrum, Trace};
 use crate::nn::Pass;
-use crate::ops::{given_gradient, recorded_later};
+use crate::ops::{pad_tape_depth, seed_gradient};
 use crate::optim::NamedGradients;
 use burn::module::Module;
 use burn::tensor::{Gradients, Tensor};
@@ -134,7 +134,7 @@ impl<'a> Recomputation<'a> {
                 let shared = Shared { spectrum: &spectrum, ..shared };
                 let leaves = (layer > 0).then(|| (leaf(inputs.nodes), inputs.edges.map(leaf)));
                 let (nodes, edges) = match leaves.clone() {
-                    Some((nodes, edges)) => (recorded_later(nodes, DEPTH_BELOW), edges),
+                    Some((nodes, edges)) => (pad_tape_depth(nodes, DEPTH_BELOW), edges),
                     // The encoder goes with the first layer.
                     None => {
                         let Encoded { nodes, edges } = model.encode(input, pass);
@@ -215,7 +215,7 @@ fn seed<const D: usize>(
     gradient: Option<Tensor<D>>,
 ) -> Option<Tensor<1>> {
     match (output, gradient) {
-        (Some(output), Some(gradient)) => Some(given_gradient(rest, output, gradient)),
+        (Some(output), Some(gradient)) => Some(seed_gradient(rest, output, gradient)),
         _ => rest,
     }
 }

@@ -11,7 +11,7 @@
 
 use super::engine::{Array, Operand, Slot, on_cpu};
 use super::generic::{gather_rows, sum_rows};
-use super::joint::{self, JointKernel};
+use super::multi_output::{self, MultiOutputKernel};
 use super::normalize::{Measured, normalise, used};
 use super::{BatchStatistics, Dropout, Epilogue, Statistics, Structure, buffers, dropout, linear};
 use burn::tensor::{Tensor, activation};
@@ -76,7 +76,7 @@ pub fn gated_convolution(
     let update = kernel.update.clone();
     let [scale, shift, mean, variance] = norm.map(|operand| operand.unwrap_or_else(Operand::absent));
     let operands = [edges.into(), weight.into(), bias.into(), nodes.into(), scale, shift, mean, variance];
-    let [nodes, edges] = joint::run(kernel, operands);
+    let [nodes, edges] = multi_output::run(kernel, operands);
     let edges = update.is_some().then_some(edges);
     GatedConvolution { nodes, edges, measured: update.and_then(|update| update.measured.take(&device)) }
 }
@@ -194,7 +194,7 @@ impl Fused {
     }
 }
 
-impl JointKernel<8, 2> for Fused {
+impl MultiOutputKernel<8, 2> for Fused {
     type Saved = Saved;
 
     fn forward(&self, inputs: [Array; 8], keep: bool) -> ([Array; 2], Option<Saved>) {

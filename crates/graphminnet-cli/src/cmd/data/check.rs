@@ -1,6 +1,6 @@
 //! `graphminnet data check`: is this file usable, and what is in it?
 
-use crate::cmd::reading::Columns;
+use crate::cmd::read_args::Columns;
 use crate::failure::Failure;
 use crate::ui::card::{card_json, write_card};
 use crate::ui::say::say;

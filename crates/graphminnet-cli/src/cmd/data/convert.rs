@@ -1,6 +1,6 @@
 //! `graphminnet data convert`: from one format to another.
 
-use crate::cmd::reading::Reading;
+use crate::cmd::read_args::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;

@@ -1,6 +1,6 @@
 //! `graphminnet data split`: divides a file into train, valid and test.
 
-use crate::cmd::reading::Reading;
+use crate::cmd::read_args::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;

@@ -3,7 +3,7 @@
 #[cfg(feature = "benchmarks")]
 pub mod benchmarks;
 
-use crate::cmd::reading::Reading;
+use crate::cmd::read_args::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::table::{Align, Table};

@@ -12,7 +12,7 @@ mod http;
 mod metrics;
 mod workers;
 
-use super::using::ModelArguments;
+use super::model_args::ModelArguments;
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::signals::interrupt_flag;

@@ -1,7 +1,7 @@
 //! Arguments that several commands share: where the data comes from, and the machine.
 
 use super::execute::Context;
-use crate::cmd::reading::Reading;
+use crate::cmd::read_args::Reading;
 use crate::cmd::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::say::Verbosity;

@@ -15,7 +15,7 @@ pub(super) use cross_entropy::{negative_log_likelihood, read_class};
 
 use super::Rows;
 use crate::config::Loss;
-use crate::ops::given_gradient;
+use crate::ops::seed_gradient;
 use burn::tensor::{Tensor, TensorData};
 use thiserror::Error;
 
@@ -102,5 +102,5 @@ pub fn evaluate(loss: Loss, rows: Rows<'_>) -> Result<Option<LossValue>, LossErr
 pub fn attach(outputs: Tensor<2>, loss: &LossValue, scale: f64) -> Tensor<1> {
     let gradient = loss.gradient.iter().map(|value| (f64::from(*value) * scale) as f32).collect::<Vec<_>>();
     let gradient = Tensor::from_data(TensorData::new(gradient, outputs.dims()), &outputs.device().inner());
-    given_gradient(None, outputs, gradient)
+    seed_gradient(None, outputs, gradient)
 }

@@ -13,7 +13,7 @@ use burn::tensor::Tensor;
 ///
 /// * `output`, `gradient`: the same, any; `gradient` is not differentiated
 /// * `rest`, result: `[1]`
-pub fn given_gradient<const D: usize>(
+pub fn seed_gradient<const D: usize>(
     rest: Option<Tensor<1>>,
     output: Tensor<D>,
     gradient: Tensor<D>,
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn both_bodies_give_the_gradients_that_they_were_given() {
         let (plain, device) = (Device::flex(), Device::flex().autodiff());
-        for body in [given_gradient::<2> as Body, generic::<2>] {
+        for body in [seed_gradient::<2> as Body, generic::<2>] {
             let first = Tensor::<2>::ones([2, 3], &device).require_grad();
             let second = Tensor::<2>::ones([2, 3], &device).require_grad();
             let gradient = |scale: f32| Tensor::<2>::ones([2, 3], &plain) * scale;

@@ -11,7 +11,9 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A differentiable operation with `N` inputs and `M` outputs, computed by a CPU kernel.
-pub(super) trait JointKernel<const N: usize, const M: usize>: Clone + Debug + Send + 'static {
+pub(super) trait MultiOutputKernel<const N: usize, const M: usize>:
+    Clone + Debug + Send + 'static
+{
     /// What the gradients need from the forward pass.
     type Saved: Clone + Debug + Send + 'static;
 
@@ -32,7 +34,7 @@ pub(super) trait JointKernel<const N: usize, const M: usize>: Clone + Debug + Se
 /// # Panics
 ///
 /// As [`engine::run`].
-pub(super) fn run<K: JointKernel<N, M>, const N: usize, const M: usize, const D: usize>(
+pub(super) fn run<K: MultiOutputKernel<N, M>, const N: usize, const M: usize, const D: usize>(
     kernel: K,
     operands: [Operand; N],
 ) -> [Tensor<D>; M] {
@@ -74,7 +76,7 @@ struct Root<K, const M: usize> {
     exchange: Exchange<M>,
 }
 
-impl<K: JointKernel<N, M>, const N: usize, const M: usize> Kernel<N> for Root<K, M> {
+impl<K: MultiOutputKernel<N, M>, const N: usize, const M: usize> Kernel<N> for Root<K, M> {
     type Saved = K::Saved;
 
     fn forward(&self, inputs: &[Array; N], keep: bool) -> (Array, Option<Self::Saved>) {
@@ -123,7 +125,7 @@ mod tests {
         Array::new(values, a.shape())
     }
 
-    impl JointKernel<2, 2> for ProductAndSum {
+    impl MultiOutputKernel<2, 2> for ProductAndSum {
         type Saved = [Array; 2];
 
         fn forward(&self, inputs: [Array; 2], keep: bool) -> ([Array; 2], Option<Self::Saved>) {

@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 /// alone, would have its gradients added in another order than in the whole; this puts it back in its place.
 ///
 /// Only the CPU promises the same bits, so elsewhere nothing is done.
-pub fn recorded_later<const D: usize>(tensor: Tensor<D>, levels: usize) -> Tensor<D> {
+pub fn pad_tape_depth<const D: usize>(tensor: Tensor<D>, levels: usize) -> Tensor<D> {
     if !engine::on_cpu(&tensor.device()) {
         return tensor;
     }
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn values_and_gradients_pass_through() {
         let leaf = Tensor::<2>::ones([2, 3], &Device::flex().autodiff()).require_grad();
-        let later = recorded_later(leaf.clone() * 2.0, 3);
+        let later = pad_tape_depth(leaf.clone() * 2.0, 3);
         let gradients = (later.clone() * 5.0).sum().backward();
         assert_eq!(later.into_data().try_to_vec::<f32>().unwrap(), [2.0; 6]);
         assert_eq!(leaf.grad(&gradients).unwrap().into_data().try_to_vec::<f32>().unwrap(), [10.0; 6]);
