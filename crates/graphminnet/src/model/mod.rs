@@ -20,7 +20,7 @@ pub use attention::Attention;
 pub use block::Block;
 pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
 pub use gssc::Gssc;
-pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
+pub use input::{FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
 pub use layer::{Layer, Local};
 pub(crate) use layer::{Place, Shared};
 pub use spectrum::Spectrum;

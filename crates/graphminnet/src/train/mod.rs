@@ -37,7 +37,7 @@ pub use crate::bundle::TargetScaler;
 pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
 pub use circumstances::Circumstances;
-pub use data::{TrainingData, data_fingerprint, model_input};
+pub use data::{TrainingData, data_fingerprint};
 pub use defaults::{Inferred, infer_recipe};
 pub use error::TrainError;
 pub use evaluate::{Evaluation, evaluate};
