@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Whether there is one target per graph or one per node.
+/// What a row of targets belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -13,6 +13,19 @@ pub enum Level {
     Graph,
     /// One row of targets per node.
     Node,
+    /// One row of targets per directed edge.
+    Edge,
+}
+
+impl Level {
+    /// Rows of targets that a graph has.
+    pub fn rows(self, graph: &Graph) -> usize {
+        match self {
+            Self::Graph => 1,
+            Self::Node => graph.num_nodes(),
+            Self::Edge => graph.num_edges(),
+        }
+    }
 }
 
 impl fmt::Display for Level {
@@ -20,6 +33,7 @@ impl fmt::Display for Level {
         out.write_str(match self {
             Self::Graph => "graph",
             Self::Node => "node",
+            Self::Edge => "edge",
         })
     }
 }
@@ -108,7 +122,7 @@ pub struct Column {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schema {
-    /// Graph-level or node-level targets.
+    /// What a row of targets belongs to.
     pub level: Level,
     /// What the targets mean.
     pub task: Task,
@@ -124,7 +138,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Number of target values per graph (graph level) or per node (node level).
+    /// Number of target values in a row.
     pub fn num_targets(&self) -> usize {
         self.targets.len()
     }
@@ -167,7 +181,7 @@ pub struct Sample {
     pub id: String,
     /// The graph.
     pub graph: Arc<Graph>,
-    /// Targets, row-major `[1 or nodes, target columns]`; NaN where missing, a class as its number.
+    /// Targets, row-major `[rows of the level, target columns]`; NaN where missing, a class as its number.
     pub targets: Vec<f32>,
 }
 

@@ -2,15 +2,16 @@
 //! and the ragged batches that a model consumes.
 //!
 //! ```text
-//! file / SMILES / generator → Graph → PreparedGraph → GraphBatch
+//! file / SMILES / generator → Graph → PreparedGraph → Batch
 //! ```
 //!
 //! * [`open`] reads any known file or folder; [`ReadOptions`] says how, [`Report`] what was noticed;
 //! * [`formats`] holds one reader per format, [`smiles`] reads molecules;
 //! * [`generate`] makes data sets, [`split`] divides them, [`DataCard`] sums one up on one page;
-//! * [`graph`] holds the validated, immutable [`Graph`] and the ragged [`GraphBatch`];
+//! * [`graph`] holds the validated, immutable [`Graph`] and what can be attached to one;
 //! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees; [`prepare`] does so for
 //!   a whole data set and [`cache`] keeps the results;
+//! * [`batch`] puts prepared graphs side by side, which is what a model consumes;
 //! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong;
 //! * [`rng`] gives random numbers as pure functions of a key.
 //!
@@ -21,6 +22,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod batch;
 pub mod cache;
 mod card;
 mod dataset;
@@ -37,7 +39,6 @@ pub mod graph;
 #[cfg(feature = "benchmarks")]
 pub mod import;
 pub(crate) mod limits;
-pub mod loader;
 pub mod prepare;
 mod read;
 #[cfg(feature = "benchmarks")]
@@ -51,10 +52,11 @@ pub mod split;
 mod statistics;
 pub mod text;
 
+pub use batch::{Batch, Layout, Topology};
 pub use card::{DataCard, TargetSummary, TargetValues};
 pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
 pub use error::{BadRow, DataError, Place, PlaceParts};
-pub use graph::{Features, Graph, GraphBatch, GraphError, Topology};
+pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
 pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
 pub use rows::{InputRow, RowReader};

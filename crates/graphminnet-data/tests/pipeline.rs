@@ -1,8 +1,8 @@
 //! From a data set through the cache to batches.
 
+use graphminnet_data::batch::{Batch, BatchLimit, Batches, LoaderError, Order, plan_batches};
 use graphminnet_data::cache::Cache;
 use graphminnet_data::generate::{CircularSkipLinks, Cluster, PartSizes, RingTransfer};
-use graphminnet_data::loader::{BatchLimit, Batches, LoaderError, Order, PreparedBatch, plan_batches};
 use graphminnet_data::prepare::{Origin, PreparedDataset, Transform, prepare_dataset};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::{Dataset, Level};
@@ -179,18 +179,18 @@ fn budgets_are_kept_and_a_graph_over_budget_stands_alone() {
 #[test]
 fn a_batch_holds_the_arrays_of_its_samples_side_by_side() {
     let dataset = prepared();
-    let batch = PreparedBatch::new(&dataset, vec![4, 0]).unwrap();
+    let batch = Batch::of_samples(&dataset, vec![4, 0]).unwrap();
     let [first, second] = [4, 0].map(|at| &dataset.samples[at]);
     let nodes = first.prepared.graph.num_nodes();
-    assert_eq!(batch.batch.node_offsets()[1] as usize, nodes);
+    assert_eq!(batch.layout.node_offsets()[1] as usize, nodes);
     assert_eq!(batch.eigenvalues[..18], first.prepared.eigenvalues);
     assert_eq!(batch.eigenvectors[nodes * 18..], second.prepared.eigenvectors);
     assert_eq!(batch.random_walk[..nodes * 5], first.prepared.random_walk);
-    assert_eq!(batch.log_degree.len(), batch.batch.num_nodes());
-    assert_eq!(batch.targets, [first.targets[0], second.targets[0]]);
+    assert_eq!(batch.log_degree.len(), batch.layout.num_nodes());
+    assert_eq!(batch.targets.unwrap().values, [first.targets[0], second.targets[0]]);
     let pairs = first.prepared.num_eigenpairs;
-    assert_eq!(batch.exist[..18].iter().filter(|&&exists| exists).count(), pairs);
-    assert_eq!(batch.usable.len(), 2 * 18);
+    assert_eq!(batch.num_eigenpairs[0], pairs);
+    assert_eq!(batch.usable_eigenpairs.len(), 2);
 }
 
 #[test]
@@ -198,9 +198,10 @@ fn node_level_targets_have_a_row_per_node() {
     let sizes = PartSizes { train: 3, valid: 0, test: 0 };
     let dataset = RingTransfer { sizes, level: Level::Node, ..Default::default() }.generate(0).unwrap();
     let (prepared, _) = prepare_dataset(&dataset, &options(), None, &()).unwrap();
-    let batch = PreparedBatch::new(&prepared, vec![2, 1]).unwrap();
-    assert_eq!(batch.targets.len(), batch.batch.num_nodes());
-    assert_eq!(batch.targets.iter().filter(|target| !target.is_nan()).count(), 2);
+    let batch = Batch::of_samples(&prepared, vec![2, 1]).unwrap();
+    let targets = batch.targets.unwrap().values;
+    assert_eq!(targets.len(), batch.layout.num_nodes());
+    assert_eq!(targets.iter().filter(|target| !target.is_nan()).count(), 2);
 }
 
 #[test]
@@ -212,7 +213,7 @@ fn batches_assembled_ahead_equal_those_assembled_on_the_spot() {
         let batches = Batches::start(Arc::clone(&dataset), plan.clone(), ahead).unwrap();
         let loaded: Vec<_> = batches.map(Result::unwrap).collect();
         let direct: Vec<_> =
-            plan.iter().map(|samples| PreparedBatch::new(&dataset, samples.clone()).unwrap()).collect();
+            plan.iter().map(|samples| Batch::of_samples(&dataset, samples.clone()).unwrap()).collect();
         assert!(loaded == direct, "{ahead} ahead");
     }
 }
@@ -240,8 +241,8 @@ fn graphs_without_edges_or_eigenpairs_make_batches_too() {
     let dataset = CircularSkipLinks { copies: 1, ..Default::default() }.generate(0).unwrap();
     let (prepared, report) = prepare_dataset(&dataset, &PrepareOptions::default(), None, &()).unwrap();
     assert!(report.parts.is_empty());
-    let batch = PreparedBatch::new(&prepared, vec![0, 1]).unwrap();
+    let batch = Batch::of_samples(&prepared, vec![0, 1]).unwrap();
     assert!(batch.eigenvalues.is_empty() && batch.random_walk.is_empty());
     assert_eq!(batch.log_degree.len(), 82);
-    assert_eq!(PreparedBatch::new(&prepared, vec![]).unwrap().batch.num_graphs(), 0);
+    assert_eq!(Batch::of_samples(&prepared, vec![]).unwrap().layout.num_graphs(), 0);
 }

@@ -7,8 +7,8 @@ use common::{dressed, path, plain, prepared};
 use graphminnet::config::{InputNorm, RECIPE_NAMES};
 use graphminnet::data::rng;
 use graphminnet::data::spectral::PreparedGraph;
-use graphminnet::data::{Features, Graph, GraphBatch, GraphError};
-use graphminnet::model::{Encodings, InputError};
+use graphminnet::data::{Batch, Features, Graph, GraphError};
+use graphminnet::model::InputError;
 use graphminnet::weights::{self, NamedTensor, WeightsError};
 use graphminnet::{ConfigError, GraphMinNet, ModelConfig, ModelInput, Recipe};
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn feature_tables_of_the_wrong_size_are_refused() {
 fn graphs_with_different_columns_do_not_batch() {
     let wide =
         Graph::new(2, vec![], Features::numbers(2, 2, vec![0.0; 4]).unwrap(), Features::none(0)).unwrap();
-    let error = GraphBatch::new(&[&path(2), &path(3), &wide]).unwrap_err();
+    let error = Batch::of_graphs(&[&path(2), &path(3), &wide]).unwrap_err();
     assert!(matches!(error, GraphError::ColumnMismatch { graph: 2, found: 2, expected: 0, .. }), "{error}");
     says(&error, &["graph 2", "2 node columns", "0"]);
 }
@@ -143,48 +143,39 @@ fn prepared_arrays_of_the_wrong_length_are_refused() {
     });
     let random = &mut rng::stream(2, "bad input", &[]);
     let graph = prepared(dressed(&path(5), &config, random), &config);
-    let batch = GraphBatch::new(&[&*graph.graph]).unwrap();
-    let good = Encodings {
-        eigenvalues: &graph.eigenvalues,
-        eigenvectors: &graph.eigenvectors,
-        num_eigenpairs: &[4],
-        usable_eigenpairs: &[4],
-        random_walk: &graph.random_walk,
-        log_degree: &graph.log_degree,
-    };
-    let make = |encodings| ModelInput::new(&config, &batch, encodings, &plain());
-    assert!(make(good).is_ok());
+    let good = Batch::collate(&[&graph]).unwrap();
+    let make = |batch| ModelInput::new(&config, batch, &plain());
+    assert!(make(good.clone()).is_ok());
 
-    let cases: [(&str, usize, usize, Encodings); 6] = [
-        ("eigenvalues", 3, 4, Encodings { eigenvalues: &graph.eigenvalues[1..], ..good }),
-        ("eigenvectors", 19, 20, Encodings { eigenvectors: &graph.eigenvectors[1..], ..good }),
-        ("random_walk", 0, 20, Encodings { random_walk: &[], ..good }),
-        ("log_degree", 4, 5, Encodings { log_degree: &graph.log_degree[..4], ..good }),
-        ("num_eigenpairs", 2, 1, Encodings { num_eigenpairs: &[4, 4], ..good }),
-        ("usable_eigenpairs", 0, 1, Encodings { usable_eigenpairs: &[], ..good }),
+    let with = |change: fn(&mut Batch)| {
+        let mut batch = good.clone();
+        change(&mut batch);
+        batch
+    };
+    let cases: [(&str, usize, usize, Batch); 6] = [
+        ("eigenvalues", 3, 4, with(|batch| batch.eigenvalues.truncate(3))),
+        ("eigenvectors", 19, 20, with(|batch| batch.eigenvectors.truncate(19))),
+        ("random_walk", 0, 20, with(|batch| batch.random_walk.clear())),
+        ("log_degree", 4, 5, with(|batch| batch.log_degree.truncate(4))),
+        ("num_eigenpairs", 2, 1, with(|batch| batch.num_eigenpairs.push(4))),
+        ("usable_eigenpairs", 0, 1, with(|batch| batch.usable_eigenpairs.clear())),
     ];
-    for (array, has, needs, encodings) in cases {
-        let error = make(encodings).unwrap_err();
+    for (array, has, needs, batch) in cases {
+        let error = make(batch).unwrap_err();
         let InputError::Length { what, found, expected, .. } = &error else { panic!("{array}: {error}") };
         assert_eq!((*what, *found, *expected), (array, has, needs));
         says(&error, &[array, &format!("{has} values"), &format!("expected {needs}")]);
     }
 
-    let mut broken = graph.eigenvectors.clone();
-    broken[7] = f32::NAN;
-    let error = make(Encodings { eigenvectors: &broken, ..good }).unwrap_err();
+    let error = make(with(|batch| batch.eigenvectors[7] = f32::NAN)).unwrap_err();
     assert!(matches!(error, InputError::NonFinite { what: "eigenvectors", position: 7, .. }), "{error}");
-    let mut broken = graph.eigenvalues.clone();
-    broken[2] = f32::INFINITY;
-    says(
-        &make(Encodings { eigenvalues: &broken, ..good }).unwrap_err(),
-        &["eigenvalues", "inf", "position 2"],
-    );
+    let error = make(with(|batch| batch.eigenvalues[2] = f32::INFINITY)).unwrap_err();
+    says(&error, &["eigenvalues", "inf", "position 2"]);
 
     // Counts beyond what is stored neither panic nor reach beyond the arrays.
-    assert!(
-        make(Encodings { num_eigenpairs: &[usize::MAX], usable_eigenpairs: &[usize::MAX], ..good }).is_ok()
-    );
+    let many =
+        Batch { num_eigenpairs: vec![usize::MAX], usable_eigenpairs: vec![usize::MAX], ..good.clone() };
+    assert!(make(many).is_ok());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use common::{
 };
 use graphminnet::data::rng::{self, Stream};
 use graphminnet::data::spectral::PreparedGraph;
-use graphminnet::data::{Graph, GraphBatch};
+use graphminnet::data::{Graph, Layout};
 use graphminnet::nn::Pass;
 use graphminnet::ops::{self, *};
 use graphminnet::{ModelConfig, weights};
@@ -58,7 +58,7 @@ fn structure() -> Arc<Structure> {
         side_by_side(&path(3), &path(2)),
         Graph::from_edges(3, vec![[0, 1], [1, 2], [1, 2], [2, 2]]).unwrap(),
     ];
-    Structure::new(&GraphBatch::new(&graphs.iter().collect::<Vec<_>>()).unwrap())
+    Structure::new(Layout::new(&graphs.iter().collect::<Vec<_>>()).unwrap())
 }
 
 /// Widths beyond one vector register, with a rest.
@@ -181,7 +181,7 @@ fn operations() -> Vec<Operation> {
         let random = &mut rng::stream(6, "categories", &[]);
         let picks: Vec<u32> =
             (0..8 * sizes.len()).map(|at| random.below(sizes[at % sizes.len()]) as u32).collect();
-        let categories = CategoryTable::new(&picks, &sizes).unwrap();
+        let categories = CategoryTable::new(picks, &sizes).unwrap();
         let rows: usize = sizes.iter().sum();
         add(
             "embedding_sum",

@@ -9,11 +9,10 @@ use graphminnet::data::split::Splits;
 use graphminnet::data::{Dataset, Level};
 use graphminnet::nn::Pass;
 use graphminnet::train::{
-    Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData, model_input,
-    train_seed,
+    Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData, train_seed,
 };
-use graphminnet::{GraphMinNet, weights};
-use graphminnet_data::loader::PreparedBatch;
+use graphminnet::{GraphMinNet, ModelInput, weights};
+use graphminnet_data::Batch;
 use std::sync::atomic::AtomicBool;
 
 const RECIPE: &str = r#"
@@ -116,8 +115,8 @@ fn evaluation_sees_the_running_statistics_of_training() {
     let data = data(&recipe, &rings(Level::Node));
     let device = Device::flex();
     let model = GraphMinNet::new(&recipe.model, 0, &device.clone().autodiff()).unwrap();
-    let batch = PreparedBatch::new(&data.dataset, (0..8).collect()).unwrap();
-    let training_input = model_input(&recipe.model, &batch, &device.clone().autodiff()).unwrap();
+    let batch = Batch::of_samples(&data.dataset, (0..8).collect()).unwrap();
+    let training_input = ModelInput::new(&recipe.model, batch.clone(), &device.clone().autodiff()).unwrap();
     for seed in 0..5 {
         let _ = model.forward(&training_input, Pass::Train { seed });
     }
@@ -129,7 +128,7 @@ fn evaluation_sees_the_running_statistics_of_training() {
     let valid = model.valid();
     assert_eq!(weights::named_tensors(&valid), weights::named_tensors(&model));
     let tracked: Vec<f32> = model.forward(&training_input, Pass::Eval).into_data().try_into_vec().unwrap();
-    let input = model_input(&recipe.model, &batch, &device).unwrap();
+    let input = ModelInput::new(&recipe.model, batch.clone(), &device).unwrap();
     let plain: Vec<f32> = valid.forward(&input, Pass::Eval).into_data().try_into_vec().unwrap();
     assert_eq!(tracked, plain);
 }

@@ -32,10 +32,11 @@ pub(super) use smiles_rows::SmilesRows;
 pub(crate) use tree::{Folder, Tree, lines_of};
 pub use write::write;
 
-use super::{DataError, Place, Read, ReadOptions, Split};
+use super::{DataError, Dataset, Features, Level, Place, Read, ReadOptions, Sample, Split};
 use crate::fs::without_compression;
 use edgelist_folder::Numbering;
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::Path;
 
 /// A file format, or the layout of a folder or archive.
@@ -172,6 +173,17 @@ pub(crate) fn read_tree(format: Format, tree: &dyn Tree, options: &ReadOptions) 
 #[cfg(feature = "benchmarks")]
 pub(crate) fn read_malnet(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
     edgelist_folder::read(tree, Numbering::WithoutGaps, options)
+}
+
+/// Fails for a data set with something that no written format holds: better no file than one that lacks it.
+fn check_writable(dataset: &Dataset) -> io::Result<()> {
+    let refused =
+        |what| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what} cannot be written")));
+    if dataset.schema.level == Level::Edge {
+        return refused("targets of edges");
+    }
+    let plain = |sample: &Sample| *sample.graph.graph_features() == Features::none(1);
+    if dataset.samples.iter().all(plain) { Ok(()) } else { refused("features of whole graphs") }
 }
 
 /// The part of the split that a text in a column names; case does not matter.

@@ -25,7 +25,7 @@ pub struct RingTransfer {
     /// Whether the other nodes show random classes.
     pub distractors: bool,
     /// [`Level::Graph`]: the class is the target of the graph. [`Level::Node`]: it is the target of the marked node,
-    /// and missing at all others.
+    /// and missing at all others. [`Level::Edge`]: the same for the edges that end at the marked node.
     pub level: Level,
 }
 
@@ -81,11 +81,11 @@ impl RingTransfer {
             .collect();
         let no_edge_features = Features::none(edges.len());
         let graph = Graph::new(nodes, edges, Features::numbers(nodes, columns, values)?, no_edge_features)?;
+        let at_target = |node: usize| if node == target { class as f32 } else { f32::NAN };
         let targets = match self.level {
             Level::Graph => vec![class as f32],
-            Level::Node => {
-                (0..nodes).map(|node| if node == target { class as f32 } else { f32::NAN }).collect()
-            }
+            Level::Node => (0..nodes).map(at_target).collect(),
+            Level::Edge => graph.edges().iter().map(|[_, end]| at_target(*end as usize)).collect(),
         };
         Ok(Sample { id: sample_id("ring", split, at), graph: Arc::new(graph), targets })
     }

@@ -83,6 +83,11 @@ impl Features {
         &self.numbers
     }
 
+    /// The categories and the numbers, both row-major, without a copy.
+    pub fn into_values(self) -> (Vec<u32>, Vec<f32>) {
+        (self.categories, self.numbers)
+    }
+
     /// The categories of one row.
     pub fn category_row(&self, row: usize) -> &[u32] {
         &self.categories[row * self.category_columns..(row + 1) * self.category_columns]
@@ -111,6 +116,55 @@ impl Features {
         }
     }
 
+    /// All rows of several tables, one table after the other.
+    pub(crate) fn concatenate(tables: &[&Self]) -> Result<Self, Mismatch> {
+        let mut all = Self::room_for(tables)?;
+        for table in tables {
+            all.rows += table.rows;
+            all.categories.extend_from_slice(&table.categories);
+            all.numbers.extend_from_slice(&table.numbers);
+        }
+        Ok(all)
+    }
+
+    /// The same with the rows of each table in another order: `order` gives that of the table at a position.
+    pub(crate) fn concatenate_in_order<Rows: Iterator<Item = usize>>(
+        tables: &[&Self],
+        order: impl Fn(usize) -> Rows,
+    ) -> Result<Self, Mismatch> {
+        let mut all = Self::room_for(tables)?;
+        for (position, table) in tables.iter().enumerate() {
+            all.rows += table.rows;
+            for row in order(position) {
+                all.categories.extend_from_slice(table.category_row(row));
+                all.numbers.extend_from_slice(table.number_row(row));
+            }
+        }
+        Ok(all)
+    }
+
+    /// A table without rows that has room for those of several tables with the same columns.
+    fn room_for(tables: &[&Self]) -> Result<Self, Mismatch> {
+        let Some(first) = tables.first() else { return Ok(Self::none(0)) };
+        for (table, other) in tables.iter().enumerate() {
+            let columns = [
+                (other.category_columns, first.category_columns),
+                (other.number_columns, first.number_columns),
+            ];
+            if let Some((found, expected)) = columns.into_iter().find(|(found, expected)| found != expected) {
+                return Err(Mismatch { table, found, expected });
+            }
+        }
+        let total = |values: fn(&Self) -> usize| tables.iter().map(|table| values(table)).sum();
+        Ok(Self {
+            rows: 0,
+            category_columns: first.category_columns,
+            categories: Vec::with_capacity(total(|table| table.categories.len())),
+            number_columns: first.number_columns,
+            numbers: Vec::with_capacity(total(|table| table.numbers.len())),
+        })
+    }
+
     /// Fails unless the table has one row for each of `rows` nodes or edges and all numbers are finite.
     pub(super) fn check(&self, what: &'static str, rows: usize) -> Result<(), GraphError> {
         if self.rows != rows {
@@ -126,4 +180,15 @@ impl Features {
             }),
         }
     }
+}
+
+/// Tables that cannot stand below one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Mismatch {
+    /// Position of the first table with other columns than the table at position 0.
+    pub(crate) table: usize,
+    /// Its columns, categorical or numeric.
+    pub(crate) found: usize,
+    /// Those of the first table.
+    pub(crate) expected: usize,
 }

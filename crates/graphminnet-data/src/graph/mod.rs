@@ -3,13 +3,14 @@
 //! Building a [`Graph`] is the only place where graph data can be refused. The number of nodes is always given, never
 //! guessed from the edges. Empty, single-node, edgeless and disconnected graphs, self-loops and repeated edges are legal.
 
-mod batch;
+mod encodings;
 mod features;
-mod topology;
+mod part;
 
-pub use batch::GraphBatch;
+pub use encodings::{Encodings, Pairs};
 pub use features::Features;
-pub use topology::Topology;
+pub(crate) use features::Mismatch;
+pub use part::Part;
 
 use thiserror::Error;
 
@@ -85,9 +86,33 @@ pub enum GraphError {
         /// Columns of the first graph.
         expected: usize,
     },
+    /// Values that belong to a graph of a batch do not fill its rows.
+    #[error(
+        "graph {graph} of the batch has {found} {what}, expected {expected}; all graphs of a batch need the same columns"
+    )]
+    Length {
+        /// Position of the graph in the batch.
+        graph: usize,
+        /// Which values.
+        what: &'static str,
+        /// Values found.
+        found: usize,
+        /// Values expected.
+        expected: usize,
+    },
+    /// A named encoding of a graph in a batch does not fit.
+    #[error("graph {graph} of the batch does not fit the others in encoding `{name}`: {reason}")]
+    Encoding {
+        /// Position of the graph in the batch.
+        graph: usize,
+        /// Name of the encoding.
+        name: String,
+        /// What does not fit.
+        reason: String,
+    },
 }
 
-/// A directed multigraph with node and edge features.
+/// A directed multigraph with features of its nodes, of its edges and of itself.
 ///
 /// An undirected graph stores each edge in both directions. Message passing follows the directions as given; only
 /// the Laplacian ignores them.
@@ -114,6 +139,7 @@ pub struct Graph {
     edges: Vec<[u32; 2]>,
     node_features: Features,
     edge_features: Features,
+    graph_features: Features,
 }
 
 impl Graph {
@@ -146,7 +172,7 @@ impl Graph {
         }
         node_features.check("node", num_nodes)?;
         edge_features.check("edge", edges.len())?;
-        Ok(Self { num_nodes, edges, node_features, edge_features })
+        Ok(Self { num_nodes, edges, node_features, edge_features, graph_features: Features::none(1) })
     }
 
     /// A graph without features.
@@ -184,6 +210,11 @@ impl Graph {
         &self.edge_features
     }
 
+    /// Features of the graph as a whole, one row; without columns unless they were given.
+    pub fn graph_features(&self) -> &Features {
+        &self.graph_features
+    }
+
     /// The same graph with other node features.
     ///
     /// # Errors
@@ -206,6 +237,17 @@ impl Graph {
         Ok(self)
     }
 
+    /// The same graph with other features of itself.
+    ///
+    /// # Errors
+    ///
+    /// [`GraphError`] if the table does not have one row of finite values.
+    pub fn with_graph_features(mut self, graph_features: Features) -> Result<Self, GraphError> {
+        graph_features.check("graph", 1)?;
+        self.graph_features = graph_features;
+        Ok(self)
+    }
+
     /// The undirected simple graph underneath: for every node its distinct neighbours, ascending, without itself.
     ///
     /// Returned as offsets (`num_nodes + 1`) into a list of neighbours. This is what the Laplacian and the degrees
@@ -224,6 +266,23 @@ impl Graph {
         }
         (offsets, pairs.into_iter().map(|[_, neighbour]| neighbour).collect())
     }
+}
+
+/// Where each of several ranges begins, and where the last one ends.
+pub(crate) fn offsets(
+    what: &'static str,
+    counts: impl Iterator<Item = usize>,
+) -> Result<Vec<u32>, GraphError> {
+    let mut total = 0usize;
+    let mut offsets = vec![0u32];
+    for count in counts {
+        total = total.saturating_add(count);
+        if total > Graph::MAX_COUNT {
+            return Err(GraphError::TooLarge { what, count: total, limit: Graph::MAX_COUNT });
+        }
+        offsets.push(total as u32);
+    }
+    Ok(offsets)
 }
 
 #[cfg(test)]

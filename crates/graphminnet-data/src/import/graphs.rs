@@ -5,8 +5,8 @@ use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::registry::DatasetInfo;
 use crate::{
-    Column, ColumnKind, DataError, Dataset, Level, Limits, Place, Read, ReadOptions, Report, Sample, Schema,
-    Split, Task, smiles,
+    Column, ColumnKind, DataError, Dataset, Limits, Place, Read, ReadOptions, Report, Sample, Schema, Split,
+    Task, smiles,
 };
 use std::sync::Arc;
 
@@ -70,17 +70,17 @@ impl<'a> Builder<'a> {
             Some(array) => self.edge_table.features(array, self.limits).map_err(fail)?,
             None => Features::none(edges.len()),
         };
-        let targets = self.targets(&graph.targets, num_nodes).map_err(fail)?;
+        let targets = &graph.targets;
         let graph = Graph::new(num_nodes, edges, node_features, edge_features)
             .map_err(|error| fail(error.to_string()))?;
+        let targets = self.targets(targets, &graph).map_err(fail)?;
         self.samples.push(Sample { id: index.to_string(), graph: Arc::new(graph), targets });
         self.splits.push(split);
         Ok(())
     }
 
-    fn targets(&self, array: &Array, num_nodes: usize) -> Result<Vec<f32>, String> {
-        let rows = if self.info.level == Level::Graph { 1 } else { num_nodes };
-        let expected = rows.saturating_mul(self.info.targets.len());
+    fn targets(&self, array: &Array, graph: &Graph) -> Result<Vec<f32>, String> {
+        let expected = self.info.level.rows(graph).saturating_mul(self.info.targets.len());
         if array.values.len() != expected {
             return Err(format!("{} target values, expected {expected}", array.values.len()));
         }

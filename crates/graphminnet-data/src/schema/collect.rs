@@ -1,7 +1,7 @@
 //! Collects records from a reader, applies the bad-row policy, and finishes them into a [`Dataset`].
 
 use super::columns::{ColumnSet, Table};
-use super::infer::{EncodeError, Encoder, TargetEncoder, level_name, list};
+use super::infer::{EncodeError, Encoder, TargetEncoder, list};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::{
@@ -347,10 +347,7 @@ impl Finisher {
 
     fn targets(&self, from: &Collector<'_>, record: &Record, graph: &Graph) -> Result<Vec<f32>, BadRow> {
         let place = &record.place;
-        let expected_rows = match self.schema.level {
-            Level::Graph => 1,
-            Level::Node => graph.num_nodes(),
-        };
+        let expected_rows = self.schema.level.rows(graph);
         let mut targets = Vec::with_capacity(record.targets.values.len());
         if record.targets.values.is_empty() {
             targets.resize(expected_rows.saturating_mul(self.schema.num_targets()), f32::NAN);
@@ -358,10 +355,7 @@ impl Finisher {
             return Err(BadRow::new(
                 place.clone(),
                 record.targets.rows.to_string(),
-                format!(
-                    "rows of targets, expected {expected_rows} at {} level",
-                    level_name(self.schema.level)
-                ),
+                format!("rows of targets, expected {expected_rows} at {} level", self.schema.level),
             ));
         } else {
             let width = self.schema.num_targets().max(1);
@@ -412,12 +406,7 @@ fn describe(schema: &Schema) -> Vec<String> {
     let targets = if schema.targets.is_empty() {
         "no targets".to_owned()
     } else {
-        format!(
-            "{}-level targets {} read as {}",
-            level_name(schema.level),
-            list(schema.targets.iter()),
-            schema.task
-        )
+        format!("{}-level targets {} read as {}", schema.level, list(schema.targets.iter()), schema.task)
     };
     vec![columns("node", &schema.node_columns), columns("edge", &schema.edge_columns), targets]
 }

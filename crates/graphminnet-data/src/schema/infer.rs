@@ -3,7 +3,7 @@
 use super::columns::{ColumnSet, ColumnTrace, Table};
 use crate::graph::{Features, GraphError};
 use crate::limits::within;
-use crate::{Column, ColumnKind, DataError, Level, Place, ReadOptions, Schema, Task};
+use crate::{Column, ColumnKind, DataError, Place, ReadOptions, Schema, Task};
 
 /// How one raw column is used.
 #[derive(Debug, Clone)]
@@ -300,14 +300,6 @@ impl TargetEncoder {
                 Err(format!("not a class from 0 to {}, or blank", classes.saturating_sub(1)))
             }
         }
-    }
-}
-
-/// A level for people.
-pub(super) fn level_name(level: Level) -> &'static str {
-    match level {
-        Level::Graph => "graph",
-        Level::Node => "node",
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) use prepare::for_each_graph;
 pub use prepare::{PrepareReport, StoredEigenpairs, prepare_all, prepare_graph};
 pub use random_walk::return_probabilities;
 
-use crate::graph::Graph;
+use crate::graph::{Encodings, Graph, Part};
 use std::sync::Arc;
 
 /// What to compute for every graph.
@@ -93,4 +93,8 @@ pub struct PreparedGraph {
     pub random_walk: Vec<f32>,
     /// `ln(1 + degree)` of every node.
     pub log_degree: Vec<f32>,
+    /// Whatever else was computed, by name; the preparation of this crate adds nothing.
+    pub encodings: Encodings,
+    /// Which part of a larger graph this is; `None` for a whole graph.
+    pub part: Option<Part>,
 }

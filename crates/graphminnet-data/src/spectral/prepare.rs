@@ -5,7 +5,7 @@ use super::eigenpairs::lowest_eigenpairs;
 use super::error::SpectralError;
 use super::random_walk::return_probabilities;
 use super::{PrepareOptions, PreparedGraph};
-use crate::graph::Graph;
+use crate::graph::{Encodings, Graph};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -94,6 +94,8 @@ impl PreparedGraph {
             num_components: eigenpairs.num_components,
             random_walk,
             log_degree,
+            encodings: Encodings::default(),
+            part: None,
         })
     }
 }

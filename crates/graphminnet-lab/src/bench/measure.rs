@@ -119,7 +119,8 @@ pub fn measure(workload: &Workload, device: DeviceKind, budget: Duration) -> Res
         true => None,
         false => Some(Times::of(budget / 4, prepare)?),
     };
-    let counts = [workload.batch.num_graphs(), workload.batch.num_nodes(), workload.batch.num_edges()];
+    let layout = &workload.batch.layout;
+    let counts = [layout.num_graphs(), layout.num_nodes(), layout.num_edges()];
     let [graphs, nodes, edges] = counts;
     Ok(Measurement {
         counts,

@@ -4,9 +4,9 @@ use burn::tensor::Device;
 use graphminnet::config::{
     ConfigError, EdgeEncoderKind, LevelKind, Loss, ModelConfig, NodeEncoderKind, NodePeKind, Recipe,
 };
-use graphminnet::model::{Encodings, InputError, ModelInput};
+use graphminnet::model::{InputError, ModelInput};
 use graphminnet_data::rng::{self, Stream};
-use graphminnet_data::{Features, Graph, GraphBatch, GraphError};
+use graphminnet_data::{Batch, Features, Graph, GraphError};
 use std::sync::Arc;
 
 /// Graphs, mean nodes and mean directed edges of a batch, and the recipe that is run on it.
@@ -40,21 +40,11 @@ pub struct Workload {
     /// The model and its protocol.
     pub recipe: Recipe,
     /// The graphs.
-    pub batch: GraphBatch,
+    pub batch: Batch,
     /// The same graphs one by one, to be prepared; none where that is not timed.
     pub graphs: Vec<Arc<Graph>>,
     /// Targets, row-major `[graphs or nodes, targets]`; classes as numbers.
     pub targets: Vec<f32>,
-    arrays: Arrays,
-}
-
-#[derive(Debug, Clone)]
-struct Arrays {
-    eigenvalues: Vec<f32>,
-    eigenvectors: Vec<f32>,
-    num_eigenpairs: Vec<usize>,
-    random_walk: Vec<f32>,
-    log_degree: Vec<f32>,
 }
 
 impl Workload {
@@ -79,7 +69,7 @@ impl Workload {
             with_features(&recipe.model, nodes, undirected, &mut stream)
         });
         let graphs: Vec<Arc<Graph>> = built(graphs.map(|graph| graph.map(Arc::new)).collect());
-        let batch = built(GraphBatch::new(&graphs.iter().map(AsRef::as_ref).collect::<Vec<_>>()));
+        let batch = built(Batch::of_graphs(&graphs.iter().map(AsRef::as_ref).collect::<Vec<_>>()));
         Ok(Self { graphs, ..Self::complete(recipe, batch, &mut stream) })
     }
 
@@ -108,13 +98,14 @@ impl Workload {
         let mut stream = rng::stream(seed, "bench", &[nodes as u64]);
         let undirected = (nodes as f64 * mean_degree / 2.0).round() as usize;
         let graph = built(with_features(&recipe.model, nodes, undirected, &mut stream));
-        let batch = built(GraphBatch::new(&[&graph]));
+        let batch = built(Batch::of_graphs(&[&graph]));
         Ok(Self::complete(recipe, batch, &mut stream))
     }
 
-    fn complete(recipe: Recipe, batch: GraphBatch, stream: &mut Stream) -> Self {
+    fn complete(recipe: Recipe, batch: Batch, stream: &mut Stream) -> Self {
         let model = &recipe.model;
-        let (graphs, nodes, pairs) = (batch.num_graphs(), batch.num_nodes(), model.stored_eigenpairs());
+        let (graphs, nodes) = (batch.layout.num_graphs(), batch.layout.num_nodes());
+        let pairs = model.stored_eigenpairs();
         let mut eigenvalues = Vec::with_capacity(graphs * pairs);
         for _ in 0..graphs {
             let mut row: Vec<f32> = (0..pairs).map(|_| stream.uniform() as f32 * 3.0 + 0.01).collect();
@@ -129,17 +120,19 @@ impl Workload {
             Loss::BinaryCrossEntropy => (0..rows * model.out_dim).map(|_| stream.below(2) as f32).collect(),
             _ => (0..rows).map(|_| stream.below(classes) as f32).collect(),
         };
-        let arrays = Arrays {
+        let batch = Batch {
             eigenvalues,
             eigenvectors: (0..nodes * pairs).map(|_| (stream.normal() * scale) as f32).collect(),
             num_eigenpairs: vec![pairs; graphs],
+            usable_eigenpairs: vec![pairs; graphs],
             random_walk: match model.node_pe {
                 NodePeKind::Rwse => (0..nodes * model.rwse_steps).map(|_| stream.uniform_f32()).collect(),
                 _ => Vec::new(),
             },
             log_degree: vec![1.0; nodes],
+            ..batch
         };
-        Self { recipe, batch, graphs: Vec::new(), targets, arrays }
+        Self { recipe, batch, graphs: Vec::new(), targets }
     }
 
     /// The batch on a device.
@@ -148,15 +141,7 @@ impl Workload {
     ///
     /// [`InputError`] if the batch does not fit the model, which would be a mistake in this file.
     pub fn input(&self, device: &Device) -> Result<ModelInput, InputError> {
-        let encodings = Encodings {
-            eigenvalues: &self.arrays.eigenvalues,
-            eigenvectors: &self.arrays.eigenvectors,
-            num_eigenpairs: &self.arrays.num_eigenpairs,
-            usable_eigenpairs: &self.arrays.num_eigenpairs,
-            random_walk: &self.arrays.random_walk,
-            log_degree: &self.arrays.log_degree,
-        };
-        ModelInput::new(&self.recipe.model, &self.batch, encodings, device)
+        ModelInput::new(&self.recipe.model, self.batch.clone(), device)
     }
 }
 

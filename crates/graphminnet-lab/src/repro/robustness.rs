@@ -7,12 +7,12 @@ use super::lab::selected_model;
 use super::{Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, table1};
 use burn::tensor::{Tensor, TensorData};
 use graphminnet::config::Recipe;
-use graphminnet::model::GraphMinNet;
+use graphminnet::model::{GraphMinNet, ModelInput};
 use graphminnet::nn::Pass;
 use graphminnet::ops::{PoolKind, gather_graphs, pool};
 use graphminnet::task::{Rows, metric};
-use graphminnet::train::{MeanStd, TrainingData, model_input};
-use graphminnet_data::loader::{BatchLimit, Batches, Order, plan_batches};
+use graphminnet::train::{MeanStd, TrainingData};
+use graphminnet_data::batch::{BatchLimit, Batches, Order, Targets, plan_batches};
 use graphminnet_data::rng;
 use serde_json::json;
 use std::path::PathBuf;
@@ -168,8 +168,9 @@ fn evaluate(
         Batches::start(Arc::clone(&data.dataset), plan, 2).map_err(graphminnet::train::TrainError::from)?
     {
         lab.check_interrupt()?;
-        let batch = batch.map_err(graphminnet::train::TrainError::from)?;
-        let input = model_input(config, &batch, &lab.device)?;
+        let mut batch = batch.map_err(graphminnet::train::TrainError::from)?;
+        targets.extend(batch.targets.take().map(Targets::into_counted).unwrap_or_default());
+        let input = ModelInput::new(config, batch, &lab.device)?;
         let output = model.forward_perturbed(&input, Pass::Eval, |x: Tensor<2>| {
             let [rows, columns] = x.dims();
             let values: Vec<f32> = (0..rows * columns).map(|_| random.normal() as f32).collect();
@@ -184,7 +185,6 @@ fn evaluate(
             x + normal * (f64::from(level) / 100.0)
         });
         outputs.extend(output.into_data().try_to_vec::<f32>().unwrap_or_default());
-        targets.extend(batch.targets);
     }
     let rows = Rows {
         outputs: &outputs,

@@ -76,7 +76,7 @@ pub struct Plan {
 pub fn measure(plan: Plan, device: &Device) -> Result<Point, ReproError> {
     let mut workload = Workload::large_graph(plan.nodes, MEAN_DEGREE, 0)?;
     workload.recipe.train.recompute_layers = plan.recompute_layers;
-    let (config, edges) = (&workload.recipe.model, workload.batch.num_edges());
+    let (config, edges) = (&workload.recipe.model, workload.batch.layout.num_edges());
     let model = GraphMinNet::new(config, 0, device)?;
     let inference = {
         let input = workload.input(device)?;

@@ -5,6 +5,7 @@ use super::{AnswerKind, Bundle, PredictError};
 use crate::config::{LevelKind, ModelConfig};
 use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
+use graphminnet_data::batch::BatchLimit;
 use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -14,8 +15,7 @@ use std::rc::Rc;
 const CHUNK: usize = 4096;
 /// Graphs and nodes of one pass through the model, so that features of nodes stay in the cache; a larger graph forms a
 /// batch of its own.
-const BATCH_GRAPHS: usize = 128;
-const BATCH_NODES: usize = 2048;
+const BATCH: BatchLimit = BatchLimit { graphs: 128, nodes: 2048, edges: usize::MAX };
 
 /// What is asked about each graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -176,7 +176,9 @@ impl Bundle {
         question: Question,
         mut take: impl FnMut(Range<usize>, Result<Vec<f32>, InputError>),
     ) {
-        let batches: Vec<Range<usize>> = batches(graphs).collect();
+        let sizes = graphs.iter().map(|graph| (graph.graph.num_nodes(), graph.graph.num_edges()));
+        // What a model says about a graph does not depend on its batch.
+        let batches = BATCH.cut(sizes);
         for some in batches.chunks(rayon::current_num_threads().max(1)) {
             let outputs: Vec<_> =
                 some.par_iter().map(|batch| self.pass(&graphs[batch.clone()], question)).collect();
@@ -200,20 +202,4 @@ impl Bundle {
         }
         Ok(values)
     }
-}
-
-/// Cuts graphs into batches, in order. What a model says about a graph does not depend on its batch.
-fn batches(graphs: &[&PreparedGraph]) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0;
-    std::iter::from_fn(move || {
-        let mut nodes = 0;
-        let rest = graphs.get(start..).filter(|rest| !rest.is_empty())?;
-        let fitting = rest.iter().take(BATCH_GRAPHS).take_while(|graph| {
-            nodes += graph.graph.num_nodes();
-            nodes <= BATCH_NODES
-        });
-        let batch = start..start + fitting.count().max(1);
-        start = batch.end;
-        Some(batch)
-    })
 }

@@ -1,10 +1,10 @@
 //! What a model sees of a batch: tensors, and the structure that ties them together.
 
-use crate::config::{EdgeEncoderKind, ModelConfig, NodeEncoderKind, NodePeKind};
+use crate::config::{EdgeEncoderKind, ModelConfig, NodePeKind};
 use crate::ops::{CategoryTable, Structure};
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet_data::spectral::PreparedGraph;
-use graphminnet_data::{Features, Graph, GraphBatch, GraphError};
+use graphminnet_data::{Batch, Features, Graph, GraphError};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -76,21 +76,39 @@ pub enum FeatureInput {
     Absent(usize),
 }
 
-/// Spectral arrays of a batch, as plain slices; see [`graphminnet_data::spectral`].
-#[derive(Debug, Clone, Copy)]
-pub struct Encodings<'a> {
-    /// `[graphs, pairs]`.
-    pub eigenvalues: &'a [f32],
-    /// `[nodes, pairs]`.
-    pub eigenvectors: &'a [f32],
-    /// `[graphs]`: how many leading pairs exist.
-    pub num_eigenpairs: &'a [usize],
-    /// `[graphs]`: how many leading pairs the block may use.
-    pub usable_eigenpairs: &'a [usize],
-    /// `[nodes, steps]`.
-    pub random_walk: &'a [f32],
-    /// `[nodes]`.
-    pub log_degree: &'a [f32],
+impl FeatureInput {
+    /// What an encoder reads of the features of nodes (`what` is `node`) or edges (`edge`): so many numbers, categories
+    /// of these sizes, both, or nothing but the number of rows.
+    ///
+    /// # Errors
+    ///
+    /// [`InputError`] if the columns are others, or a category is outside its vocabulary.
+    pub fn new(
+        what: &'static str,
+        features: Features,
+        numbers: Option<usize>,
+        sizes: Option<&[usize]>,
+        device: &Device,
+    ) -> Result<Self, InputError> {
+        if let Some(expected) = numbers {
+            check_numbers(what, &features, expected)?;
+        }
+        if let Some(sizes) = sizes {
+            check_category_columns(what, &features, sizes.len())?;
+        }
+        let rows = features.rows();
+        let (categories, values) = features.into_values();
+        let numbers = numbers.map(|columns| table(values, rows, columns, device));
+        let categories = sizes.map(|sizes| {
+            CategoryTable::new(categories, sizes).map_err(|unknown| unknown_category(what, unknown, sizes))
+        });
+        Ok(match (numbers, categories.transpose()?) {
+            (Some(numbers), Some(categories)) => Self::Mixed(numbers, categories),
+            (Some(numbers), None) => Self::Numbers(numbers),
+            (None, Some(categories)) => Self::Categories(categories),
+            (None, None) => Self::Absent(rows),
+        })
+    }
 }
 
 /// One batch on a device.
@@ -132,78 +150,108 @@ impl ModelInput {
         graphs: &[&PreparedGraph],
         device: &Device,
     ) -> Result<Self, InputError> {
-        let members: Vec<&Graph> = graphs.iter().map(|prepared| prepared.graph.as_ref()).collect();
-        let batch = GraphBatch::new(&members)?;
-        let join = |values: fn(&PreparedGraph) -> &[f32]| -> Vec<f32> {
-            graphs.iter().flat_map(|prepared| values(prepared)).copied().collect()
-        };
-        let encodings = Encodings {
-            eigenvalues: &join(|prepared| &prepared.eigenvalues),
-            eigenvectors: &join(|prepared| &prepared.eigenvectors),
-            num_eigenpairs: &graphs.iter().map(|prepared| prepared.num_eigenpairs).collect::<Vec<_>>(),
-            usable_eigenpairs: &graphs.iter().map(|prepared| prepared.usable_eigenpairs).collect::<Vec<_>>(),
-            random_walk: &join(|prepared| &prepared.random_walk),
-            log_degree: &join(|prepared| &prepared.log_degree),
-        };
-        Self::new(config, &batch, encodings, device)
+        Self::new(config, Batch::collate(graphs)?, device)
     }
 
-    /// Checks a batch against the configuration and puts it on a device.
+    /// Checks a batch against the configuration and puts it on a device. The arrays that the model reads become its
+    /// tensors as they are; the rest is dropped.
     ///
     /// # Errors
     ///
     /// [`InputError`] if columns, categories or prepared arrays do not fit, or a value is not finite.
-    pub fn new(
-        config: &ModelConfig,
-        batch: &GraphBatch,
-        encodings: Encodings<'_>,
-        device: &Device,
-    ) -> Result<Self, InputError> {
-        let (graphs, num_nodes, pairs) = (batch.num_graphs(), batch.num_nodes(), config.stored_eigenpairs());
-        let matrix = |what, values: &[f32], rows: usize, columns: usize| -> Result<Tensor<2>, InputError> {
-            expect_values(what, values, rows, columns)?;
-            Ok(Tensor::from_data(TensorData::new(values.to_vec(), [rows, columns]), device))
+    pub fn new(config: &ModelConfig, batch: Batch, device: &Device) -> Result<Self, InputError> {
+        let Batch { layout, node_features, edge_features, eigenvalues, eigenvectors, .. } = batch;
+        let (graphs, num_nodes, num_edges) = (layout.num_graphs(), layout.num_nodes(), layout.num_edges());
+        let pairs = config.stored_eigenpairs();
+        for (what, found, expected, each) in [
+            ("node features", node_features.rows(), num_nodes, "one row per node"),
+            ("edge features", edge_features.rows(), num_edges, "one row per edge"),
+            ("num_eigenpairs", batch.num_eigenpairs.len(), graphs, "one per graph"),
+            ("usable_eigenpairs", batch.usable_eigenpairs.len(), graphs, "one per graph"),
+        ] {
+            expect_length(what, found, expected, || each.into())?;
+        }
+        let nodes = FeatureInput::new(
+            "node",
+            node_features,
+            config.takes_node_numbers().then_some(config.node_in),
+            config.takes_node_categories().then_some(config.node_vocab.as_slice()),
+            device,
+        )?;
+        let edges = edge_input(config, edge_features, device)?;
+        let matrix = |what, values: Vec<f32>, rows: usize, columns: usize| {
+            expect_values(what, &values, rows, columns)?;
+            Ok::<_, InputError>(table(values, rows, columns, device))
         };
-        for (what, counts) in
-            [("num_eigenpairs", encodings.num_eigenpairs), ("usable_eigenpairs", encodings.usable_eigenpairs)]
-        {
-            expect_length(what, counts.len(), graphs, || "one per graph".into())?;
-        }
-        let mut exist = vec![0.0; graphs * pairs];
-        let mut valid = vec![0.0; graphs * config.lap_dim];
-        expect_values("eigenvalues", encodings.eigenvalues, graphs, pairs)?;
-        for graph in 0..graphs {
-            for pair in 0..pairs {
-                let exists = pair < encodings.num_eigenpairs[graph];
-                exist[graph * pairs + pair] = f32::from(u8::from(exists));
-                // The first pair is the trivial one: the block never uses it.
-                if pair > 0 {
-                    let nonzero = encodings.eigenvalues[graph * pairs + pair].abs() >= ZERO_EIGENVALUE;
-                    let usable = exists && nonzero && pair < encodings.usable_eigenpairs[graph];
-                    valid[graph * config.lap_dim + pair - 1] = f32::from(u8::from(usable));
-                }
-            }
-        }
+        expect_values("eigenvalues", &eigenvalues, graphs, pairs)?;
+        let counts = batch.num_eigenpairs.iter().copied().zip(batch.usable_eigenpairs.iter().copied());
+        let (exist, valid) = masks(&eigenvalues, counts, pairs, config.lap_dim);
         Ok(Self {
-            structure: Structure::new(batch),
-            nodes: node_features(config, batch.node_features(), device)?,
-            edges: edge_features(config, batch.edge_features(), device)?,
-            eigenvalues: matrix("eigenvalues", encodings.eigenvalues, graphs, pairs)?,
-            eigenvectors: matrix("eigenvectors", encodings.eigenvectors, num_nodes, pairs)?,
-            exist: matrix("exist", &exist, graphs, pairs)?,
-            valid: matrix("valid", &valid, graphs, config.lap_dim)?,
+            structure: Structure::new(layout),
+            nodes,
+            edges,
+            eigenvalues: table(eigenvalues, graphs, pairs, device),
+            eigenvectors: matrix("eigenvectors", eigenvectors, num_nodes, pairs)?,
+            exist: table(exist, graphs, pairs, device),
+            valid: table(valid, graphs, config.lap_dim, device),
             random_walk: match config.node_pe {
                 NodePeKind::Rwse => {
-                    Some(matrix("random_walk", encodings.random_walk, num_nodes, config.rwse_steps)?)
+                    Some(matrix("random_walk", batch.random_walk, num_nodes, config.rwse_steps)?)
                 }
                 _ => None,
             },
             log_degree: match config.reads_degrees() {
-                true => Some(matrix("log_degree", encodings.log_degree, num_nodes, 1)?),
+                true => Some(matrix("log_degree", batch.log_degree, num_nodes, 1)?),
                 false => None,
             },
         })
     }
+}
+
+/// An array on a device; on the processor without a copy.
+fn table(values: Vec<f32>, rows: usize, columns: usize, device: &Device) -> Tensor<2> {
+    Tensor::from_data(TensorData::new(values, [rows, columns]), device)
+}
+
+/// 1 where a graph has an eigenpair, `[graphs, pairs]`, and where the block uses it, `[graphs, used]`: it is there and
+/// usable, not the trivial first one, and its eigenvalue is not zero. `counts` are the existing and the usable pairs.
+fn masks(
+    eigenvalues: &[f32],
+    counts: impl ExactSizeIterator<Item = (usize, usize)>,
+    pairs: usize,
+    used: usize,
+) -> (Vec<f32>, Vec<f32>) {
+    let (mut exist, mut valid) = (vec![0.0; counts.len() * pairs], vec![0.0; counts.len() * used]);
+    for (graph, (existing, usable)) in counts.enumerate() {
+        exist[graph * pairs..][..pairs.min(existing)].fill(1.0);
+        for pair in 1..pairs.min(existing).min(usable) {
+            if eigenvalues[graph * pairs + pair].abs() >= ZERO_EIGENVALUE {
+                valid[graph * used + pair - 1] = 1.0;
+            }
+        }
+    }
+    (exist, valid)
+}
+
+fn edge_input(config: &ModelConfig, features: Features, device: &Device) -> Result<FeatureInput, InputError> {
+    let rows = features.rows();
+    if !config.has_edge_encoder() {
+        return Ok(FeatureInput::Absent(rows));
+    }
+    if config.edge_encoder == EdgeEncoderKind::Dummy {
+        // One category for every edge.
+        let table = CategoryTable::new(vec![0; rows], &[1]);
+        return Ok(FeatureInput::Categories(
+            table.unwrap_or_else(|_| unreachable!("category 0 is in a table of one")),
+        ));
+    }
+    FeatureInput::new(
+        "edge",
+        features,
+        config.takes_edge_numbers().then_some(config.edge_in),
+        config.takes_edge_categories().then_some(config.edge_vocab.as_slice()),
+        device,
+    )
 }
 
 /// Whether one (prepared) graph fits a model: the right columns, and categories that its tables have.
@@ -214,13 +262,13 @@ impl ModelInput {
 pub fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), InputError> {
     let (nodes, edges) = (graph.node_features(), graph.edge_features());
     if config.takes_node_numbers() {
-        check_numbers("numeric node", nodes, config.node_in)?;
+        check_numbers("node", nodes, config.node_in)?;
     }
     if config.takes_node_categories() {
         check_categories("node", nodes, &config.node_vocab)?;
     }
     if config.takes_edge_numbers() {
-        check_numbers("numeric edge", edges, config.edge_in)?;
+        check_numbers("edge", edges, config.edge_in)?;
     }
     if config.takes_edge_categories() {
         check_categories("edge", edges, &config.edge_vocab)?;
@@ -228,102 +276,39 @@ pub fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), InputError
     Ok(())
 }
 
+/// `numeric` and `categorical` columns of nodes or edges, for messages.
+fn columns_of(what: &'static str) -> [&'static str; 2] {
+    if what == "node" { ["numeric node", "categorical node"] } else { ["numeric edge", "categorical edge"] }
+}
+
 fn check_numbers(what: &'static str, features: &Features, expected: usize) -> Result<(), InputError> {
-    let found = features.number_columns();
+    let (found, [what, _]) = (features.number_columns(), columns_of(what));
     if found == expected { Ok(()) } else { Err(InputError::ColumnCount { what, expected, found }) }
 }
 
 fn check_category_columns(
     what: &'static str,
     features: &Features,
-    sizes: &[usize],
+    expected: usize,
 ) -> Result<(), InputError> {
-    let found = features.category_columns();
-    if found == sizes.len() {
-        return Ok(());
-    }
-    let what = if what == "node" { "categorical node" } else { "categorical edge" };
-    Err(InputError::ColumnCount { what, expected: sizes.len(), found })
+    let (found, [_, what]) = (features.category_columns(), columns_of(what));
+    if found == expected { Ok(()) } else { Err(InputError::ColumnCount { what, expected, found }) }
 }
 
 fn check_categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<(), InputError> {
-    check_category_columns(what, features, sizes)?;
-    let rows = features.category_values().chunks_exact(sizes.len().max(1));
-    for (row, values) in rows.enumerate() {
-        for (column, (&value, &size)) in values.iter().zip(sizes).enumerate() {
-            if value as usize >= size {
-                return Err(InputError::UnknownCategory { what, row, column, value, size });
-            }
-        }
-    }
-    Ok(())
-}
-
-fn node_features(
-    config: &ModelConfig,
-    features: &Features,
-    device: &Device,
-) -> Result<FeatureInput, InputError> {
-    match config.node_encoder {
-        NodeEncoderKind::Linear | NodeEncoderKind::Premp => {
-            numbers("numeric node", features, config.node_in, device).map(FeatureInput::Numbers)
-        }
-        NodeEncoderKind::Embed | NodeEncoderKind::Atoms => {
-            categories("node", features, &config.node_vocab).map(FeatureInput::Categories)
-        }
-        NodeEncoderKind::Mixed => Ok(FeatureInput::Mixed(
-            numbers("numeric node", features, config.node_in, device)?,
-            categories("node", features, &config.node_vocab)?,
-        )),
+    check_category_columns(what, features, sizes.len())?;
+    match CategoryTable::first_unknown(features.category_values(), sizes) {
+        None => Ok(()),
+        Some(unknown) => Err(unknown_category(what, unknown, sizes)),
     }
 }
 
-fn edge_features(
-    config: &ModelConfig,
-    features: &Features,
-    device: &Device,
-) -> Result<FeatureInput, InputError> {
-    if !config.has_edge_encoder() {
-        return Ok(FeatureInput::Absent(features.rows()));
-    }
-    match config.edge_encoder {
-        EdgeEncoderKind::Linear => {
-            numbers("numeric edge", features, config.edge_in, device).map(FeatureInput::Numbers)
-        }
-        EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms => {
-            categories("edge", features, &config.edge_vocab).map(FeatureInput::Categories)
-        }
-        EdgeEncoderKind::Mixed => Ok(FeatureInput::Mixed(
-            numbers("numeric edge", features, config.edge_in, device)?,
-            categories("edge", features, &config.edge_vocab)?,
-        )),
-        EdgeEncoderKind::Dummy => {
-            // One category for every edge.
-            let table = CategoryTable::new(&vec![0; features.rows()], &[1]);
-            Ok(FeatureInput::Categories(
-                table.unwrap_or_else(|_| unreachable!("category 0 is in a table of one")),
-            ))
-        }
-        EdgeEncoderKind::None => Ok(FeatureInput::Absent(features.rows())),
-    }
-}
-
-fn numbers(
+fn unknown_category(
     what: &'static str,
-    features: &Features,
-    expected: usize,
-    device: &Device,
-) -> Result<Tensor<2>, InputError> {
-    check_numbers(what, features, expected)?;
-    let data = TensorData::new(features.number_values().to_vec(), [features.rows(), expected]);
-    Ok(Tensor::from_data(data, device))
-}
-
-fn categories(what: &'static str, features: &Features, sizes: &[usize]) -> Result<CategoryTable, InputError> {
-    check_category_columns(what, features, sizes)?;
-    CategoryTable::new(features.category_values(), sizes).map_err(|(row, column, value)| {
-        InputError::UnknownCategory { what, row, column, value, size: sizes[column] }
-    })
+    (row, column, value): (usize, usize, u32),
+    sizes: &[usize],
+) -> InputError {
+    InputError::UnknownCategory { what, row, column, value, size: sizes[column] }
 }
 
 fn expect_length(

@@ -63,20 +63,20 @@ impl Local {
 
 /// What all layers of a pass read.
 #[derive(Clone, Copy)]
-pub(super) struct Shared<'a> {
-    pub(super) config: &'a ModelConfig,
-    pub(super) input: &'a ModelInput,
-    pub(super) spectrum: &'a Spectrum,
+pub(crate) struct Shared<'a> {
+    pub(crate) config: &'a ModelConfig,
+    pub(crate) input: &'a ModelInput,
+    pub(crate) spectrum: &'a Spectrum,
 }
 
 /// Where in a pass a layer stands.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Number of the layer.
-    pub(super) layer: usize,
-    pub(super) pass: Pass,
+    pub(crate) layer: usize,
+    pub(crate) pass: Pass,
     /// Whether anybody will read the layer's edge features.
-    pub(super) update_edges: bool,
+    pub(crate) update_edges: bool,
 }
 
 /// One layer's parameters; at most one of the global branches is there.
@@ -143,7 +143,7 @@ impl Layer {
     /// New node features, and the edge features for the next layer.
     ///
     /// `edges` may be returned unchanged or not at all: `update_edges` says whether anybody will read them.
-    pub(super) fn forward(
+    pub(crate) fn forward(
         &self,
         nodes: Tensor<2>,
         edges: Option<Tensor<2>>,
@@ -156,7 +156,7 @@ impl Layer {
 
     /// The first half of the layer: both branches side by side, `y` of the formulas, and the edge features for the
     /// next layer.
-    pub(super) fn mix(
+    pub(crate) fn mix(
         &self,
         nodes: Tensor<2>,
         edges: Option<Tensor<2>>,
@@ -193,7 +193,7 @@ impl Layer {
     }
 
     /// The second half of the layer: from `y` to the new node features.
-    pub(super) fn feed_forward(&self, mixed: Tensor<2>, shared: Shared<'_>, place: Place) -> Tensor<2> {
+    pub(crate) fn feed_forward(&self, mixed: Tensor<2>, shared: Shared<'_>, place: Place) -> Tensor<2> {
         let Place { layer, pass, .. } = place;
         let feed_forward = FeedForward { expand: &self.ffn1, contract: &self.ffn2 };
         let rate = |place| pass.dropout(shared.config.drop_ffn, Site { layer, place });

@@ -14,18 +14,15 @@ mod gssc;
 mod inner_product;
 mod input;
 mod layer;
-#[cfg(feature = "train")]
-mod recompute;
 mod spectrum;
 
 pub use attention::Attention;
 pub use block::Block;
 pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
 pub use gssc::Gssc;
-pub use input::{Encodings, FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
+pub use input::{FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
 pub use layer::{Layer, Local};
-#[cfg(feature = "train")]
-pub use recompute::Recomputation;
+pub(crate) use layer::{Place, Shared};
 pub use spectrum::Spectrum;
 
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
@@ -190,12 +187,12 @@ impl GraphMinNet {
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let Encoded { mut nodes, mut edges } = encoded;
         let spectrum = self.spectrum(input);
-        let shared = layer::Shared { config: &self.config, input, spectrum: &spectrum };
+        let shared = Shared { config: &self.config, input, spectrum: &spectrum };
         observe(&nodes);
         for (number, layer) in self.layers.iter().enumerate() {
             // Nobody reads the edges of the last layer, unless a trace was asked for.
             let update_edges = keep_edges || number + 1 < self.layers.len();
-            let place = layer::Place { layer: number, pass, update_edges };
+            let place = Place { layer: number, pass, update_edges };
             (nodes, edges) = layer.forward(nodes, edges, shared, place);
             observe(&nodes);
         }

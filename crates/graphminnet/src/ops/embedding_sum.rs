@@ -22,19 +22,24 @@ impl CategoryTable {
     /// # Errors
     ///
     /// The row, column and value of the first category that has no row in its table.
-    pub fn new(values: &[u32], sizes: &[usize]) -> Result<Self, (usize, usize, u32)> {
-        let columns = sizes.len();
-        let misfit = values.iter().enumerate().find(|&(at, &value)| value as usize >= sizes[at % columns]);
-        if let Some((at, &value)) = misfit {
-            return Err((at / columns, at % columns, value));
+    pub fn new(values: Vec<u32>, sizes: &[usize]) -> Result<Self, (usize, usize, u32)> {
+        if let Some(unknown) = Self::first_unknown(&values, sizes) {
+            return Err(unknown);
         }
         let first_row =
             sizes.iter().scan(0, |next, size| Some(std::mem::replace(next, *next + *size as u32))).collect();
         Ok(Self {
-            categories: Arc::new(values.to_vec()),
+            categories: Arc::new(values),
             first_row: Arc::new(first_row),
             table_rows: sizes.iter().sum(),
         })
+    }
+
+    /// The row, column and value of the first category that has no row in its table.
+    pub(crate) fn first_unknown(values: &[u32], sizes: &[usize]) -> Option<(usize, usize, u32)> {
+        let columns = sizes.len();
+        let unknown = values.iter().enumerate().find(|&(at, &value)| value as usize >= sizes[at % columns]);
+        unknown.map(|(at, &value)| (at / columns, at % columns, value))
     }
 
     /// Number of items.
@@ -128,7 +133,7 @@ mod tests {
 
     #[test]
     fn kernel_and_generic_body_agree() {
-        let categories = CategoryTable::new(&[0, 3, 2, 1, 0, 0, 1, 3], &[3, 4]).unwrap();
+        let categories = CategoryTable::new(vec![0, 3, 2, 1, 0, 0, 1, 3], &[3, 4]).unwrap();
         assert_same_bodies(
             &[[7, 5]],
             |t| embedding_sum(t[0].clone(), &categories),
@@ -138,6 +143,6 @@ mod tests {
 
     #[test]
     fn a_category_outside_its_table_is_named() {
-        assert_eq!(CategoryTable::new(&[0, 3, 3, 0], &[3, 4]).unwrap_err(), (1, 0, 3));
+        assert_eq!(CategoryTable::new(vec![0, 3, 3, 0], &[3, 4]).unwrap_err(), (1, 0, 3));
     }
 }

@@ -4,6 +4,7 @@
 use super::engine::{self, Array, Kernel};
 use super::{Structure, generic};
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use graphminnet_data::Layout;
 use graphminnet_kernels::edges::group_by;
 use graphminnet_kernels::gather_rows::{self as kernels, Groups};
 use std::fmt;
@@ -11,12 +12,19 @@ use std::sync::{Arc, OnceLock};
 
 /// The place `p(i)` of every row `i`.
 pub(crate) struct RowIndex {
-    place: Vec<u32>,
-    places: usize,
+    place: Places,
+    /// How many places there are.
+    count: usize,
     /// The rows by place; made when a kernel asks for it.
     groups: OnceLock<Grouped>,
     /// The places as a tensor; made when a generic body asks for it.
     tensor: OnceLock<Tensor<1, Int>>,
+}
+
+/// The places of all rows: own ones, or an array of a batch's indices, which is not copied for it.
+enum Places {
+    Own(Vec<u32>),
+    Shared(Arc<Layout>, fn(&Layout) -> &[u32]),
 }
 
 /// Rows by place: where the rows of each place begin, and the rows, unless they lie place by place already.
@@ -26,15 +34,32 @@ struct Grouped {
 }
 
 impl RowIndex {
-    /// Rows with the given places, all of them below `places`.
-    pub(crate) fn new(places: usize, place: Vec<u32>) -> Arc<Self> {
-        Arc::new(Self { place, places, groups: OnceLock::new(), tensor: OnceLock::new() })
+    /// Rows with the given places, all of them below `count`.
+    pub(crate) fn new(count: usize, place: Vec<u32>) -> Arc<Self> {
+        Self::at(count, Places::Own(place))
+    }
+
+    /// The same, with an array of a layout as the places.
+    pub(super) fn shared(count: usize, layout: &Arc<Layout>, of: fn(&Layout) -> &[u32]) -> Arc<Self> {
+        Self::at(count, Places::Shared(Arc::clone(layout), of))
+    }
+
+    fn at(count: usize, place: Places) -> Arc<Self> {
+        Arc::new(Self { place, count, groups: OnceLock::new(), tensor: OnceLock::new() })
+    }
+
+    /// The place of every row.
+    pub(super) fn places(&self) -> &[u32] {
+        match &self.place {
+            Places::Own(place) => place,
+            Places::Shared(layout, of) => of(layout),
+        }
     }
 
     fn groups(&self) -> Groups<'_> {
         let grouped = self.groups.get_or_init(|| {
-            let (offsets, members) = group_by(self.places, &self.place);
-            let members = (!self.place.is_sorted()).then_some(members);
+            let (offsets, members) = group_by(self.count, self.places());
+            let members = (!self.places().is_sorted()).then_some(members);
             Grouped { offsets, members }
         });
         Groups { offsets: &grouped.offsets, members: grouped.members.as_deref() }
@@ -43,7 +68,7 @@ impl RowIndex {
     /// The places as a tensor on the device of the model.
     pub(super) fn tensor(&self, device: &Device) -> Tensor<1, Int> {
         let upload = || {
-            let values: Vec<i64> = self.place.iter().map(|&place| i64::from(place)).collect();
+            let values: Vec<i64> = self.places().iter().map(|&place| i64::from(place)).collect();
             let length = values.len();
             Tensor::from_data(TensorData::new(values, [length]), &device.clone().inner())
         };
@@ -53,7 +78,7 @@ impl RowIndex {
 
 impl fmt::Debug for RowIndex {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} rows at {} places", self.place.len(), self.places)
+        write!(formatter, "{} rows at {} places", self.places().len(), self.count)
     }
 }
 
@@ -70,7 +95,7 @@ pub(crate) fn gather_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
 pub(crate) fn sum_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
     if !engine::on_cpu(&x.device()) {
         let place = index.tensor(&x.device());
-        return generic::sum_rows(x, place, index.places);
+        return generic::sum_rows(x, place, index.count);
     }
     engine::run(Sum(index.clone()), [x.into()])
 }
@@ -87,12 +112,14 @@ pub fn sum_per_graph(rows: Tensor<2>, structure: &Structure) -> Tensor<2> {
 
 fn gathered(index: &RowIndex, x: &Array) -> Array {
     let width = x.dim(1);
-    Array::written([index.place.len(), width], |y| kernels::gather_rows(width, x.values(), &index.place, y))
+    Array::written([index.places().len(), width], |y| {
+        kernels::gather_rows(width, x.values(), index.places(), y)
+    })
 }
 
 fn summed(index: &RowIndex, x: &Array) -> Array {
     let width = x.dim(1);
-    Array::written([index.places, width], |y| kernels::segment_sum(width, index.groups(), x.values(), y))
+    Array::written([index.count, width], |y| kernels::segment_sum(width, index.groups(), x.values(), y))
 }
 
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use super::rows::RowIndex;
 use burn::tensor::{Device, Int, Tensor};
-use graphminnet_data::{GraphBatch, Topology};
+use graphminnet_data::{Layout, Topology};
 use graphminnet_kernels::edges::Edges;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -10,9 +10,7 @@ use std::sync::{Arc, OnceLock};
 /// Which nodes are connected and which belong together: plain indices for kernels, and the same as tensors (made
 /// on first use) for generic bodies.
 pub struct Structure {
-    topology: Topology,
-    node_offsets: Vec<u32>,
-    graph_of_node: Vec<u32>,
+    layout: Arc<Layout>,
     moves: Moves,
 }
 
@@ -36,81 +34,81 @@ pub(super) struct Indices {
 }
 
 impl Structure {
-    /// The structure of a batch.
-    pub fn new(batch: &GraphBatch) -> Arc<Self> {
-        Arc::new(Self {
-            topology: batch.topology().clone(),
-            node_offsets: batch.node_offsets().to_vec(),
-            graph_of_node: batch.graph_of_node(),
-            moves: Moves::default(),
-        })
+    /// The structure of a batch; keeps its indices as they are.
+    pub fn new(layout: Layout) -> Arc<Self> {
+        Arc::new(Self { layout: Arc::new(layout), moves: Moves::default() })
     }
 
     /// The edges, sorted by target.
     pub fn topology(&self) -> &Topology {
-        &self.topology
+        self.layout.topology()
     }
 
     /// The edges as the kernels take them.
     pub(super) fn edges(&self) -> Edges<'_> {
+        let topology = self.topology();
         Edges {
-            num_nodes: self.topology.num_nodes,
-            source: &self.topology.source,
-            target: &self.topology.target,
-            incoming: &self.topology.incoming,
-            outgoing: &self.topology.outgoing,
-            outgoing_edges: &self.topology.outgoing_edges,
+            num_nodes: topology.num_nodes,
+            source: &topology.source,
+            target: &topology.target,
+            incoming: &topology.incoming,
+            outgoing: &topology.outgoing,
+            outgoing_edges: &topology.outgoing_edges,
         }
     }
 
     /// Where the nodes of each graph begin; length graphs + 1.
     pub fn node_offsets(&self) -> &[u32] {
-        &self.node_offsets
+        self.layout.node_offsets()
     }
 
     /// The graph that each node belongs to.
     pub fn graph_of_node(&self) -> &[u32] {
-        &self.graph_of_node
+        self.graphs().places()
     }
 
     /// Number of nodes.
     pub fn num_nodes(&self) -> usize {
-        self.topology.num_nodes
+        self.layout.num_nodes()
     }
 
     /// Number of directed edges.
     pub fn num_edges(&self) -> usize {
-        self.topology.num_edges()
+        self.layout.num_edges()
     }
 
     /// Number of graphs.
     pub fn num_graphs(&self) -> usize {
-        self.node_offsets.len() - 1
+        self.layout.num_graphs()
     }
 
     /// Number of nodes of the largest graph.
     pub(crate) fn longest(&self) -> usize {
-        self.node_offsets.windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
+        self.node_offsets().windows(2).map(|range| (range[1] - range[0]) as usize).max().unwrap_or(0)
     }
 
     /// The node that each edge comes from.
     pub(crate) fn sources(&self) -> &Arc<RowIndex> {
-        self.moves.sources.get_or_init(|| RowIndex::new(self.num_nodes(), self.topology.source.clone()))
+        self.moves.sources.get_or_init(|| self.ends(|layout| &layout.topology().source))
     }
 
     /// The node that each edge goes to.
     pub(crate) fn targets(&self) -> &Arc<RowIndex> {
-        self.moves.targets.get_or_init(|| RowIndex::new(self.num_nodes(), self.topology.target.clone()))
+        self.moves.targets.get_or_init(|| self.ends(|layout| &layout.topology().target))
+    }
+
+    fn ends(&self, of: fn(&Layout) -> &[u32]) -> Arc<RowIndex> {
+        RowIndex::shared(self.num_nodes(), &self.layout, of)
     }
 
     /// As [`Structure::sources`], with an edge from every node to itself after all others.
     pub(crate) fn sources_and_own(&self) -> &Arc<RowIndex> {
-        self.moves.sources_and_own.get_or_init(|| self.and_own(&self.topology.source))
+        self.moves.sources_and_own.get_or_init(|| self.and_own(&self.topology().source))
     }
 
     /// As [`Structure::targets`], with an edge from every node to itself after all others.
     pub(crate) fn targets_and_own(&self) -> &Arc<RowIndex> {
-        self.moves.targets_and_own.get_or_init(|| self.and_own(&self.topology.target))
+        self.moves.targets_and_own.get_or_init(|| self.and_own(&self.topology().target))
     }
 
     fn and_own(&self, ends: &[u32]) -> Arc<RowIndex> {
@@ -120,14 +118,14 @@ impl Structure {
 
     /// The graph of each node.
     pub(crate) fn graphs(&self) -> &Arc<RowIndex> {
-        self.moves.graphs.get_or_init(|| RowIndex::new(self.num_graphs(), self.graph_of_node.clone()))
+        self.moves.graphs.get_or_init(|| RowIndex::new(self.num_graphs(), self.layout.graph_of_node()))
     }
 
     /// The row of each node in the padded layout `[graphs · longest]`.
     pub(crate) fn padded(&self) -> &Arc<RowIndex> {
         self.moves.padded.get_or_init(|| {
             let longest = self.longest();
-            let ranges = self.node_offsets.windows(2).enumerate();
+            let ranges = self.node_offsets().windows(2).enumerate();
             let place = ranges.flat_map(|(graph, range)| {
                 (0..(range[1] - range[0]) as usize).map(move |row| (graph * longest + row) as u32)
             });

@@ -3,7 +3,7 @@
 use super::Structure;
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet_data::rng::{self, Stream};
-use graphminnet_data::{Features, Graph, GraphBatch};
+use graphminnet_data::{Features, Graph, Layout};
 use std::sync::Arc;
 
 /// Largest difference relative to the largest value.
@@ -20,7 +20,7 @@ pub(super) fn structure() -> Arc<Structure> {
         Graph::new(5, odd, Features::none(5), Features::none(5)).unwrap(),
         Graph::from_edges(1, vec![]).unwrap(),
     ];
-    Structure::new(&GraphBatch::new(&graphs.iter().collect::<Vec<_>>()).unwrap())
+    Structure::new(Layout::new(&graphs.iter().collect::<Vec<_>>()).unwrap())
 }
 
 /// Runs both bodies on random matrices of the given shapes and compares outputs and gradients.

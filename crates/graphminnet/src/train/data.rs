@@ -2,10 +2,7 @@
 
 use super::TrainError;
 use crate::config::ModelConfig;
-use crate::model::{Encodings, ModelInput};
-use burn::tensor::Device;
 use graphminnet_data::cache::Cache;
-use graphminnet_data::loader::PreparedBatch;
 use graphminnet_data::prepare::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Dataset, Schema};
@@ -75,7 +72,8 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
         }
         bytes.extend(sample.id.as_bytes());
         bytes.extend(graph.edges().iter().flatten().flat_map(|node| node.to_le_bytes()));
-        for features in [nodes, edges] {
+        // Features of whole graphs count where there are any, so that data without them keeps its hash.
+        for features in [nodes, edges, graph.graph_features()] {
             bytes.extend(features.category_values().iter().flat_map(|value| value.to_le_bytes()));
             bytes.extend(features.number_values().iter().flat_map(|value| value.to_bits().to_le_bytes()));
         }
@@ -86,29 +84,4 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
     }
     hasher.update(splits.to_json());
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Puts a prepared batch on a device.
-///
-/// # Errors
-///
-/// [`TrainError::Input`] if it does not fit the model.
-pub fn model_input(
-    config: &ModelConfig,
-    batch: &PreparedBatch,
-    device: &Device,
-) -> Result<ModelInput, TrainError> {
-    let pairs = batch.num_eigenpairs.max(1);
-    let leading = |flags: &[bool]| -> Vec<usize> {
-        flags.chunks(pairs).map(|row| row.iter().take_while(|flag| **flag).count()).collect()
-    };
-    let encodings = Encodings {
-        eigenvalues: &batch.eigenvalues,
-        eigenvectors: &batch.eigenvectors,
-        num_eigenpairs: &leading(&batch.exist),
-        usable_eigenpairs: &leading(&batch.usable),
-        random_walk: &batch.random_walk,
-        log_degree: &batch.log_degree,
-    };
-    Ok(ModelInput::new(config, &batch.batch, encodings, device)?)
 }

@@ -122,8 +122,15 @@ pub fn infer_recipe(
             set("head", text("mlp"));
             set("head_layers", number(3));
         }
+        Level::Edge => {
+            return Err(ConfigError::Invalid {
+                key: "model.level".to_owned(),
+                value: "edge".to_owned(),
+                expected: "targets of graphs or of nodes; no model answers for edges".to_owned(),
+            });
+        }
     }
-    let per = if schema.level == Level::Graph { "graph" } else { "node" };
+    let per = schema.level;
     let targets = schema.num_targets();
     let (outputs, loss, metric, task) = match schema.task {
         Task::Regression => (targets, "l1", "mae", "regression".to_owned()),

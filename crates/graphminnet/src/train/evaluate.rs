@@ -1,12 +1,12 @@
 //! A model over one part of the data: outputs, loss, metric and the worst single error.
 
-use super::{TargetScaler, TrainError, TrainingData, model_input};
+use super::{TargetScaler, TrainError, TrainingData};
 use crate::config::{LevelKind, TrainConfig};
-use crate::model::GraphMinNet;
+use crate::model::{GraphMinNet, ModelInput};
 use crate::nn::Pass;
 use crate::task::{Rows, Score, Undefined, loss, metric, worst_error};
 use burn::tensor::Device;
-use graphminnet_data::loader::{BatchLimit, Batches, Order, plan_batches};
+use graphminnet_data::batch::{BatchLimit, Batches, Order, Targets, plan_batches};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -64,10 +64,10 @@ pub fn evaluate(
         if interrupt.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let batch = batch?;
-        let input = model_input(model.config(), &batch, device)?;
+        let mut batch = batch?;
+        targets.extend(batch.targets.take().map(Targets::into_counted).unwrap_or_default());
+        let input = ModelInput::new(model.config(), batch, device)?;
         outputs.extend(values(model.forward(&input, Pass::Eval)));
-        targets.extend(batch.targets);
     }
     let loss = {
         let mut scaled = targets.clone();

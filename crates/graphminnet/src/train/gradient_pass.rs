@@ -1,7 +1,8 @@
 //! One pass through a model in training and its gradients, in one of two ways: with everything kept that the backward
 //! pass needs, or with layers computed again.
 
-use crate::model::{GraphMinNet, ModelInput, Recomputation, Trace};
+use super::Recomputation;
+use crate::model::{GraphMinNet, ModelInput, Trace};
 use crate::nn::Pass;
 use crate::optim::NamedGradients;
 use crate::task::loss::{self, LossValue};

@@ -25,7 +25,7 @@ use crate::task::{loss, metric};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
-use graphminnet_data::loader::{Batches, LoaderError, Order, plan_batches};
+use graphminnet_data::batch::{Batches, LoaderError, Order, plan_batches};
 use graphminnet_data::{EdgeDirection, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -224,7 +224,7 @@ impl<'a> Training<'a> {
                 let batch =
                     batches.next().ok_or(LoaderError::Stopped { missing: total - batch_number })??;
                 graphs += batch.samples.len();
-                match self.contribution(&batch, batch_number)? {
+                match self.contribution(batch, batch_number)? {
                     None => self.state.sums.skipped_batches += 1,
                     Some(contribution) => {
                         loss += contribution.loss * contribution.labels as f64;

@@ -2,8 +2,8 @@
 
 use super::values;
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
-use graphminnet::data::{Features, Graph, GraphBatch};
-use graphminnet::model::{Encodings, FeatureInput, GraphMinNet, ModelInput};
+use graphminnet::data::{Batch, Features, Graph};
+use graphminnet::model::{FeatureInput, GraphMinNet, ModelInput};
 use graphminnet::nn::Pass;
 use graphminnet::{ModelConfig, weights};
 use safetensors::SafeTensors;
@@ -129,7 +129,7 @@ impl Fixture {
     }
 
     /// The graphs of the fixture, edges in the order given, and where each given edge of the fixture went.
-    fn batch(&self) -> GraphBatch {
+    fn batch(&self) -> Batch {
         let graph_of_node = self.integers("in.batch");
         let edge_index = self.integers("in.edge_index");
         let num_edges = edge_index.len() / 2;
@@ -155,7 +155,7 @@ impl Fixture {
                 .unwrap()
             })
             .collect();
-        GraphBatch::new(&graphs.iter().collect::<Vec<_>>()).unwrap()
+        Batch::of_graphs(&graphs.iter().collect::<Vec<_>>()).unwrap()
     }
 
     /// Edges of one graph as positions in the fixture's edge list.
@@ -167,28 +167,29 @@ impl Fixture {
     }
 
     /// For every edge in the model's order, its position in the fixture's edge list.
-    fn edge_order(&self, batch: &GraphBatch) -> Vec<usize> {
-        let by_graph: Vec<usize> = (0..batch.num_graphs()).flat_map(|graph| self.edges_of(graph)).collect();
-        batch.topology().given_order.iter().map(|&given| by_graph[given as usize]).collect()
+    fn edge_order(&self, batch: &Batch) -> Vec<usize> {
+        let by_graph: Vec<usize> =
+            (0..batch.layout.num_graphs()).flat_map(|graph| self.edges_of(graph)).collect();
+        batch.layout.topology().given_order.iter().map(|&given| by_graph[given as usize]).collect()
     }
 
-    fn input(&self, batch: &GraphBatch, device: &Device) -> ModelInput {
+    fn input(&self, batch: &Batch, device: &Device) -> ModelInput {
         let pairs = self.config.stored_eigenpairs();
         let exist: Vec<usize> = self
             .integers("in.exist")
             .chunks(pairs)
             .map(|row| row.iter().map(|&flag| flag as usize).sum())
             .collect();
-        let empty: Vec<f32> = Vec::new();
-        let encodings = Encodings {
-            eigenvalues: self.floats("in.eigvals"),
-            eigenvectors: self.floats("in.eigvecs"),
-            num_eigenpairs: &exist,
-            usable_eigenpairs: &exist,
-            random_walk: self.floats.get("in.rwse").map_or(&empty, |(_, values)| values),
-            log_degree: self.floats("in.logdeg"),
+        let batch = Batch {
+            eigenvalues: self.floats("in.eigvals").to_vec(),
+            eigenvectors: self.floats("in.eigvecs").to_vec(),
+            num_eigenpairs: exist.clone(),
+            usable_eigenpairs: exist,
+            random_walk: self.floats.get("in.rwse").map_or_else(Vec::new, |(_, values)| values.clone()),
+            log_degree: self.floats("in.logdeg").to_vec(),
+            ..batch.clone()
         };
-        let mut input = ModelInput::new(&self.config, batch, encodings, device).unwrap();
+        let mut input = ModelInput::new(&self.config, batch, device).unwrap();
         input.eigenvalues = input.eigenvalues.require_grad();
         input.eigenvectors = input.eigenvectors.require_grad();
         input.random_walk = input.random_walk.map(Tensor::require_grad);

@@ -4,7 +4,7 @@ use super::common::{difference, normals, values};
 use super::{TOLERANCE, adapter};
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet::data::rng;
-use graphminnet::data::{Features, Graph, GraphBatch};
+use graphminnet::data::{Features, Graph, Layout};
 use graphminnet::ops::{
     self, CategoryTable, Dropout, EdgeUpdate, Epilogue, LapPeWeights, PoolKind, RowBound, SelfTerm,
     Statistics, Structure,
@@ -26,7 +26,7 @@ fn structure() -> Arc<Structure> {
         Graph::new(5, odd, Features::none(5), Features::none(5)).unwrap(),
         Graph::from_edges(1, vec![]).unwrap(),
     ];
-    let structure = Structure::new(&GraphBatch::new(&graphs.iter().collect::<Vec<_>>()).unwrap());
+    let structure = Structure::new(Layout::new(&graphs.iter().collect::<Vec<_>>()).unwrap());
     assert_eq!(
         [structure.num_nodes(), structure.num_edges(), structure.num_graphs()],
         [NODES, EDGES, GRAPHS]
@@ -119,7 +119,7 @@ fn dense_operations_agree() {
         let term = SelfTerm { own: t[2].clone(), beta: vector(&t[3]) };
         ops::gate_product(t[0].clone(), t[1].clone(), Some(term))
     });
-    let categories = CategoryTable::new(&[0, 3, 2, 1, 0, 0, 1, 3], &[3, 4]).unwrap();
+    let categories = CategoryTable::new(vec![0, 3, 2, 1, 0, 0, 1, 3], &[3, 4]).unwrap();
     assert_same("embedding_sum", &device, &[[7, 5]], |t, _| ops::embedding_sum(t[0].clone(), &categories));
 }
 
@@ -231,7 +231,7 @@ fn sums_of_very_many_rows_agree() {
     const ROWS: usize = 70_000;
     let structure = || {
         let graph = Graph::from_edges(ROWS, vec![]).unwrap();
-        Structure::new(&GraphBatch::new(&[&graph, &Graph::from_edges(3, vec![]).unwrap()]).unwrap())
+        Structure::new(Layout::new(&[&graph, &Graph::from_edges(3, vec![]).unwrap()]).unwrap())
     };
     let shapes = [[ROWS + 3, 2]];
     assert_same_on("sum_per_graph, many rows", &device, &shapes, structure, |t, s| {

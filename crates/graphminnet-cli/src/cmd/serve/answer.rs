@@ -160,6 +160,7 @@ fn prediction(ensemble: &Ensemble, answers: &Answers, graph: usize) -> Result<Va
     let mut rows = answer.rows().map(|row| row_value(ensemble, &row));
     Ok(match ensemble.description().schema.level {
         Level::Node => json!({ "nodes": rows.collect::<Vec<_>>() }),
+        Level::Edge => json!({ "edges": rows.collect::<Vec<_>>() }),
         Level::Graph => rows.next().unwrap_or_default(),
     })
 }

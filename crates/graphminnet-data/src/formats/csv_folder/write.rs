@@ -16,8 +16,9 @@ type Fill = fn(&Dataset, &mut Table<'_>) -> io::Result<()>;
 ///
 /// # Errors
 ///
-/// [`DataError::Io`].
+/// [`DataError::Io`], also for edge-level targets and graph features, which the format does not hold.
 pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataError> {
+    super::super::check_writable(dataset).map_err(DataError::io(folder, "write"))?;
     create_dir(folder)?;
     let tables: [(&str, Fill); 3] =
         [("graphs.csv", write_graphs), ("nodes.csv", write_nodes), ("edges.csv", write_edges)];

@@ -14,19 +14,14 @@ pub(super) fn read_labels(
     options: &ReadOptions,
 ) -> Result<(Level, Pieces<Label>), DataError> {
     let stated = meta.level(&tree.place("meta.json"))?;
-    for (level, name) in [(Level::Graph, "raw/graph-label.csv"), (Level::Node, "raw/node-label.csv")] {
+    let one_each = vec![1; counts.nodes.len()];
+    for (level, name, rows) in
+        [(Level::Graph, "raw/graph-label.csv", &one_each), (Level::Node, "raw/node-label.csv", &counts.nodes)]
+    {
         if stated.is_some_and(|stated| stated != level) {
             continue;
         }
         let Some(mut lines) = lines_of(tree, name, &options.limits)? else { continue };
-        let per_graph;
-        let rows: &[usize] = match level {
-            Level::Graph => {
-                per_graph = vec![1; counts.nodes.len()];
-                &per_graph
-            }
-            Level::Node => &counts.nodes,
-        };
         return Ok((level, read_pieces(&mut lines, rows, None, options.limits.columns)?));
     }
     Err(missing(tree, "raw/graph-label.csv or raw/node-label.csv"))

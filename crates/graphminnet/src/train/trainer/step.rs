@@ -1,12 +1,13 @@
 //! One batch: forward, loss, backward; one step: clip, move; and what to do when a number is not finite.
 
 use super::Training;
+use crate::model::ModelInput;
 use crate::optim::{NamedGradients, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::evaluate::values;
 use crate::train::run_dir::write_json;
-use crate::train::{GradientPass, TrainError, model_input};
-use graphminnet_data::loader::PreparedBatch;
+use crate::train::{GradientPass, TrainError};
+use graphminnet_data::batch::{Batch, Targets};
 use graphminnet_data::rng;
 
 /// What one batch contributes to a step.
@@ -20,19 +21,20 @@ impl Training<'_> {
     /// Loss and gradients of one batch; `None` if it has no usable label.
     pub(super) fn contribution(
         &mut self,
-        batch: &PreparedBatch,
+        mut batch: Batch,
         number: usize,
     ) -> Result<Option<Contribution>, TrainError> {
-        if batch.targets.iter().all(|target| target.is_nan()) {
+        let mut targets = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
+        if targets.iter().all(|target| target.is_nan()) {
             return Ok(None);
         }
         let (config, train) = (self.settings.model, self.settings.train);
         let epoch = self.state.position.epoch;
-        let input = model_input(config, batch, &self.settings.device.clone().autodiff())?;
+        let samples = batch.samples.clone();
+        let input = ModelInput::new(config, batch, &self.settings.device.clone().autodiff())?;
         let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
         let pass = GradientPass::forward(&self.model, &input, seed, train.recompute_layers);
         let outputs = values(pass.output().clone());
-        let mut targets = batch.targets.clone();
         if let Some(scaler) = &self.scaler {
             scaler.scale(&mut targets);
         }
@@ -59,12 +61,12 @@ impl Training<'_> {
                         if layer == 0 { "the encoder".to_owned() } else { format!("layer {}", layer - 1) }
                     },
                 );
-            return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), batch, number)?);
+            return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), &samples, number)?);
         }
         let gradients = pass.gradients(&value);
         if !gradients.norm().is_finite() {
             let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
-            return Err(self.not_finite("gradient", place, batch, number)?);
+            return Err(self.not_finite("gradient", place, &samples, number)?);
         }
         Ok(Some(Contribution { loss: value.value, labels: value.labels, gradients }))
     }
@@ -92,7 +94,7 @@ impl Training<'_> {
         &self,
         what: &'static str,
         place: Option<String>,
-        batch: &PreparedBatch,
+        samples: &[usize],
         number: usize,
     ) -> Result<TrainError, TrainError> {
         let epoch = self.state.position.epoch;
@@ -100,13 +102,9 @@ impl Training<'_> {
             None => None,
             Some(directory) => {
                 let path = directory.file(&format!("nonfinite-epoch-{epoch}-batch-{number}.json"));
-                let samples: Vec<_> = batch
-                    .samples
-                    .iter()
-                    .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
-                    .collect();
                 let graphs: Vec<_> = samples
                     .iter()
+                    .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
                     .map(|(at, sample)| {
                         serde_json::json!({
                             "position": at,

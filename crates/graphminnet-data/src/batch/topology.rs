@@ -24,12 +24,29 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Sorts and indexes edges whose ends are known to be below `num_nodes`.
-    pub(super) fn new(num_nodes: usize, edges: &[[u32; 2]]) -> Self {
-        let (incoming, given_order) = group(num_nodes, edges.iter().map(|ends| ends[1]));
-        let pick =
-            |end: usize| given_order.iter().map(|&edge| edges[edge as usize][end]).collect::<Vec<u32>>();
-        let (source, target) = (pick(0), pick(1));
+    /// Sorts and indexes the edges of graphs that stand side by side, given as the number of nodes of each graph and its
+    /// edges, whose ends are known to be among these nodes.
+    ///
+    /// The nodes of a graph come after those of the graphs before it, and so do its edges, sorted or not.
+    pub(super) fn new<'a>(graphs: impl Iterator<Item = (usize, &'a [[u32; 2]])> + Clone) -> Self {
+        let (num_nodes, num_edges) =
+            graphs.clone().fold((0, 0), |(n, e), (nodes, edges)| (n + nodes, e + edges.len()));
+        let placed = graphs.scan((0u32, 0u32), |first, (nodes, edges)| {
+            let (node, edge) = *first;
+            *first = (node + nodes as u32, edge + edges.len() as u32);
+            Some((node, edge, edges))
+        });
+        let targets =
+            placed.clone().flat_map(|(node, _, edges)| edges.iter().map(move |ends| node + ends[1]));
+        let (incoming, given_order) = group(num_nodes, targets);
+        let (mut source, mut target) = (Vec::with_capacity(num_edges), Vec::with_capacity(num_edges));
+        for (node, edge, edges) in placed {
+            for &given in &given_order[edge as usize..edge as usize + edges.len()] {
+                let [from, to] = edges[(given - edge) as usize];
+                source.push(node + from);
+                target.push(node + to);
+            }
+        }
         let (outgoing, outgoing_edges) = group(num_nodes, source.iter().copied());
         Self { num_nodes, source, target, incoming, outgoing, outgoing_edges, given_order }
     }
@@ -65,7 +82,8 @@ mod tests {
 
     #[test]
     fn edges_are_grouped_by_target_and_by_source() {
-        let topology = Topology::new(3, &[[0, 2], [1, 0], [2, 0], [0, 2], [2, 2]]);
+        let edges = [[0, 2], [1, 0], [2, 0], [0, 2], [2, 2]];
+        let topology = Topology::new([(3, &edges[..])].into_iter());
         assert_eq!(topology.target, vec![0, 0, 2, 2, 2]);
         assert_eq!(topology.source, vec![1, 2, 0, 0, 2]);
         assert_eq!(topology.given_order, vec![1, 2, 0, 3, 4]);
@@ -76,7 +94,7 @@ mod tests {
 
     #[test]
     fn no_nodes_and_no_edges_are_fine() {
-        assert_eq!(Topology::new(0, &[]).incoming, vec![0]);
-        assert_eq!(Topology::new(2, &[]).outgoing, vec![0, 0, 0]);
+        assert_eq!(Topology::new([(0, &[][..])].into_iter()).incoming, vec![0]);
+        assert_eq!(Topology::new([(2, &[][..])].into_iter()).outgoing, vec![0, 0, 0]);
     }
 }

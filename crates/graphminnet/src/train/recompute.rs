@@ -10,8 +10,7 @@
 //! Unrecorded passes run on a copy of the model whose running estimates are thrown away: those of the model itself
 //! are updated by the recorded pieces, once each.
 
-use super::layer::{Place, Shared};
-use super::{Encoded, GraphMinNet, ModelInput, Spectrum, Trace};
+use crate::model::{Encoded, GraphMinNet, ModelInput, Place, Shared, Spectrum, Trace};
 use crate::nn::Pass;
 use crate::ops::{pad_tape_depth, seed_gradient};
 use crate::optim::NamedGradients;
@@ -60,18 +59,18 @@ impl<'a> Recomputation<'a> {
     pub fn forward(model: &'a GraphMinNet, input: &'a ModelInput, pass: Pass, together: usize) -> Self {
         let unrecorded = model.clone().no_grad();
         let spectrum = unrecorded.spectrum(input);
-        let mut starts: Vec<Option<Encoded>> = model.layers.iter().map(|_| None).collect();
-        let mut known: Vec<Option<Known>> = model.layers.iter().map(|_| None).collect();
+        let mut starts: Vec<Option<Encoded>> = model.layers().iter().map(|_| None).collect();
+        let mut known: Vec<Option<Known>> = model.layers().iter().map(|_| None).collect();
         let mut state = unrecorded.encode(input, pass);
         for group in groups(model, together) {
-            let keep = group.len() == 1 || group.end == model.layers.len();
+            let keep = group.len() == 1 || group.end == model.layers().len();
             if !keep && group.start > 0 {
                 starts[group.start] = Some(state.clone());
             }
             for layer in group {
                 let (shared, place) = at(&unrecorded, input, &spectrum, layer, pass);
                 let inputs = keep.then(|| state.clone());
-                let module = &unrecorded.layers[layer];
+                let module = &unrecorded.layers()[layer];
                 let (mixed, edges) = module.mix(state.nodes, state.edges, shared, place);
                 known[layer] = inputs.map(|inputs| Known { inputs, mixed: mixed.clone() });
                 state = Encoded { nodes: module.feed_forward(mixed, shared, place), edges };
@@ -123,7 +122,7 @@ impl<'a> Recomputation<'a> {
             }
             for layer in group.rev() {
                 let Some(Known { inputs, mixed }) = known[layer].take() else { continue };
-                let module = &model.layers[layer];
+                let module = &model.layers()[layer];
                 let (shared, place) = at(model, input, &spectrum, layer, pass);
 
                 let mixed = leaf(mixed);
@@ -176,12 +175,12 @@ fn compute_again(
         // The next group knows its inputs.
         let place = Place { update_edges: place.update_edges && layer + 1 < group.end, ..place };
         let inputs = state.clone();
-        let (mixed, edges) = model.layers[layer].mix(state.nodes, state.edges, shared, place);
+        let (mixed, edges) = model.layers()[layer].mix(state.nodes, state.edges, shared, place);
         known[layer] = Some(Known { inputs, mixed: mixed.clone() });
         if layer + 1 == group.end {
             return;
         }
-        state = Encoded { nodes: model.layers[layer].feed_forward(mixed, shared, place), edges };
+        state = Encoded { nodes: model.layers()[layer].feed_forward(mixed, shared, place), edges };
     }
 }
 
@@ -193,13 +192,13 @@ fn at<'a>(
     layer: usize,
     pass: Pass,
 ) -> (Shared<'a>, Place) {
-    let update_edges = layer + 1 < model.layers.len();
-    (Shared { config: &model.config, input, spectrum }, Place { layer, pass, update_edges })
+    let update_edges = layer + 1 < model.layers().len();
+    (Shared { config: model.config(), input, spectrum }, Place { layer, pass, update_edges })
 }
 
 /// The layers in groups of `together`; the last group may be smaller.
 fn groups(model: &GraphMinNet, together: usize) -> Vec<Range<usize>> {
-    let (count, together) = (model.layers.len(), together.max(1));
+    let (count, together) = (model.layers().len(), together.max(1));
     (0..count).step_by(together).map(|start| start..(start + together).min(count)).collect()
 }
 
@@ -228,7 +227,7 @@ fn taken<const D: usize>(leaf: Tensor<D>, gradients: &mut Option<Gradients>) -> 
 /// The spectrum with coefficients that are recorded from here on, where there are parameters behind them.
 fn leaf_spectrum(spectrum: &Spectrum, model: &GraphMinNet) -> Spectrum {
     let Spectrum { phi_a, phi_c, factors, positions } = spectrum.clone();
-    if model.set_encoder.is_none() {
+    if !model.config().has_set_encoder() {
         return Spectrum { phi_a, phi_c, factors, positions };
     }
     Spectrum { phi_a: leaf(phi_a), phi_c: leaf(phi_c), factors: leaf(factors), positions }
