@@ -24,6 +24,10 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Train a model: on a benchmark, on your own file, or as a demonstration.
+    #[cfg_attr(
+        not(feature = "benchmarks"),
+        command(about = "Train a model: on your own file, or as a demonstration")
+    )]
     Train(cmd::train::Arguments),
     /// Search for better settings: random candidates, hopeless ones stopped early.
     Tune(cmd::tune::Arguments),

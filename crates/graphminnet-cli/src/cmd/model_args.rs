@@ -76,6 +76,7 @@ impl ModelArguments {
     }
 
     /// How many threads to work with.
+    #[cfg(feature = "serve")]
     pub fn threads(&self) -> usize {
         self.threads.count()
     }
