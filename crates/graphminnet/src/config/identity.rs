@@ -7,7 +7,7 @@
 //! The first versions hashed all keys, in a fixed order. Their hashes are computed beside the new one and accepted.
 
 use super::{ModelConfig, TrainConfig, keys};
-use crate::io::sha256;
+use graphminnet_data::fs::sha256;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

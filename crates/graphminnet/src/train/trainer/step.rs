@@ -4,7 +4,7 @@ use super::Training;
 use crate::optim::{NamedGradients, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::evaluate::values;
-use crate::train::run_dir::write_json;
+use crate::train::run::write_json;
 use crate::train::{GradientPass, TrainError, model_input};
 use graphminnet_data::loader::PreparedBatch;
 use graphminnet_data::rng;
