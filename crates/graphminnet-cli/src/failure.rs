@@ -54,6 +54,9 @@ impl Failure {
         if let Some(DataError::BadRows { .. }) = self.error.downcast_ref::<DataError>() {
             say!("help: `graphminnet data check FILE` lists every bad row");
         }
+        if let Some(TrainError::RunExists { path }) = self.error.downcast_ref::<TrainError>() {
+            say!("help: `graphminnet train --resume {}` goes on with it", path.display());
+        }
         let mut said = self.error.to_string();
         let mut cause = self.error.source();
         while let Some(error) = cause {
@@ -149,7 +152,12 @@ impl From<SplitError> for Failure {
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let code = match &error {
-            TrainError::Config(_) | TrainError::NoBenchmarks { .. } | TrainError::RunExists { .. } => 2,
+            TrainError::Config(_)
+            | TrainError::NoBenchmarks { .. }
+            | TrainError::RunExists { .. }
+            | TrainError::Occupied { .. }
+            | TrainError::NoRun { .. }
+            | TrainError::DataNotGiven => 2,
             TrainError::Data(_)
             | TrainError::Graph(_)
             | TrainError::Split(_)

@@ -57,6 +57,11 @@ pub enum Transform {
 pub trait Progress: Sync {
     /// `done` of `total` graphs have gone through `transform`.
     fn update(&self, transform: Transform, done: usize, total: usize);
+
+    /// Whether to stop before the next graph, with [`SpectralError::Cancelled`].
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 /// Says nothing.
@@ -102,8 +107,8 @@ pub struct PreparationReport {
 ///
 /// # Errors
 ///
-/// [`SpectralError::InGraph`] for the first graph that fails. Trouble with the cache is no error: the result is
-/// computed, and the report says what happened.
+/// [`SpectralError::InGraph`] for the first graph that fails, [`SpectralError::Cancelled`] if `progress` says so.
+/// Trouble with the cache is no error: the result is computed, and the report says what happened.
 pub fn prepare_dataset(
     dataset: &Dataset,
     options: &PrepareOptions,
@@ -222,7 +227,14 @@ fn through_cache<T: Send>(
         }
     }
     let tell = |done: usize| progress.update(transform, done, graphs.len());
-    let computed = for_each_graph(graphs, &tell, |graph| (codec.compute)(graph, parameter))?;
+    let compute = |graph: &Arc<Graph>| match progress.is_cancelled() {
+        true => Err(SpectralError::Cancelled),
+        false => (codec.compute)(graph, parameter),
+    };
+    let computed = for_each_graph(graphs, &tell, compute).map_err(|error| match error {
+        SpectralError::InGraph { source, .. } if *source == SpectralError::Cancelled => *source,
+        error => error,
+    })?;
     if let Some((cache, key)) = &key {
         let encode = |out: &mut dyn Write| computed.iter().try_for_each(|part| (codec.encode)(part, out));
         if let Err(problem) = cache.write(key, payload, encode) {

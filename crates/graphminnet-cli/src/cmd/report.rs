@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use clap::Args;
 use graphminnet::data::fs::write_atomically;
 use graphminnet::report::{Reference, ReportError, report_html};
-use graphminnet::train::{DataSource, TrainingData};
+use graphminnet::train::{DataSource, Run};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,9 +20,14 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
+/// Writes `report.html` into the directory of a run.
+pub fn write_report(run: &Run) -> Result<PathBuf, ReportError> {
+    graphminnet::report::write_report(run, &published)
+}
+
 /// The page of some runs; with the laboratory, the paper's results on the benchmarks stand beside theirs.
-pub fn page(runs: &[&Path], data: Option<&TrainingData>) -> Result<String, ReportError> {
-    report_html(runs, data, &published)
+fn page(runs: &[&Path]) -> Result<String, ReportError> {
+    report_html(runs, None, &published)
 }
 
 #[cfg(feature = "lab")]
@@ -38,7 +43,7 @@ fn published(_: &DataSource) -> Option<Reference> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let runs: Vec<&Path> = arguments.runs.iter().map(PathBuf::as_path).collect();
-    let html = page(&runs, None)?;
+    let html = page(&runs)?;
     let path = match (&arguments.output, runs.as_slice()) {
         (Some(path), _) => path.clone(),
         (None, [run]) => run.join("report.html"),

@@ -5,15 +5,16 @@
 //! step within the candidate that was running. There is no daemon and no database.
 
 use super::train::arguments::{DataArguments, MachineArguments, OutputArguments, SOURCES, in_context};
-use super::train::execute::{Context, fresh_name, prepare};
+use super::train::execute::{Context, fresh_name};
 use super::train::request::{Request, read_overrides};
 use crate::failure::Failure;
 use crate::ui::signals::INTERRUPTED;
 use crate::ui::table::{Align, Table};
+use crate::ui::training::Training;
 use clap::Args;
 use graphminnet::config::{ConfigError, Override};
-use graphminnet::train::tune::{Journal, Search, Trial, TrialEnd};
-use graphminnet::train::{DataSource, TrainError};
+use graphminnet::train::tune::{Journal, Search, SearchFile, Trial, TrialEnd};
+use graphminnet::train::{RunSpec, TrainError, TrainingData};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,8 +70,9 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
     }
     let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], context.verbosity)?;
     let path = arguments.run_dir.clone().unwrap_or_else(|| fresh_name(&format!("tune-{}", base.recipe.name)));
-    let identity = identity(&base.source, &arguments.overrides, &search);
-    let mut journal = Journal::open(&path, &identity)?;
+    let about =
+        SearchFile { data: base.source.clone(), set: arguments.overrides.clone(), search: search.describe() };
+    let mut journal = Journal::open(&path, &about)?;
     context.verbosity.say(format_args!("search directory: {}", path.display()));
     let recipe_of = |overrides: &[Override]| -> Result<_, ConfigError> {
         let mut all = fixed.clone();
@@ -97,14 +99,27 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
                 continue;
             }
         };
-        let options = recipe.model.prepare_options();
-        let data = match prepared.take() {
-            Some((known, data)) if known == options => data,
-            _ => prepare(base.loaded.clone(), &recipe.model, context)?,
+        let resources = &context.resources;
+        let known = prepared.take();
+        let known =
+            known.filter(|data: &TrainingData| data.dataset.options == recipe.model.prepare_options());
+        prepared = match known {
+            Some(data) => Some(data),
+            None => {
+                let mut progress = Training::new(context.verbosity, recipe.train.metric, "");
+                base.loaded.prepare(&recipe.model, resources, &mut progress, &context.interrupt)?
+            }
         };
-        let trial =
-            search.run(number, shown, &recipe, &data, &journal, context.device.clone(), &context.interrupt);
-        prepared = Some((options, data));
+        let candidate = RunSpec {
+            recipe,
+            source: base.source.clone(),
+            seeds: base.seeds.clone(),
+            command: context.command.clone(),
+        };
+        let trial = match &prepared {
+            Some(data) => search.run(&journal, &candidate, data, resources, &context.interrupt),
+            None => Ok(None),
+        };
         let trial = match trial {
             Ok(Some(trial)) => trial,
             Ok(None) => {
@@ -114,8 +129,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
                 return Ok(ExitCode::from(INTERRUPTED));
             }
             Err(error @ (TrainError::NonFinite { .. } | TrainError::Loss(_))) => {
-                let fields = fields.iter().map(Override::to_string).collect();
-                Trial::failed(number, fields, error.to_string())
+                Trial::failed(number, shown, error.to_string())
             }
             Err(error) => return Err(error.into()),
         };
@@ -144,11 +158,6 @@ fn base_recipe(
             Ok(graphminnet::train::infer_recipe(&base.recipe.name, schema, graphs, overrides)?.recipe)
         }
     }
-}
-
-/// What a search is about; a directory is only gone on with by the same search.
-fn identity(source: &DataSource, overrides: &[String], search: &Search) -> serde_json::Value {
-    serde_json::json!({ "data": source, "set": overrides, "search": search.describe() })
 }
 
 fn describe(trial: &Trial) -> String {

@@ -2,7 +2,6 @@
 
 pub mod bytes;
 pub mod card;
-pub mod clock;
 pub mod disk;
 pub mod output;
 pub mod preparation;

@@ -1,8 +1,27 @@
-//! Progress of the preparation of a data set.
+//! What was read, and progress of its preparation.
 
 use super::progress::Progress;
+use super::report::report_lines;
 use super::say::Verbosity;
 use graphminnet::data::prepare::{Origin, PreparationReport, Transform};
+use graphminnet::train::Loaded;
+
+/// Says what was read.
+pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
+    let (dataset, splits) = (&loaded.dataset, &loaded.splits);
+    verbosity.say(format_args!(
+        "{}: {} graphs, {} to train, {} to validate, {} to test ({})",
+        dataset.name,
+        dataset.samples.len(),
+        splits.train.len(),
+        splits.valid.len(),
+        splits.test.len(),
+        loaded.split_note
+    ));
+    for line in report_lines(&loaded.report) {
+        verbosity.say(line);
+    }
+}
 
 /// Shows how far a preparation has come.
 pub fn follow(progress: &Progress) -> impl Fn(Transform, usize, usize) + Sync {

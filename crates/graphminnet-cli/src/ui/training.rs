@@ -2,11 +2,13 @@
 //!
 //! Everything goes to standard error; results are for standard output.
 
+use super::preparation::{say_loaded, say_preparation, transform_name};
 use super::progress::{Progress, Unit};
 use super::say::Verbosity;
 use graphminnet::config::MetricKind;
+use graphminnet::data::prepare::{PreparationReport, Transform};
 use graphminnet::data::text::duration;
-use graphminnet::train::{EpochReport, Observer, TrainEvent};
+use graphminnet::train::{EpochReport, Loaded, Observer, TrainEvent};
 use std::time::Instant;
 
 /// Shows one run.
@@ -15,6 +17,8 @@ pub struct Training {
     verbosity: Verbosity,
     metric: MetricKind,
     label: String,
+    /// Of the preparation, while it lasts.
+    preparation: Option<Progress>,
     progress: Progress,
     best: Option<(usize, f64)>,
     last: String,
@@ -31,6 +35,7 @@ impl Training {
             verbosity,
             metric,
             label: if label.is_empty() { String::new() } else { format!("{label}  ") },
+            preparation: None,
             progress: Progress::new(verbosity, Unit::Steps),
             best: None,
             last: String::new(),
@@ -90,6 +95,20 @@ impl Training {
 }
 
 impl Observer for Training {
+    fn loaded(&mut self, data: &Loaded) {
+        say_loaded(self.verbosity, data);
+    }
+
+    fn preparing(&mut self, transform: Transform, done: usize, total: usize) {
+        let progress = self.preparation.get_or_insert_with(|| Progress::new(self.verbosity, Unit::Graphs));
+        progress.update(transform_name(transform), done as u64, Some(total as u64));
+    }
+
+    fn prepared(&mut self, report: &PreparationReport) {
+        self.preparation = None;
+        say_preparation(self.verbosity, report);
+    }
+
     fn event(&mut self, event: &TrainEvent) {
         match event {
             TrainEvent::SeedStarted { seed, parameters, epochs, steps_per_epoch, resumed_at } => {

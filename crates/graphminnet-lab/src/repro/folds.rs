@@ -4,12 +4,11 @@ use super::expressiveness::{MOST_PAIRS, Request, SYSTEMS, model};
 use super::families::featured;
 use super::{Lab, ReproError, Sheet, Side};
 use graphminnet::config::{Loss, MetricKind, ModelConfig, Recipe, TrainConfig};
-use graphminnet::train::{DataSource, MeanStd, SplitChoice, TrainingData};
+use graphminnet::train::{DataSource, Loaded, MeanStd, data_fingerprint};
 use graphminnet_data::generate::CircularSkipLinks;
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Column, ColumnKind, Dataset, ReadOptions, open};
-use serde_json::json;
-use std::path::{Path, PathBuf};
+use graphminnet_data::{Column, ColumnKind, Dataset, ReadOptions, Report, open};
+use std::path::Path;
 
 /// Trains on the folds of CSL and EXP.
 pub(super) fn train(lab: &Lab<'_>, request: &Request, root: Option<&Path>) -> Result<Sheet, ReproError> {
@@ -42,7 +41,7 @@ pub(super) fn train(lab: &Lab<'_>, request: &Request, root: Option<&Path>) -> Re
                     dataset.samples.iter().map(|sample| sample.graph.num_nodes()).max().unwrap_or(2);
                 let model =
                     model(system, (largest - 1).min(MOST_PAIRS), dataset.schema.node_numbers(), classes);
-                accuracies.extend(one_fold(lab, name, system.0, fold, epochs, model, &dataset, splits)?);
+                accuracies.extend(one_fold(lab, name, system.0, fold, epochs, model, dataset, splits)?);
             }
             let Some(over) = MeanStd::of(&accuracies) else {
                 sheet.row([title, system.0, "–", "–", "–", "–", "not run: data missing"]);
@@ -122,7 +121,7 @@ fn one_fold(
     fold: usize,
     epochs: usize,
     model: ModelConfig,
-    dataset: &Dataset,
+    dataset: Dataset,
     splits: Splits,
 ) -> Result<Option<f64>, ReproError> {
     let loss = if name == "csl" { Loss::CrossEntropy } else { Loss::BinaryCrossEntropy };
@@ -136,12 +135,11 @@ fn one_fold(
     };
     let recipe =
         Recipe { name: name.to_owned(), title: name.to_owned(), dataset: name.to_owned(), model, train };
-    let (data, _) = TrainingData::prepare(dataset, splits, &recipe.model, lab.cache.as_ref(), &|_, _, _| {})?;
-    let identity = json!({ "model": recipe.model, "train": recipe.train, "data": data.fingerprint });
+    let split_note = format!("fold {fold}");
+    let loaded = Loaded { dataset, splits, report: Report::default(), split_note };
     let label = format!("{name} fold {fold} {system}");
-    let run = lab.store.run_folder(&label, &identity);
-    let source =
-        DataSource::File { path: PathBuf::from(name), read: Box::default(), split: SplitChoice::Official };
-    let results = lab.train_in(&run, &label, &recipe, &source, &data)?;
+    let folder = lab.run_folder(&label, &recipe, data_fingerprint(&loaded.dataset, &loaded.splits));
+    let mut run = lab.run_in(&folder, &recipe, DataSource::Given { edges: None })?.with_data(loaded);
+    let results = lab.finish(&mut run, &label)?;
     Ok(results.ok().and_then(|results| results.first().and_then(|result| result.best.test)))
 }

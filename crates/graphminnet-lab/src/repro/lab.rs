@@ -2,17 +2,20 @@
 
 use super::{ReproError, Store, smoke};
 use graphminnet::bundle::{Bundle, EXTENSION};
-use graphminnet::config::{MetricKind, ModelConfig, Override, RECIPE_NAMES, Recipe, with_overrides};
+use graphminnet::config::{
+    Identity, MetricKind, ModelConfig, Override, RECIPE_NAMES, Recipe, with_overrides,
+};
 use graphminnet::model::GraphMinNet;
 use graphminnet::task::metric::larger_is_better;
 use graphminnet::train::{
-    DataSource, Device, EpochRecord, Generator, Loaded, MeanStd, Observer, Outcome, RunDir, RunFile,
-    SeedResult, Settings, TrainError, TrainingData, train_seed,
+    DataSource, Device, EpochRecord, Generator, Loaded, MeanStd, Observer, Resources, Run, RunOutcome,
+    RunSpec, SeedResult, TrainError, data_fingerprint,
 };
 use graphminnet::weights;
 use graphminnet_data::DataError;
 use graphminnet_data::cache::Cache;
 use graphminnet_data::registry;
+use serde::Serialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +49,8 @@ pub struct Lab<'a> {
     pub epochs: Option<usize>,
     /// Training graphs instead of all.
     pub train_graphs: Option<usize>,
+    /// The command that asked for the experiment; its trainings record it.
+    pub command: Vec<String>,
     /// Who is told.
     pub watch: &'a dyn Watch,
 }
@@ -275,70 +280,63 @@ impl Lab<'_> {
         };
         let deviations = loaded.report.deviations.clone();
         let source = self.source(&recipe)?;
-        let (data, _) = TrainingData::prepare(
-            &loaded.dataset,
-            loaded.splits,
-            &recipe.model,
-            self.cache.as_ref(),
-            &|_, _, _| {},
-        )?;
-        let identity = json!({ "model": recipe.model, "train": recipe.train, "data": data.fingerprint });
-        let run = self.store.run_folder(&format!("{name}-{label}"), &identity);
-        let results = self.train_in(&run, &format!("{name} {label}"), &recipe, &source, &data)?;
+        let folder = self.run_folder(
+            &format!("{name}-{label}"),
+            &recipe,
+            data_fingerprint(&loaded.dataset, &loaded.splits),
+        );
+        let mut run = self.run_in(&folder, &recipe, source)?.with_data(loaded);
+        let results = self.finish(&mut run, &format!("{name} {label}"))?;
         Ok(match results {
-            Ok(results) => Attempt::Done(Box::new(Trained { recipe, results, shortened, deviations, run })),
+            Ok(results) => {
+                Attempt::Done(Box::new(Trained { recipe, results, shortened, deviations, run: folder }))
+            }
             Err(reason) => Attempt::NotRun(reason),
         })
     }
 
-    /// Trains all seeds in a run directory; a reason if training diverges.
-    pub(super) fn train_in(
-        &self,
-        run: &Path,
-        label: &str,
-        recipe: &Recipe,
-        source: &DataSource,
-        data: &TrainingData,
-    ) -> Result<Result<Vec<SeedResult>, String>, ReproError> {
-        let directory = if run.join("run.toml").is_file() {
-            let (directory, _) = RunDir::open(run)?;
-            directory.check_data(data)?;
-            directory
-        } else {
-            let file = RunFile {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                name: recipe.name.clone(),
-                started: String::new(),
-                seeds: self.seeds.clone(),
-                data: source.clone(),
-                model: recipe.model.clone(),
-                train: recipe.train.clone(),
-            };
-            RunDir::create(run, &file, data)?
-        };
-        let mut results = Vec::with_capacity(self.seeds.len());
-        for &seed in &self.seeds {
-            let settings = Settings {
-                name: &recipe.name,
-                edges: source.edges(),
-                model: &recipe.model,
-                train: &recipe.train,
-                seed,
-                device: self.device.clone(),
-                interrupt: self.interrupt,
-            };
-            let folder = directory.seed(seed)?;
-            let mut observer = self.watch.observer(recipe.train.metric, &format!("{label} seed {seed}"));
-            match train_seed(&settings, data, Some(&folder), observer.as_mut()) {
-                Ok(Outcome::Finished(result)) => results.push(result),
-                Ok(_) => return Err(ReproError::Interrupted),
-                Err(error @ TrainError::NonFinite { .. }) => {
-                    return Ok(Err(format!("training diverged: {error}")));
-                }
-                Err(error) => return Err(error.into()),
-            }
+    /// The folder of a training: found by what decides its numbers.
+    pub(super) fn run_folder(&self, name: &str, recipe: &Recipe, data: impl Serialize) -> PathBuf {
+        // Earlier versions named folders after all keys; what they began goes on where it is.
+        let earlier = json!({ "model": recipe.model, "train": recipe.train, "data": &data });
+        let earlier = self.store.run_folder(name, &earlier);
+        if earlier.is_dir() {
+            return earlier;
         }
-        Ok(Ok(results))
+        let identity = Identity::of(&recipe.model, &recipe.train);
+        self.store.run_folder(name, &json!({ "configuration": identity.hash(), "data": data }))
+    }
+
+    /// What runs work with.
+    pub(super) fn resources(&self) -> Resources {
+        Resources { device: self.device.clone(), cache: self.cache.clone() }
+    }
+
+    /// The run of a training, opened or started.
+    pub(super) fn run_in(
+        &self,
+        folder: &Path,
+        recipe: &Recipe,
+        source: DataSource,
+    ) -> Result<Run, ReproError> {
+        let (recipe, seeds, command) = (recipe.clone(), self.seeds.clone(), self.command.clone());
+        Ok(Run::open_or_create(folder, &RunSpec { recipe, source, seeds, command })?)
+    }
+
+    /// Trains the lab's seeds of a run; a reason if training diverges.
+    pub(super) fn finish(
+        &self,
+        run: &mut Run,
+        label: &str,
+    ) -> Result<Result<Vec<SeedResult>, String>, ReproError> {
+        let resources = self.resources();
+        let mut observer = self.watch.observer(run.file().train.metric, label);
+        match run.train_seeds(&self.seeds, &resources, observer.as_mut(), self.interrupt) {
+            Ok(RunOutcome::Finished(summary)) => Ok(Ok(summary.seeds)),
+            Ok(_) => Err(ReproError::Interrupted),
+            Err(error @ TrainError::NonFinite { .. }) => Ok(Err(format!("training diverged: {error}"))),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

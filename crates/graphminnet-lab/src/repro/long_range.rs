@@ -232,18 +232,16 @@ fn trained(lab: &Lab<'_>) -> Result<(Sheet, Figure), ReproError> {
         let identity = json!({ "model": recipe.model, "train": recipe.train, "data": source });
         let rings: Rings = lab.store.cell(&format!("long-range-trained-{name}"), &identity, || {
             let loaded = source.load()?;
-            let (data, _) = TrainingData::prepare(
-                &loaded.dataset,
-                loaded.splits,
-                &recipe.model,
-                lab.cache.as_ref(),
-                &|_, _, _| {},
-            )?;
-            let run = lab.store.run_folder(&format!("ring-transfer-{name}"), &identity);
-            let results = lab.train_in(&run, &format!("ring transfer, {name}"), &recipe, &source, &data)?;
+            let folder = lab.run_folder(&format!("ring-transfer-{name}"), &recipe, &source);
+            let mut run = lab.run_in(&folder, &recipe, source.clone())?.with_data(loaded);
+            let results = lab.finish(&mut run, &format!("ring transfer, {name}"))?;
+            let data = run
+                .prepare(&lab.resources(), &mut (), lab.interrupt)?
+                .ok_or(ReproError::Interrupted)?
+                .clone();
             let seed = lab.seeds.first().copied().unwrap_or(0);
             let device = lab.device.clone().autodiff();
-            let model = selected_model(&run.join(format!("seed-{seed}")), &recipe.model, seed, &device)?;
+            let model = selected_model(run.seed(seed).path(), &recipe.model, seed, &device)?;
             let accuracy =
                 results.ok().and_then(|results| results.first().and_then(|result| result.best.test));
             let (by_distance, opposite) = ring_profile(&model, &data, &device)?;

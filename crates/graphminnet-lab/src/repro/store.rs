@@ -4,6 +4,7 @@
 //! asked for now, the cell is computed again.
 
 use super::ReproError;
+use graphminnet::config::{ModelConfig, TrainConfig, distinguishing_keys};
 use graphminnet_data::fs::{self, sha256};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ impl Store {
             Ok(bytes) => {
                 let stored: Value =
                     serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-                if &stored["identity"] == identity {
+                if canonical(&stored["identity"]) == canonical(identity) {
                     return serde_json::from_value(stored["value"].clone())
                         .map_err(|error| damaged(error.to_string()));
                 }
@@ -72,6 +73,23 @@ impl Store {
         let hash = sha256(identity.to_string().as_bytes());
         self.folder.join("runs").join(format!("{}-{}", slug(name), hash.get(..8).unwrap_or_default()))
     }
+}
+
+/// An identity in which a model and a protocol are named by the keys that distinguish them, so that a key that came
+/// after the cell was computed makes no difference until it is set.
+fn canonical(identity: &Value) -> Value {
+    let mut identity = identity.clone();
+    let read = |key: &str| identity.get(key).cloned().unwrap_or_default();
+    let model: Option<ModelConfig> = serde_json::from_value(read("model")).ok();
+    let train: Option<TrainConfig> = serde_json::from_value(read("train")).ok();
+    let mut named =
+        distinguishing_keys(&model.clone().unwrap_or_default(), &train.clone().unwrap_or_default());
+    for (key, is_there) in [("model", model.is_some()), ("train", train.is_some())] {
+        if is_there {
+            identity[key] = named[key].take();
+        }
+    }
+    identity
 }
 
 /// A name that is safe as a file name.
@@ -100,5 +118,23 @@ mod tests {
         std::fs::write(folder.path().join("cells/a-b-c.json"), "{").unwrap();
         let error = store.cell("a/b c", &json!(2), || Ok(0)).unwrap_err();
         assert!(matches!(error, ReproError::Damaged { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_cell_of_a_version_that_knew_fewer_keys_is_found() {
+        let (model, train) = (ModelConfig { hidden: 8, ..ModelConfig::default() }, TrainConfig::default());
+        let now = json!({ "model": model, "train": train, "threads": 2 });
+        let mut earlier = now.clone();
+        for (section, key) in [("model", "standardize"), ("train", "recompute_layers")] {
+            earlier[section].as_object_mut().unwrap().remove(key).unwrap();
+        }
+        assert_eq!(canonical(&earlier), canonical(&now));
+        for (section, key, value) in [("model", "hidden", 9), ("train", "epochs", 9)] {
+            let mut other = now.clone();
+            other[section][key] = value.into();
+            assert_ne!(canonical(&other), canonical(&now));
+        }
+        assert_ne!(canonical(&json!({ "model": model })), canonical(&now));
+        assert_eq!(canonical(&json!({ "nodes": 3 })), json!({ "nodes": 3 }));
     }
 }

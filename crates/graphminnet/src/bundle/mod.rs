@@ -160,3 +160,23 @@ impl Bundle {
         &self.device
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_not_known_is_refused_by_name_wherever_it_is() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bundles/v1/model.gmn");
+        let content = container::read(&path).unwrap();
+        let device = DeviceKind::Cpu.open().unwrap();
+        for place in ["", "/model", "/schema", "/preparation", "/data", "/selection"] {
+            let mut description: serde_json::Value = serde_json::from_slice(&content.description).unwrap();
+            description.pointer_mut(place).unwrap()["hiden"] = 1.into();
+            let description = serde_json::to_vec(&description).unwrap();
+            let content = container::Content { description, ..content.clone() };
+            let error = Bundle::from_content(&path, content, &device).unwrap_err().to_string();
+            assert!(error.contains("`hiden`"), "{place}: {error}");
+        }
+    }
+}

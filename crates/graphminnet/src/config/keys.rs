@@ -54,9 +54,14 @@ where
 
 /// Every key of a section: those of its JSON form, which keeps optional keys that are unset.
 pub(super) fn keys_of<T: Serialize>(defaults: &T) -> Vec<String> {
-    match serde_json::to_value(defaults) {
-        Ok(serde_json::Value::Object(object)) => object.keys().cloned().collect(),
-        _ => Vec::new(),
+    object_of(defaults).into_iter().map(|(key, _)| key).collect()
+}
+
+/// A section as a JSON object, with optional keys that are unset.
+pub(super) fn object_of<T: Serialize>(section: &T) -> serde_json::Map<String, serde_json::Value> {
+    match serde_json::to_value(section) {
+        Ok(serde_json::Value::Object(object)) => object,
+        _ => unreachable!("a configuration section always serialises to an object"),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod checks;
 mod choices;
+mod identity;
 mod keys;
 mod model;
 mod overrides;
@@ -17,6 +18,7 @@ pub use choices::{
     InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
     Pooling, TargetScaling,
 };
+pub use identity::{Identity, distinguishing_keys};
 pub use model::ModelConfig;
 #[cfg(feature = "train")]
 pub(crate) use overrides::read_value;

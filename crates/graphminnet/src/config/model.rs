@@ -38,7 +38,7 @@ pub(super) const SECTION: &str = "model";
 /// | `head`, `head_layers`, `head_l2norm` | mlp, 1, true | head | |
 /// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default = "ModelConfig::baseline", deny_unknown_fields)]
 pub struct ModelConfig {
     /// Width of node and edge features.
     pub hidden: usize,
@@ -136,6 +136,16 @@ pub struct ModelConfig {
 
 impl Default for ModelConfig {
     fn default() -> Self {
+        Self::baseline()
+    }
+}
+
+impl ModelConfig {
+    /// What a stored configuration means where it does not name a key.
+    ///
+    /// Frozen: a key that is added here has the value that means what was done before it existed. Another default for
+    /// new configurations belongs into [`ModelConfig::default`].
+    pub(crate) fn baseline() -> Self {
         Self {
             hidden: 64,
             layers: 3,
@@ -185,9 +195,7 @@ impl Default for ModelConfig {
             out_dim: 1,
         }
     }
-}
 
-impl ModelConfig {
     /// Reads the `[model]` section of a configuration.
     ///
     /// # Errors

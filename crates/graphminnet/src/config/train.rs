@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// | `checkpoint_seconds` | 60 | longest time between two saved states | ≥ 0 |
 /// | `checkpoint_steps` | unset | most steps between two saved states | ≥ 1 |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default = "TrainConfig::baseline", deny_unknown_fields)]
 pub struct TrainConfig {
     /// Length of the schedule in epochs.
     pub epochs: usize,
@@ -61,6 +61,16 @@ pub struct TrainConfig {
 
 impl Default for TrainConfig {
     fn default() -> Self {
+        Self::baseline()
+    }
+}
+
+impl TrainConfig {
+    /// What a stored configuration means where it does not name a key.
+    ///
+    /// Frozen: a key that is added here has the value that means what was done before it existed. Another default for
+    /// new configurations belongs into [`TrainConfig::default`].
+    pub(crate) fn baseline() -> Self {
         Self {
             epochs: 100,
             warmup: 5,
@@ -79,9 +89,7 @@ impl Default for TrainConfig {
             checkpoint_steps: None,
         }
     }
-}
 
-impl TrainConfig {
     /// Reads the `[train]` section of a configuration.
     ///
     /// # Errors

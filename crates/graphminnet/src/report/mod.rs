@@ -12,11 +12,12 @@ mod run;
 
 use crate::explain::RangeReport;
 use crate::train::{DataSource, TrainError, TrainingData};
+use graphminnet_data::fs;
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, ChartError};
 use graphminnet_report::page::Page;
 use run::Run;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why there is no report.
@@ -77,6 +78,18 @@ pub fn report_html(
         card::card(&mut page, run);
     }
     Ok(page.finish())
+}
+
+/// Writes `report.html` into the directory of a run; returns its path.
+///
+/// # Errors
+///
+/// [`ReportError`] if the run is damaged or the page cannot be written.
+pub fn write_report(run: &crate::train::Run, references: References<'_>) -> Result<PathBuf, ReportError> {
+    let path = run.path().join("report.html");
+    let html = report_html(&[run.path()], run.data(), references)?;
+    fs::write_atomically(&path, html.as_bytes()).map_err(TrainError::Io)?;
+    Ok(path)
 }
 
 fn heading(what: &str, run: &Run, runs: &[Run]) -> String {

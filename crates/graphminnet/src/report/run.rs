@@ -3,28 +3,12 @@
 use super::ReportError;
 use super::predictions::{self, Row};
 use crate::config::{RECIPE_NAMES, Recipe};
-use crate::train::{Circumstances, DataSource, EpochRecord, RunFile, SeedResult, TrainError, read_json};
+use crate::train::{
+    Circumstances, DataCard, DataSource, EpochRecord, RunFile, SeedResult, TrainError, read_json,
+};
 use graphminnet_data::{DataError, Schema, Split};
-use serde::Deserialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-/// What `data.json` says.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct DataCard {
-    pub(super) name: String,
-    pub(super) fingerprint: String,
-    pub(super) graphs: usize,
-    pub(super) nodes: usize,
-    pub(super) edges: usize,
-    pub(super) train: usize,
-    pub(super) valid: usize,
-    pub(super) test: usize,
-    pub(super) schema: Schema,
-    /// How the copy differs from the published data; runs of earlier versions did not record it.
-    #[serde(default)]
-    pub(super) deviations: Vec<String>,
-}
 
 /// One seed.
 #[derive(Debug, Clone)]

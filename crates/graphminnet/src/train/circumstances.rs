@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The command that started a run and the machine that it was started on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Circumstances {
     /// The command line, as a shell takes it.
     pub command: String,

@@ -97,10 +97,37 @@ pub enum TrainError {
     #[error("the state of the run could not be saved; the last saved one is intact")]
     Save(#[source] IoError),
     /// A run directory that exists already.
-    #[error("{} exists already, and a run is never overwritten; give another name, or --resume it", path.display())]
+    #[error("{} exists already, and a run is never overwritten; give another name, or resume it", path.display())]
     RunExists {
         /// The directory.
         path: PathBuf,
+    },
+    /// A directory that holds something else than a run.
+    #[error("{} holds `{found}`, which is no part of a run; give an empty or a new directory", path.display())]
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+        /// Something that is in it.
+        found: String,
+    },
+    /// A directory in which no run was ever started.
+    #[error("{} holds no run: nothing was started there yet, so there is nothing to resume; start it", path.display())]
+    NoRun {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The data is in nobody's file.
+    #[error(
+        "the graphs of this run were given in memory by the program that started it; give them again to go on"
+    )]
+    DataNotGiven,
+    /// The data was prepared for another model.
+    #[error("the data was prepared for another model: {found}, but this one needs {needed}")]
+    PreparedOtherwise {
+        /// What was computed.
+        found: String,
+        /// What is needed.
+        needed: String,
     },
     /// Another process works on the run.
     #[error("{} is in use by another process", path.display())]

@@ -1,8 +1,10 @@
 //! What a run says while it is running; who listens decides what to show.
 
 use super::checkpoint::CheckpointProblem;
+use super::source::Loaded;
 use super::state::Position;
 use super::summary::SeedResult;
+use graphminnet_data::prepare::{PreparationReport, Transform};
 use std::path::PathBuf;
 
 /// Numbers of one epoch.
@@ -97,9 +99,21 @@ pub enum TrainEvent {
 }
 
 /// Listens to a run.
-pub trait Observer {
-    /// Is told what happened.
+///
+/// Whoever wants a run to save its state and stop sets the interrupt flag that the run was given; an observer may
+/// share it. It takes effect after the step that is under way.
+pub trait Observer: Send {
+    /// Is told what happened in training.
     fn event(&mut self, event: &TrainEvent);
+
+    /// Is told what was read from the run's source.
+    fn loaded(&mut self, _data: &Loaded) {}
+
+    /// Is told how many graphs have gone through a transform; may come from any thread, and out of order.
+    fn preparing(&mut self, _transform: Transform, _done: usize, _total: usize) {}
+
+    /// Is told what the preparation did.
+    fn prepared(&mut self, _report: &PreparationReport) {}
 
     /// Whether to give up after the epoch that was just reported. A search does so with hopeless candidates.
     fn gives_up(&self) -> bool {

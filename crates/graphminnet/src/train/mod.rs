@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! DataSource → Dataset → prepared, split → TrainingData ┐
-//! recipe + overrides ───────────────→ model, protocol ──┼─ train_seed ─→ RunDir (metrics, states, weights, predictions)
-//! seed ─────────────────────────────────────────────────┘       └──────→ TrainEvents → Observer
+//! recipe + overrides ───────────────→ model, protocol ──┼─ Run ─→ directory (metrics, states, models, predictions)
+//! seeds ────────────────────────────────────────────────┘   └───→ TrainEvents → Observer
 //! ```
+//!
+//! [`Run`] is the way in: it creates or opens the directory of a run, trains its seeds, resumes and summarises. Below
+//! it is [`train_seed`], one seed without a run around it.
 //!
 //! Everything random is a pure function of the seed, the epoch and the position in the epoch, so a run that is killed
 //! and resumed from any saved state goes on to the same bits. Nothing here prints: whoever wants to see progress
@@ -24,7 +27,7 @@ mod metrics;
 mod predictions;
 mod recompute;
 mod record;
-mod run_dir;
+mod run;
 mod scaler;
 mod source;
 mod state;
@@ -45,8 +48,8 @@ pub use event::{EpochReport, Observer, TrainEvent};
 pub use gradient_pass::GradientPass;
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};
 pub use recompute::Recomputation;
-pub(crate) use run_dir::read_json;
-pub use run_dir::{RunDir, RunFile, SeedDir};
+pub(crate) use run::{DataCard, read_json};
+pub use run::{Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, fresh_run_path, runs_in};
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position, TrainState};
 pub use summary::{MeanStd, SeedResult, Summary};

@@ -1,6 +1,7 @@
 //! Where the data of a run comes from, written down so that the run can find it again.
 
 use super::TrainError;
+use crate::config::ConfigError;
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
 use graphminnet_data::split::{Ratios, Splits, read_with_scaffolds};
 use graphminnet_data::{Dataset, EdgeDirection, Level, Read, ReadOptions, Report, Task, open};
@@ -21,7 +22,7 @@ pub enum Generator {
 
 /// How a data set without an official split is split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum SplitChoice {
     /// The data's own split; without one, 80/10/10 at random (in equal shares of the classes where there are some).
     Auto {
@@ -52,7 +53,8 @@ pub enum SplitChoice {
 
 /// Where data comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "source", rename_all = "snake_case")]
+#[serde(tag = "source", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
 pub enum DataSource {
     /// Made by a generator.
     Generated {
@@ -80,6 +82,12 @@ pub enum DataSource {
         /// How it is split.
         split: SplitChoice,
     },
+    /// Graphs in memory, given by the program that trains. To go on, it must give them again; their fingerprint says
+    /// whether they are the same.
+    Given {
+        /// Whether edges stand for one direction or for both in new data; `None` is the format's own rule.
+        edges: Option<EdgeDirection>,
+    },
 }
 
 /// Data as it was found.
@@ -100,6 +108,7 @@ impl DataSource {
     pub fn edges(&self) -> Option<EdgeDirection> {
         match self {
             Self::File { read, .. } => read.edges,
+            Self::Given { edges } => *edges,
             Self::Generated { .. } | Self::Registry { .. } => None,
         }
     }
@@ -108,7 +117,8 @@ impl DataSource {
     ///
     /// # Errors
     ///
-    /// [`TrainError`] if it is not there, cannot be read or cannot be split.
+    /// [`TrainError`] if it is not there, cannot be read or cannot be split; [`TrainError::DataNotGiven`] if it was
+    /// given in memory.
     pub fn load(&self) -> Result<Loaded, TrainError> {
         match self {
             Self::Generated { generator, seed, graphs } => {
@@ -126,6 +136,7 @@ impl DataSource {
                 let (splits, split_note) = split.apply(&read, &scaffolds)?;
                 Ok(Loaded { dataset: read.dataset, splits, report: read.report, split_note })
             }
+            Self::Given { .. } => Err(TrainError::DataNotGiven),
         }
     }
 }
@@ -139,6 +150,27 @@ fn benchmark(name: &str, folder: Option<&Path>) -> Result<Loaded, TrainError> {
 #[cfg(not(feature = "benchmarks"))]
 fn benchmark(name: &str, _: Option<&Path>) -> Result<Loaded, TrainError> {
     Err(TrainError::NoBenchmarks { name: name.to_owned() })
+}
+
+impl Loaded {
+    /// Splits graphs that are in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if they cannot be split in this way.
+    pub fn split(dataset: Dataset, choice: &SplitChoice) -> Result<Self, TrainError> {
+        if *choice == SplitChoice::Scaffold {
+            return Err(TrainError::Config(ConfigError::Invalid {
+                key: "split".to_owned(),
+                value: "scaffold".to_owned(),
+                expected: "graphs in memory have no molecules to take scaffolds from; give the parts"
+                    .to_owned(),
+            }));
+        }
+        let read = Read { dataset, report: Report::default() };
+        let (splits, split_note) = choice.apply(&read, &[])?;
+        Ok(Self { dataset: read.dataset, splits, report: read.report, split_note })
+    }
 }
 
 fn official(dataset: Dataset, report: Report) -> Result<Loaded, TrainError> {

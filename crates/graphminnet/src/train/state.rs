@@ -7,6 +7,7 @@ pub(super) const STATE_VERSION: u32 = 1;
 
 /// A place in the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Position {
     /// Epochs that are done and evaluated; also the number of the current epoch.
     pub epoch: usize,
@@ -16,6 +17,7 @@ pub struct Position {
 
 /// The selected epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Best {
     /// The epoch.
     pub epoch: usize,
@@ -31,6 +33,7 @@ pub struct Best {
 
 /// Sums over the current epoch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct EpochSums {
     #[serde(with = "exact")]
     pub loss: f64,
@@ -47,11 +50,12 @@ pub(super) struct EpochSums {
 
 /// The state of a run after some step, without weights and moments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TrainState {
     pub(super) version: u32,
     /// The seed.
     pub seed: u64,
-    /// Hash of the model's and the protocol's configuration.
+    /// Hash of the model's and the protocol's configuration, see [`crate::config::Identity`].
     pub config_hash: String,
     /// Hash of the data.
     pub data_fingerprint: String,
@@ -117,6 +121,7 @@ mod exact_best {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
     #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
     struct Saved {
         epoch: usize,
         numbers: [Option<String>; 3],

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The result of one seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SeedResult {
     /// The seed.
     pub seed: u64,
@@ -33,6 +34,7 @@ pub struct SeedResult {
 
 /// Mean and population standard deviation (ddof = 0) of some numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MeanStd {
     /// The mean.
     pub mean: f64,
@@ -68,6 +70,7 @@ impl MeanStd {
 
 /// The result of all seeds of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Summary {
     /// Version of the program.
     pub version: String,

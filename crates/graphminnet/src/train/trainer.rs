@@ -13,12 +13,11 @@ use super::event::{EpochReport, Observer, TrainEvent};
 use super::log::GrowingFile;
 use super::metrics::METRICS;
 use super::record::Recorder;
-use super::run_dir::config_hash;
 use super::scaler::fit_scaler;
 use super::state::{Best, EpochSums, TrainState};
 use super::summary::SeedResult;
 use super::{Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
-use crate::config::{ModelConfig, TrainConfig};
+use crate::config::{Identity, ModelConfig, TrainConfig};
 use crate::model::GraphMinNet;
 use crate::optim::{AdamW, AdamWSettings, NamedGradients, learning_rate_factor};
 use crate::task::{loss, metric};
@@ -118,7 +117,8 @@ impl<'a> Training<'a> {
         let mut model = GraphMinNet::new(config, seed, &device)?;
         let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
         let mut optimizer = AdamW::new(optimizer_settings);
-        let mut state = TrainState::new(seed, config_hash(config, train), data.fingerprint.clone());
+        let identity = Identity::of(config, train);
+        let mut state = TrainState::new(seed, identity.hash().to_owned(), data.fingerprint.clone());
         let mut best_weights = None;
         let saved = match directory.map(SeedDir::checkpoints) {
             None => None,
@@ -137,7 +137,9 @@ impl<'a> Training<'a> {
             for problem in problems {
                 observer.event(&TrainEvent::StateDamaged(problem));
             }
-            unchanged("the configuration", &checkpoint.state.config_hash, &state.config_hash)?;
+            if !identity.matches(&checkpoint.state.config_hash) {
+                unchanged("the configuration", &checkpoint.state.config_hash, identity.hash())?;
+            }
             unchanged("the data", &checkpoint.state.data_fingerprint, &state.data_fingerprint)?;
             unchanged("the seed", &checkpoint.state.seed.to_string(), &seed.to_string())?;
             model = weights::from_bytes(model, &checkpoint.model)?;

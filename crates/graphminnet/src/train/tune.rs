@@ -3,21 +3,19 @@
 //! Candidate `n` is a pure function of the search's seed and `n`. A candidate whose best validation metric so far is
 //! worse than the median of what the earlier candidates had reached by the same epoch is stopped (Golovin et al.
 //! 2017). Every candidate that has come to an end is one line of `journal.jsonl`; the one that was running when the
-//! process ended goes on from its saved state.
+//! process ended goes on from its saved state. A candidate is a run like any other.
 
 mod journal;
 
-pub use journal::{Journal, Trial, TrialEnd};
+pub use journal::{Journal, SearchFile, Trial, TrialEnd};
 
 use super::event::{Observer, TrainEvent};
 use super::metrics::{EpochRecord, METRICS};
-use super::trainer::{Outcome, Settings, train_seed};
-use super::{SeedDir, TrainError, TrainingData};
-use crate::config::{ConfigError, MetricKind, Override, Recipe};
+use super::{Resources, Run, RunOutcome, RunSpec, SeedDir, TrainError, TrainingData};
+use crate::config::{ConfigError, MetricKind, Override};
 use crate::task::metric::{is_better, larger_is_better};
-use burn::tensor::Device;
-use graphminnet_data::fs;
-use graphminnet_data::rng;
+use graphminnet_data::{fs, rng};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use toml::Value;
 
@@ -98,49 +96,58 @@ impl Search {
         })
     }
 
-    /// Trains a candidate, or goes on with it; `None` if interrupted.
+    /// Trains the next candidate of a journal with the search's seed, or goes on with it; `None` if interrupted.
+    ///
+    /// Every candidate is a [`Run`], so it can be looked at and used like any other.
     ///
     /// # Errors
     ///
     /// [`TrainError`].
-    #[allow(clippy::too_many_arguments)]
     pub fn run(
         &self,
-        number: usize,
-        fields: Vec<String>,
-        recipe: &Recipe,
-        data: &TrainingData,
         journal: &Journal,
-        device: Device,
+        candidate: &RunSpec,
+        data: &TrainingData,
+        resources: &Resources,
         interrupt: &AtomicBool,
     ) -> Result<Option<Trial>, TrainError> {
-        let directory = SeedDir::new(journal.path().join(format!("candidate-{number:04}")))?;
-        let metric = recipe.train.metric;
+        let number = journal.trials().len();
+        let spec = RunSpec { seeds: vec![self.seed], ..candidate.clone() };
+        let path = journal.path().join(format!("candidate-{number:04}"));
+        let mut run = open_candidate(&path, &spec, self.seed)?.with_prepared(data.clone());
+        let metric = spec.recipe.train.metric;
         let mut judge = Judge {
             metric,
-            history: read_history(&directory, metric)?,
+            history: read_history(&run.seed(self.seed), metric)?,
             earlier: journal.trials().iter().map(|trial| trial.history.as_slice()).collect(),
             active: number >= self.grace_trials,
             grace_epochs: self.grace_epochs,
         };
-        let settings = Settings {
-            name: &recipe.name,
-            model: &recipe.model,
-            train: &recipe.train,
-            edges: None,
-            seed: self.seed,
-            device,
-            interrupt,
-        };
-        let outcome = train_seed(&settings, data, Some(&directory), &mut judge)?;
-        let (end, best) = match outcome {
-            Outcome::Finished(result) => (TrialEnd::Finished, Some(result.best)),
-            Outcome::GivenUp(best) => (TrialEnd::Stopped, best),
-            Outcome::Interrupted(_) => return Ok(None),
+        let (end, best) = match run.train(resources, &mut judge, interrupt)? {
+            RunOutcome::Finished(summary) => {
+                (TrialEnd::Finished, summary.seeds.into_iter().next().map(|result| result.best))
+            }
+            RunOutcome::GivenUp(best) => (TrialEnd::Stopped, best),
+            RunOutcome::Interrupted => return Ok(None),
         };
         let (valid, test) = best.map_or((None, None), |best| (best.valid, best.test));
+        let fields = self.candidate(number).iter().map(Override::to_string).collect();
         Ok(Some(Trial { number, fields, end, valid, test, history: judge.history }))
     }
+}
+
+/// The run of a candidate. In earlier versions a candidate lay in its folder without a run around it; one that was
+/// under way becomes the seed of its run. A process that ends in between leaves it aside for the next one.
+fn open_candidate(path: &Path, spec: &RunSpec, seed: u64) -> Result<Run, TrainError> {
+    let aside = path.with_extension("aside");
+    if path.join(METRICS).is_file() {
+        fs::rename(path, &aside)?;
+    }
+    let run = Run::open_or_create(path, spec)?;
+    if aside.is_dir() {
+        fs::rename(&aside, run.seed(seed).path())?;
+    }
+    Ok(run)
 }
 
 fn read_range(text: &str) -> Option<Range> {

@@ -1,7 +1,7 @@
 //! What the experiments have in common: arguments, surroundings, and where results go.
 
 use super::draw;
-use crate::cmd::train::arguments::MachineArguments;
+use crate::cmd::train::arguments::{MachineArguments, command_line};
 use crate::cmd::train::request::read_seeds;
 use crate::failure::Failure;
 use crate::ui::say::Verbosity;
@@ -109,6 +109,7 @@ pub fn experiment(
             seeds,
             epochs: effort.epochs,
             train_graphs: effort.train_graphs,
+            command: command_line(),
             watch: &terminal,
         };
         lab.set_up()?;

@@ -9,6 +9,7 @@ use crate::ui::signals::interrupt_flag;
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::data::cache::{Cache, default_cache_dir};
+use graphminnet::train::Resources;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -119,10 +120,16 @@ pub fn in_context(
     pool.install(|| {
         work(&Context {
             verbosity: output.verbosity(),
-            device: machine.device.open()?,
-            cache: machine.cache(),
+            resources: Resources { device: machine.device.open()?, cache: machine.cache() },
             interrupt,
             json: output.json,
+            command: command_line(),
         })
     })
+}
+
+/// The command as it was given, under the name by which the program is known.
+pub fn command_line() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once("graphminnet".to_owned()).chain(arguments).collect()
 }

@@ -1,12 +1,12 @@
 //! The demonstration: the same model with and without the global block on a task that needs to see far.
 
-use super::execute::{Context, fresh_name, print_summary, start_in};
+use super::execute::{Context, create, fresh_name, print_summary, train};
 use super::request::Request;
 use crate::failure::Failure;
 use crate::ui::signals::INTERRUPTED;
 use graphminnet::config::{Override, RING_TRANSFER, with_overrides};
 use graphminnet::data::text::duration;
-use graphminnet::train::{DataSource, Generator, Summary};
+use graphminnet::train::{DataSource, Generator, Run, Summary};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,8 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     context.verbosity.say(STORY);
     let root = run_dir.map_or_else(|| fresh_name("ring-transfer"), Path::to_owned);
-    let mut results: Vec<(&str, PathBuf, Summary)> = Vec::new();
+    // Both exist before the first is trained, so that both go on if this is interrupted.
+    let mut runs: Vec<(&str, Run)> = Vec::new();
     for (name, label, global) in
         [("graphminnet", "GraphMinNet", "graphminnet"), ("local-only", "local only ", "none")]
     {
@@ -42,10 +43,14 @@ pub fn run(
         let source = DataSource::Generated { generator: Generator::RingTransfer, seed: 0, graphs: None };
         let loaded = source.load()?;
         let request = Request { recipe, source, loaded, seeds: seeds.to_vec() };
-        let Some((path, summary)) = start_in(&root.join(name), request, label, context)? else {
+        runs.push((label, create(&root.join(name), request, context)?));
+    }
+    let mut results: Vec<(&str, PathBuf, Summary)> = Vec::new();
+    for (label, mut run) in runs {
+        let Some(summary) = train(&mut run, label, context)? else {
             return Ok(ExitCode::from(INTERRUPTED));
         };
-        results.push((label.trim(), path, summary));
+        results.push((label.trim(), run.path().to_owned(), summary));
     }
     if context.json {
         let object: serde_json::Map<String, serde_json::Value> = results

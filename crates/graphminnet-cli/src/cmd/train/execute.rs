@@ -1,21 +1,13 @@
-//! Runs the seeds of a request in a run directory and prints what came out.
+//! Trains runs, shows how they go on, and prints what came out.
 
-use super::request::{Request, say_loaded};
-use crate::cmd::report;
+use super::request::Request;
+use crate::cmd::report::write_report;
 use crate::failure::Failure;
-use crate::ui::clock::timestamp;
-use crate::ui::preparation::{follow, say_preparation};
-use crate::ui::progress::{Progress, Unit};
 use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::INTERRUPTED;
 use crate::ui::training::Training;
-use graphminnet::config::ModelConfig;
-use graphminnet::data::cache::Cache;
-use graphminnet::data::fs::write_atomically;
 use graphminnet::data::text::duration;
-use graphminnet::train::{
-    Circumstances, Device, Loaded, Outcome, RunDir, RunFile, Settings, Summary, TrainingData, train_seed,
-};
+use graphminnet::train::{Resources, Run, RunFile, RunOutcome, Summary, TrainError, fresh_run_path, runs_in};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -27,14 +19,14 @@ use std::sync::atomic::AtomicBool;
 pub struct Context {
     /// How much to say.
     pub verbosity: Verbosity,
-    /// Where to compute.
-    pub device: Device,
-    /// Prepared data of earlier runs.
-    pub cache: Option<Cache>,
+    /// Where to compute, and prepared data of earlier runs.
+    pub resources: Resources,
     /// Set when the user wants to stop.
     pub interrupt: Arc<AtomicBool>,
     /// Whether results are printed as JSON.
     pub json: bool,
+    /// The command as it was given, for the record.
+    pub command: Vec<String>,
 }
 
 /// Starts a run.
@@ -44,149 +36,119 @@ pub struct Context {
 /// Whatever stops it.
 pub fn start(request: Request, run_dir: Option<&Path>, context: &Context) -> Result<ExitCode, Failure> {
     let path = run_dir.map_or_else(|| fresh_name(&request.recipe.name), Path::to_owned);
-    let Some((path, summary)) = start_in(&path, request, "", context)? else {
-        return Ok(ExitCode::from(INTERRUPTED));
-    };
-    print_summary(&path, &summary, context)
+    let run = create(&path, request, context)?;
+    finish(run, context)
 }
 
-/// Creates the run directory and trains; `None` if interrupted.
+/// Creates the directory of a run that is yet to be trained.
 ///
 /// # Errors
 ///
 /// Whatever stops it.
-pub fn start_in(
-    path: &Path,
-    request: Request,
-    label: &str,
-    context: &Context,
-) -> Result<Option<(PathBuf, Summary)>, Failure> {
-    let Request { recipe, source, loaded, seeds } = request;
-    let data = prepare(loaded, &recipe.model, context)?;
-    let run = RunFile {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        name: recipe.name,
-        started: timestamp(),
-        seeds,
-        data: source,
-        model: recipe.model,
-        train: recipe.train,
-    };
-    let directory = RunDir::create(path, &run, &data)?;
-    directory.write_circumstances(&Circumstances::here(command_line()))?;
+pub fn create(path: &Path, request: Request, context: &Context) -> Result<Run, Failure> {
+    let (spec, loaded) = request.into_spec(context);
+    let run = Run::create(path, &spec)?.with_data(loaded);
     context.verbosity.say(format_args!("run directory: {}", path.display()));
-    train_seeds(&directory, &run, &data, label, context)
+    Ok(run)
 }
 
-/// Goes on with a run.
+/// Goes on with a run, or with all runs of a folder.
 ///
 /// # Errors
 ///
 /// Whatever stops it.
 pub fn resume(path: &Path, context: &Context) -> Result<ExitCode, Failure> {
-    let Some(summary) = resume_in(path, "", context)? else { return Ok(ExitCode::from(INTERRUPTED)) };
-    print_summary(path, &summary, context)
+    match Run::open(path) {
+        Ok(run) => finish(run, context),
+        Err(TrainError::NoRun { .. }) => match runs_in(path)? {
+            runs if runs.is_empty() => Err(Failure::usage(format!(
+                "{} holds no run, so there is nothing to resume; start one there with --run-dir",
+                path.display()
+            ))),
+            runs => resume_all(&runs, context),
+        },
+        Err(error) => Err(error.into()),
+    }
 }
 
-/// Goes on with a run; `None` if interrupted.
+/// Goes on with a run, or starts it if there is none yet.
 ///
 /// # Errors
 ///
 /// Whatever stops it.
-pub fn resume_in(path: &Path, label: &str, context: &Context) -> Result<Option<Summary>, Failure> {
-    let (directory, run) = RunDir::open(path)?;
-    let loaded = run.data.load()?;
-    say_loaded(context.verbosity, &loaded);
-    let data = prepare(loaded, &run.model, context)?;
-    directory.check_data(&data)?;
-    Ok(train_seeds(&directory, &run, &data, label, context)?.map(|(_, summary)| summary))
+pub fn resume_or_start(path: &Path, request: Request, context: &Context) -> Result<ExitCode, Failure> {
+    let (spec, loaded) = request.into_spec(context);
+    finish(Run::open_or_create(path, &spec)?.with_data(loaded), context)
+}
+
+/// Goes on with every run that is not done. One that fails is told, and does not keep the others from going on.
+fn resume_all(runs: &[PathBuf], context: &Context) -> Result<ExitCode, Failure> {
+    let mut failed = None;
+    let mut done = Vec::new();
+    for path in runs {
+        match resume_one(path, context) {
+            Ok(Some(summary)) => done.push((path, summary)),
+            Ok(None) => return Ok(ExitCode::from(INTERRUPTED)),
+            Err(failure) => {
+                say!("{}:", path.display());
+                let code = failure.report();
+                failed.get_or_insert(code);
+            }
+        }
+    }
+    for (path, summary) in &done {
+        print_summary(path, summary, context)?;
+    }
+    Ok(failed.unwrap_or(ExitCode::SUCCESS))
+}
+
+fn resume_one(path: &Path, context: &Context) -> Result<Option<Summary>, Failure> {
+    let file = RunFile::read(path)?;
+    if let (true, Some(summary)) = (file.unfinished(path)?.is_empty(), file.summary(path)?) {
+        return Ok(Some(summary));
+    }
+    context.verbosity.say(format_args!("going on with {}", path.display()));
+    train(&mut Run::open(path)?, "", context)
+}
+
+/// Trains a run and prints its result.
+fn finish(mut run: Run, context: &Context) -> Result<ExitCode, Failure> {
+    match train(&mut run, "", context)? {
+        Some(summary) => print_summary(run.path(), &summary, context),
+        None => Ok(ExitCode::from(INTERRUPTED)),
+    }
+}
+
+/// Trains a run and writes its report; `None` if interrupted.
+///
+/// # Errors
+///
+/// Whatever stops it.
+pub fn train(run: &mut Run, label: &str, context: &Context) -> Result<Option<Summary>, Failure> {
+    let is_done = run.unfinished()?.is_empty() && run.path().join("report.html").is_file();
+    let mut progress = Training::new(context.verbosity, run.file().train.metric, label);
+    let outcome = run.train(&context.resources, &mut progress, &context.interrupt)?;
+    drop(progress);
+    let RunOutcome::Finished(summary) = outcome else {
+        context.verbosity.say(format_args!(
+            "interrupted; the state is saved. Go on with: graphminnet train --resume {}",
+            run.path().display()
+        ));
+        return Ok(None);
+    };
+    if !is_done {
+        // A run is not worth less without its report, so a failure is only told.
+        match write_report(run) {
+            Ok(path) => context.verbosity.say(format_args!("report: {}", path.display())),
+            Err(reason) => say!("warning: no report: {reason}"),
+        }
+    }
+    Ok(Some(summary))
 }
 
 /// `runs/<name>-<time>`.
 pub fn fresh_name(name: &str) -> PathBuf {
-    let name: String = name
-        .chars()
-        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' })
-        .collect();
-    let base = format!("{name}-{}", timestamp());
-    let candidates = (1..).map(|number| match number {
-        1 => Path::new("runs").join(&base),
-        number => Path::new("runs").join(format!("{base}-{number}")),
-    });
-    candidates.into_iter().find(|path| !path.exists()).unwrap_or_else(|| Path::new("runs").join(base))
-}
-
-/// Prepares the data, showing how far it is.
-///
-/// # Errors
-///
-/// A failure of the data.
-pub fn prepare(loaded: Loaded, model: &ModelConfig, context: &Context) -> Result<TrainingData, Failure> {
-    let progress = Progress::new(context.verbosity, Unit::Graphs);
-    let (cache, tell) = (context.cache.as_ref(), follow(&progress));
-    let prepared = TrainingData::prepare(&loaded.dataset, loaded.splits, model, cache, &tell);
-    drop(tell);
-    drop(progress);
-    let (mut data, report) = prepared?;
-    data.deviations = loaded.report.deviations;
-    say_preparation(context.verbosity, &report);
-    Ok(data)
-}
-
-fn train_seeds(
-    directory: &RunDir,
-    run: &RunFile,
-    data: &TrainingData,
-    label: &str,
-    context: &Context,
-) -> Result<Option<(PathBuf, Summary)>, Failure> {
-    let mut results = Vec::with_capacity(run.seeds.len());
-    for &seed in &run.seeds {
-        let settings = Settings {
-            name: &run.name,
-            edges: run.data.edges(),
-            model: &run.model,
-            train: &run.train,
-            seed,
-            device: context.device.clone(),
-            interrupt: &context.interrupt,
-        };
-        let seed_dir = directory.seed(seed)?;
-        let mut progress = Training::new(context.verbosity, run.train.metric, label);
-        match train_seed(&settings, data, Some(&seed_dir), &mut progress)? {
-            Outcome::Finished(result) => results.push(result),
-            _ => {
-                drop(progress);
-                context.verbosity.say(format_args!(
-                    "interrupted; the state is saved. Go on with: graphminnet train --resume {}",
-                    directory.path().display()
-                ));
-                return Ok(None);
-            }
-        }
-    }
-    let summary = Summary::new(run.train.metric, results);
-    directory.write_summary(&summary)?;
-    write_report(directory, data, context);
-    Ok(Some((directory.path().to_owned(), summary)))
-}
-
-/// The command as it was given, under the name by which the program is known.
-fn command_line() -> impl Iterator<Item = String> {
-    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-    std::iter::once("graphminnet".to_owned()).chain(arguments)
-}
-
-/// Writes `report.html`. A run is not worth less without it, so a failure is only told.
-fn write_report(directory: &RunDir, data: &TrainingData, context: &Context) {
-    let path = directory.path().join("report.html");
-    let written = report::page(&[directory.path()], Some(data))
-        .map_err(|error| error.to_string())
-        .and_then(|html| write_atomically(&path, html.as_bytes()).map_err(|error| error.to_string()));
-    match written {
-        Ok(()) => context.verbosity.say(format_args!("report: {}", path.display())),
-        Err(reason) => say!("warning: no report: {reason}"),
-    }
+    fresh_run_path(Path::new("runs"), name)
 }
 
 /// Prints the result of a run.

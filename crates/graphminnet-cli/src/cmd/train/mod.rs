@@ -22,14 +22,15 @@ pub struct Arguments {
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     overrides: Vec<String>,
     /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4).
-    #[arg(long, visible_alias = "seed", default_value = "0", value_name = "SEEDS")]
-    seeds: String,
-    /// Directory of the run; it must not exist yet. Without it: `runs/NAME-TIME`.
+    /// Seed 0 without it.
+    #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
+    seeds: Option<String>,
+    /// Directory of the run; it must not hold one yet. Without it: `runs/NAME-TIME`.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "resume")]
     run_dir: Option<PathBuf>,
-    /// Go on with an interrupted or killed run, to the same bits as if nothing had happened.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["data", "generate", "split", "overrides", "seeds"])]
-    #[cfg_attr(feature = "benchmarks", arg(conflicts_with = "recipe"))]
+    /// Go on with an interrupted or killed run, to the same bits as if nothing had happened; of a folder of runs, with
+    /// all that are not done. Beside the arguments that start a run: start it if it is not there yet.
+    #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArguments,
@@ -40,16 +41,26 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     in_context(&arguments.machine, &arguments.output, |context| {
-        if let Some(path) = &arguments.resume {
+        let started = !arguments.data.is_empty();
+        if let (Some(path), false) = (&arguments.resume, started) {
             arguments.data.reading.refuse("a run that goes on: its data is known")?;
+            let split = arguments.data.split != "auto";
+            if !arguments.overrides.is_empty() || arguments.seeds.is_some() || split {
+                return Err(Failure::usage(
+                    "--set, --seeds and --split: a run that goes on stays as it was started",
+                ));
+            }
             return execute::resume(path, context);
         }
         let overrides = request::read_overrides(&arguments.overrides)?;
-        let seeds = request::read_seeds(&arguments.seeds)?;
-        if arguments.data.is_empty() {
+        let seeds = request::read_seeds(arguments.seeds.as_deref().unwrap_or("0"))?;
+        if !started {
             return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), context);
         }
         let request = request::Request::new(&arguments.data, &overrides, seeds, context.verbosity)?;
-        execute::start(request, arguments.run_dir.as_deref(), context)
+        match &arguments.resume {
+            Some(path) => execute::resume_or_start(path, request, context),
+            None => execute::start(request, arguments.run_dir.as_deref(), context),
+        }
     })
 }

@@ -1,13 +1,14 @@
 //! From arguments to a configuration and its data.
 
 use super::arguments::DataArguments;
+use super::execute::Context;
 use crate::failure::Failure;
-use crate::ui::report::report_lines;
+use crate::ui::preparation::say_loaded;
 use crate::ui::say::Verbosity;
 use graphminnet::config::{Override, Recipe, with_overrides};
 #[cfg(feature = "benchmarks")]
 use graphminnet::data::registry::data_dir;
-use graphminnet::train::{DataSource, Generator, Loaded, SplitChoice, infer_recipe};
+use graphminnet::train::{DataSource, Generator, Loaded, RunSpec, SplitChoice, infer_recipe};
 
 /// A configuration with its data.
 pub struct Request {
@@ -63,22 +64,11 @@ impl Request {
         };
         Ok(Self { recipe, source, loaded, seeds })
     }
-}
 
-/// Says what was read.
-pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
-    let (dataset, splits) = (&loaded.dataset, &loaded.splits);
-    verbosity.say(format_args!(
-        "{}: {} graphs, {} to train, {} to validate, {} to test ({})",
-        dataset.name,
-        dataset.samples.len(),
-        splits.train.len(),
-        splits.valid.len(),
-        splits.test.len(),
-        loaded.split_note
-    ));
-    for line in report_lines(&loaded.report) {
-        verbosity.say(line);
+    /// The run that this asks for, and its data.
+    pub fn into_spec(self, context: &Context) -> (RunSpec, Loaded) {
+        let Self { recipe, source, loaded, seeds } = self;
+        (RunSpec { recipe, source, seeds, command: context.command.clone() }, loaded)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::model::ModelInput;
 use crate::optim::{NamedGradients, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::evaluate::values;
-use crate::train::run_dir::write_json;
+use crate::train::run::write_json;
 use crate::train::{GradientPass, TrainError};
 use graphminnet_data::batch::{Batch, Targets};
 use graphminnet_data::rng;

@@ -3,14 +3,27 @@
 use crate::config::MetricKind;
 use crate::task::metric::larger_is_better;
 use crate::train::log::GrowingFile;
-use crate::train::{TrainError, run_dir};
+use crate::train::run::{read_json, write_json};
+use crate::train::{DataSource, TrainError};
 use graphminnet_data::fs;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// What a search is about, `search.json`: a directory is only gone on with by the same search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SearchFile {
+    /// Where the data comes from.
+    pub data: DataSource,
+    /// Fields that are replaced for all candidates.
+    pub set: Vec<String>,
+    /// What is searched, see [`Search::describe`](super::Search::describe).
+    pub search: serde_json::Value,
+}
+
 /// How a candidate ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum TrialEnd {
     /// Its schedule is done.
     Finished,
@@ -25,6 +38,7 @@ pub enum TrialEnd {
 
 /// A candidate that has come to an end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Trial {
     /// Its number, from 0.
     pub number: usize,
@@ -68,24 +82,20 @@ impl Journal {
     /// # Errors
     ///
     /// [`TrainError::Changed`] if the directory belongs to another search, [`TrainError`] for what is wrong with it.
-    pub fn open(path: &Path, identity: &serde_json::Value) -> Result<Self, TrainError> {
+    pub fn open(path: &Path, search: &SearchFile) -> Result<Self, TrainError> {
         fs::create_dir(path)?;
         let (about, journal) = (path.join("search.json"), path.join("journal.jsonl"));
-        match fs::read(&about) {
-            Ok(bytes) => {
-                let recorded: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| {
-                    TrainError::Damaged { path: about.clone(), reason: error.to_string() }
-                })?;
-                if recorded != *identity {
-                    return Err(TrainError::Changed {
-                        what: "the search",
-                        before: recorded.to_string(),
-                        now: identity.to_string(),
-                    });
-                }
+        match read_json::<SearchFile>(&about) {
+            Ok(recorded) if recorded == *search => {}
+            Ok(recorded) => {
+                return Err(TrainError::Changed {
+                    what: "the search",
+                    before: serde_json::to_string(&recorded).unwrap_or_default(),
+                    now: serde_json::to_string(search).unwrap_or_default(),
+                });
             }
-            Err(error) if error.is_not_found() => run_dir::write_json(&about, identity)?,
-            Err(error) => return Err(error.into()),
+            Err(TrainError::Io(error)) if error.is_not_found() => write_json(&about, search)?,
+            Err(error) => return Err(error),
         }
         let text = match fs::read(&journal) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -93,13 +103,16 @@ impl Journal {
             Err(error) => return Err(error.into()),
         };
         let (mut trials, mut length) = (Vec::new(), 0u64);
-        for line in text.split_inclusive('\n') {
-            // A last line that is not whole was being written when the process ended; its candidate is found finished
-            // and written again.
-            match serde_json::from_str::<Trial>(line) {
-                Ok(trial) if line.ends_with('\n') && trial.number == trials.len() => trials.push(trial),
-                _ => break,
+        // A last line that is not whole was being written when the process ended; its candidate is found finished and
+        // written again.
+        for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+            let damaged = |reason: String| TrainError::Damaged { path: journal.clone(), reason };
+            let trial: Trial = serde_json::from_str(line)
+                .map_err(|error| damaged(format!("line {}: {error}", trials.len() + 1)))?;
+            if trial.number != trials.len() {
+                return Err(damaged(format!("candidate {} where {} belongs", trial.number, trials.len())));
             }
+            trials.push(trial);
             length += line.len() as u64;
         }
         Ok(Self { path: path.to_owned(), file: GrowingFile::open(&journal, length)?, trials })
@@ -149,7 +162,13 @@ mod tests {
     #[test]
     fn a_journal_forgets_a_line_that_was_cut_and_refuses_another_search() {
         let folder = tempfile::tempdir().unwrap();
-        let identity = serde_json::json!({ "seed": 0 });
+        let data = DataSource::Given { edges: None };
+        let search = |seed: u64| SearchFile {
+            data: data.clone(),
+            set: vec!["train.epochs=3".into()],
+            search: serde_json::json!({ "seed": seed }),
+        };
+        let identity = search(0);
         let mut journal = Journal::open(folder.path(), &identity).unwrap();
         journal.add(Trial::failed(0, vec![], "first".into())).unwrap();
         journal.add(Trial::failed(1, vec![], "second".into())).unwrap();
@@ -158,7 +177,15 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
         assert_eq!(Journal::open(folder.path(), &identity).unwrap().trials().len(), 1);
-        let other = Journal::open(folder.path(), &serde_json::json!({ "seed": 1 }));
+        let other = Journal::open(folder.path(), &search(1));
         assert!(matches!(other, Err(TrainError::Changed { .. })));
+        // A line that is whole and makes no sense is not thrown away.
+        std::fs::write(
+            &path,
+            bytes.iter().copied().chain(*b"{\"number\":2,\"new\":1}\n").collect::<Vec<_>>(),
+        )
+        .unwrap();
+        let error = Journal::open(folder.path(), &identity).unwrap_err().to_string();
+        assert!(error.contains("line 3") && error.contains("`new`"), "{error}");
     }
 }

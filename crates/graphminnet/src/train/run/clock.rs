@@ -1,11 +1,28 @@
-//! Times for names of directories.
+//! When a run was started, and a name for one that has none.
 
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Now as `2026-11-15T18-40-09Z`, which is a valid file name everywhere.
-pub fn timestamp() -> String {
+pub(super) fn timestamp() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     format(seconds)
+}
+
+/// A path in `folder` that does not exist yet: `NAME-TIME`, with characters that every file system takes.
+pub fn fresh_run_path(folder: &Path, name: &str) -> PathBuf {
+    let name: String = name
+        .chars()
+        .map(|letter| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '-' })
+        .collect();
+    let base = format!("{name}-{}", timestamp());
+    let mut path = folder.join(&base);
+    let mut number = 1;
+    while path.exists() {
+        number += 1;
+        path = folder.join(format!("{base}-{number}"));
+    }
+    path
 }
 
 fn format(seconds: u64) -> String {
@@ -34,5 +51,15 @@ mod tests {
         assert_eq!(format(951_782_400), "2000-02-29T00-00-00Z");
         assert_eq!(format(4_107_542_400), "2100-03-01T00-00-00Z");
         assert_eq!(format(1_763_232_009), "2025-11-15T18-40-09Z");
+    }
+
+    #[test]
+    fn a_fresh_path_is_safe_and_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = fresh_run_path(folder.path(), "my/data set");
+        assert!(first.file_name().unwrap().to_str().unwrap().starts_with("my-data-set-"), "{first:?}");
+        std::fs::create_dir(&first).unwrap();
+        let second = fresh_run_path(folder.path(), "my/data set");
+        assert!(!second.exists() && second.parent() == first.parent(), "{second:?}");
     }
 }

@@ -1,0 +1,174 @@
+//! Runs that are started, found and gone on with by the command, whatever state they were left in.
+
+mod common;
+
+use common::{Run, Workspace};
+use std::fs;
+use std::path::Path;
+
+const TINY: &str = "--set model.hidden=8 --set model.layers=2 --set model.lap_dim=4 --set model.pe_dim=2 \
+                    --set train.epochs=2 --set train.batch_size=8 --no-cache --threads 1";
+
+fn rings(arguments: &str) -> String {
+    format!("train --generate ring-transfer --graphs 24 {TINY} {arguments}")
+}
+
+fn ok(run: Run) -> Run {
+    assert_eq!(run.code, 0, "{run:?}");
+    run
+}
+
+fn weights(workspace: &Workspace, run: &str) -> Vec<u8> {
+    workspace.read(&format!("{run}/seed-0/last.gmn"))
+}
+
+/// What a process leaves behind that is killed, or out of space, before its directory is a run.
+fn left_behind(workspace: &Workspace, name: &str) {
+    fs::create_dir(workspace.path(name)).unwrap();
+    for file in ["lock", "splits.json", "data.json", "run.toml.tmp-77"] {
+        workspace.write(&format!("{name}/{file}"), "");
+    }
+}
+
+#[test]
+fn a_directory_that_holds_no_run_yet_is_simply_started() {
+    let workspace = Workspace::new();
+    ok(workspace.run(&rings("-q --run-dir whole")));
+    left_behind(&workspace, "first");
+    ok(workspace.run(&rings("-q --run-dir first")));
+    assert_eq!(weights(&workspace, "first"), weights(&workspace, "whole"));
+    // The same line starts a run and goes on with it.
+    left_behind(&workspace, "second");
+    for _ in 0..2 {
+        ok(workspace.run(&rings("-q --resume second")));
+        assert_eq!(weights(&workspace, "second"), weights(&workspace, "whole"));
+    }
+    let other = workspace.run(&rings("-q --resume second --set train.learning_rate=0.5"));
+    assert!(other.code == 3 && other.stderr.contains("the configuration changed"), "{other:?}");
+    // Without the arguments nobody knows what to start.
+    left_behind(&workspace, "third");
+    let unknown = workspace.run("train --resume third");
+    assert!(unknown.code == 2 && unknown.stderr.contains("holds no run"), "{unknown:?}");
+    assert!(unknown.stderr.contains("--run-dir"), "{unknown:?}");
+}
+
+#[test]
+fn a_run_that_ended_before_its_data_was_prepared_goes_on() {
+    let workspace = Workspace::new();
+    ok(workspace.run(&rings("-q --run-dir whole")));
+    fs::create_dir(workspace.path("early")).unwrap();
+    for file in ["run.toml", "started.json"] {
+        fs::copy(workspace.path("whole").join(file), workspace.path("early").join(file)).unwrap();
+    }
+    ok(workspace.run("train -q --no-cache --resume early"));
+    assert_eq!(weights(&workspace, "early"), weights(&workspace, "whole"));
+    assert_eq!(workspace.read("early/data.json"), workspace.read("whole/data.json"));
+}
+
+/// A limit of nothing makes the first byte fail that is written, as a full disk does.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_is_full_from_the_start_leaves_nothing_in_the_way() {
+    let workspace = Workspace::new();
+    let command = workspace.command(&rings("-q --run-dir run"));
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]).arg(command.get_program());
+    let output = limited.args(command.get_args()).current_dir(workspace.path("")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(!workspace.path("run/run.toml").exists());
+    ok(workspace.run(&rings("-q --run-dir run")));
+}
+
+#[test]
+fn a_directory_with_something_else_in_it_is_left_alone() {
+    let workspace = Workspace::new();
+    fs::create_dir(workspace.path("taken")).unwrap();
+    workspace.write("taken/thesis.txt", "");
+    let refused = workspace.run(&rings("-q --run-dir taken"));
+    assert!(refused.code == 2 && refused.stderr.contains("thesis.txt"), "{refused:?}");
+    assert_eq!(fs::read_dir(workspace.path("taken")).unwrap().count(), 1);
+}
+
+#[test]
+fn the_parent_of_several_runs_resumes_all_that_are_not_done() {
+    let workspace = Workspace::new();
+    for run in ["runs/a", "runs/b", "runs/c"] {
+        ok(workspace.run(&rings(&format!("-q --run-dir {run}"))));
+    }
+    let expected = weights(&workspace, "runs/a");
+    // One was never begun, one lost its end.
+    fs::remove_dir_all(workspace.path("runs/b/seed-0")).unwrap();
+    fs::remove_file(workspace.path("runs/c/seed-0/result.json")).unwrap();
+    fs::remove_file(workspace.path("runs/c/seed-0/last.gmn")).unwrap();
+    let resumed = ok(workspace.run("train --no-cache --resume runs"));
+    assert!(
+        resumed.stderr.contains("going on with runs/b") && resumed.stderr.contains("going on with runs/c")
+    );
+    assert!(!resumed.stderr.contains("going on with runs/a"), "{resumed:?}");
+    assert_eq!(resumed.stdout.matches("run: runs/").count(), 3, "{resumed:?}");
+    for run in ["runs/b", "runs/c"] {
+        assert_eq!(weights(&workspace, run), expected, "{run}");
+    }
+    // One that cannot go on is told, and the others do.
+    fs::remove_file(workspace.path("runs/a/seed-0/result.json")).unwrap();
+    fs::write(workspace.path("runs/a/seed-0/state/CURRENT"), "nowhere").unwrap();
+    for state in fs::read_dir(workspace.path("runs/a/seed-0/state")).unwrap().flatten() {
+        let _ = fs::remove_file(state.path().join("model.safetensors"));
+    }
+    fs::remove_file(workspace.path("runs/b/seed-0/result.json")).unwrap();
+    let failed = workspace.run("train --no-cache --resume runs");
+    assert!(failed.code == 4 && failed.stderr.contains("runs/a"), "{failed:?}");
+    assert!(workspace.path("runs/b/seed-0/result.json").is_file(), "{failed:?}");
+    fs::create_dir(workspace.path("empty")).unwrap();
+    assert_eq!(workspace.run("train --resume empty").code, 2);
+}
+
+#[test]
+fn what_a_run_that_goes_on_cannot_take_is_refused() {
+    let workspace = Workspace::new();
+    ok(workspace.run(&rings("-q --run-dir run")));
+    for argument in ["--set train.epochs=9", "--seeds 0..4", "--split random"] {
+        let refused = workspace.run(&format!("train --resume run {argument}"));
+        assert_eq!(refused.code, 2, "{argument}: {refused:?}");
+    }
+}
+
+/// Paths whose edges are written once.
+fn write_paths(path: &Path) {
+    let mut text = String::new();
+    for graph in 0..40 {
+        let nodes = 3 + graph % 5;
+        let edges: Vec<String> = (1..nodes).map(|node| format!("[{},{node}]", node - 1)).collect();
+        let features: Vec<String> =
+            (0..nodes).map(|node| format!("[{}.5]", (node * 7 + graph) % 4)).collect();
+        text.push_str(&format!(
+            "{{\"num_nodes\":{nodes},\"edges\":[{}],\"node_features\":[{}],\"target\":{}.25}}\n",
+            edges.join(","),
+            features.join(","),
+            graph % 3
+        ));
+    }
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn a_tuned_model_reads_new_data_as_a_trained_one_of_the_same_settings_does() {
+    let workspace = Workspace::new();
+    write_paths(&workspace.path("paths.jsonl"));
+    let both = format!("--data paths.jsonl --edges both-ways -q {TINY} --set model.hidden=32");
+    ok(workspace.run(&format!("train {both} --run-dir trained --set train.learning_rate=0.002")));
+    let search = "--search train.learning_rate=[0.002] --trials 1";
+    ok(workspace.run(&format!("tune {both} --run-dir search {search}")));
+    let predicted =
+        |model: &str| ok(workspace.run(&format!("predict --model {model} --data paths.jsonl"))).stdout;
+    let expected = predicted("trained");
+    let distinct: std::collections::HashSet<&str> =
+        expected.lines().filter_map(|line| line.split(',').nth(1)).collect();
+    assert!(distinct.len() > 10, "a model that says the same of all graphs tells nothing: {expected}");
+    assert_eq!(predicted("search/candidate-0000"), expected);
+    // A candidate is a run like any other.
+    assert!(
+        String::from_utf8(workspace.read("search/candidate-0000/started.json")).unwrap().contains("tune")
+    );
+}

@@ -1,0 +1,41 @@
+//! `data.json`: what a run knows of its data.
+
+use crate::train::TrainingData;
+use graphminnet_data::Schema;
+use serde::{Deserialize, Serialize};
+
+/// The content of `data.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DataCard {
+    pub(crate) name: String,
+    pub(crate) fingerprint: String,
+    pub(crate) graphs: usize,
+    pub(crate) nodes: usize,
+    pub(crate) edges: usize,
+    pub(crate) train: usize,
+    pub(crate) valid: usize,
+    pub(crate) test: usize,
+    pub(crate) schema: Schema,
+    /// How the copy differs from the published data; runs of earlier versions did not record it.
+    #[serde(default)]
+    pub(crate) deviations: Vec<String>,
+}
+
+impl DataCard {
+    pub(super) fn of(data: &TrainingData) -> Self {
+        let samples = &data.dataset.samples;
+        Self {
+            name: data.dataset.name.clone(),
+            fingerprint: data.fingerprint.clone(),
+            graphs: samples.len(),
+            nodes: samples.iter().map(|sample| sample.prepared.graph.num_nodes()).sum(),
+            edges: samples.iter().map(|sample| sample.prepared.graph.num_edges()).sum(),
+            train: data.splits.train.len(),
+            valid: data.splits.valid.len(),
+            test: data.splits.test.len(),
+            schema: data.dataset.schema.clone(),
+            deviations: data.deviations.clone(),
+        }
+    }
+}

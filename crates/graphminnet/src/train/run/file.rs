@@ -1,0 +1,153 @@
+//! What a run is: as it is asked for, and as `run.toml` keeps it.
+
+use super::clock::timestamp;
+use super::directory::{RUN, SeedDir};
+use super::{DataSource, Resources, TrainError};
+use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
+use crate::train::{Settings, Summary};
+use graphminnet_data::fs;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A run as it is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSpec {
+    /// The model and its protocol.
+    pub recipe: Recipe,
+    /// Where the data comes from.
+    pub source: DataSource,
+    /// The seeds, each once.
+    pub seeds: Vec<u64>,
+    /// Who asks: the words of a command, or of a call. They go into `started.json` and the report.
+    pub command: Vec<String>,
+}
+
+impl RunSpec {
+    /// One training with seed 0.
+    pub fn new(recipe: Recipe, source: DataSource) -> Self {
+        Self { recipe, source, seeds: vec![0], command: Vec::new() }
+    }
+}
+
+/// The content of `run.toml`: all that is needed to do the run again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunFile {
+    /// Version of the program that started the run.
+    pub version: String,
+    /// Name of the recipe, or of the data.
+    pub name: String,
+    /// When it was started.
+    pub started: String,
+    /// The seeds.
+    pub seeds: Vec<u64>,
+    /// Where the data comes from.
+    pub data: DataSource,
+    /// The model.
+    pub model: ModelConfig,
+    /// The protocol.
+    pub train: TrainConfig,
+}
+
+impl RunFile {
+    /// A run that starts now.
+    pub(super) fn new(spec: &RunSpec) -> Result<Self, TrainError> {
+        let run = Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: spec.recipe.name.clone(),
+            started: timestamp(),
+            seeds: spec.seeds.clone(),
+            data: spec.source.clone(),
+            model: spec.recipe.model.clone(),
+            train: spec.recipe.train.clone(),
+        };
+        run.check()?;
+        Ok(run)
+    }
+
+    /// Reads the description of a run, which may be in use.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::NoRun`] if there is none, [`TrainError::Damaged`] if it makes no sense or has keys that this
+    /// version does not know.
+    pub fn read(run: &Path) -> Result<Self, TrainError> {
+        let file = run.join(RUN);
+        let bytes = fs::read(&file).map_err(|error| match error.is_not_found() && run.is_dir() {
+            true => TrainError::NoRun { path: run.to_owned() },
+            false => error.into(),
+        })?;
+        let run: Self = toml::from_str(&String::from_utf8_lossy(&bytes))
+            .map_err(|error| TrainError::Damaged { path: file, reason: error.to_string() })?;
+        run.check()?;
+        Ok(run)
+    }
+
+    fn check(&self) -> Result<(), TrainError> {
+        self.model.check()?;
+        self.train.check()?;
+        let mut distinct = self.seeds.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        if self.seeds.is_empty() || distinct.len() != self.seeds.len() {
+            return Err(TrainError::Config(ConfigError::Invalid {
+                key: "seeds".to_owned(),
+                value: format!("{:?}", self.seeds),
+                expected: "at least one seed, and each of them once".to_owned(),
+            }));
+        }
+        Ok(())
+    }
+
+    /// What decides the numbers, apart from data and seed.
+    pub fn identity(&self) -> Identity {
+        Identity::of(&self.model, &self.train)
+    }
+
+    /// The seeds that have no result yet in the run's directory.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if a result cannot be read.
+    pub fn unfinished(&self, run: &Path) -> Result<Vec<u64>, TrainError> {
+        let mut unfinished = Vec::new();
+        for &seed in &self.seeds {
+            if SeedDir::of(run, seed).result()?.is_none() {
+                unfinished.push(seed);
+            }
+        }
+        Ok(unfinished)
+    }
+
+    /// The results of the seeds that are done; `None` while there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if a result cannot be read.
+    pub fn summary(&self, run: &Path) -> Result<Option<Summary>, TrainError> {
+        let mut results = Vec::with_capacity(self.seeds.len());
+        for &seed in &self.seeds {
+            results.extend(SeedDir::of(run, seed).result()?);
+        }
+        Ok((!results.is_empty()).then(|| Summary::new(self.train.metric, results)))
+    }
+
+    /// What the trainer is told.
+    pub(super) fn settings<'a>(
+        &'a self,
+        seed: u64,
+        resources: &Resources,
+        interrupt: &'a AtomicBool,
+    ) -> Settings<'a> {
+        Settings {
+            name: &self.name,
+            model: &self.model,
+            train: &self.train,
+            edges: self.data.edges(),
+            seed,
+            device: resources.device.clone(),
+            interrupt,
+        }
+    }
+}

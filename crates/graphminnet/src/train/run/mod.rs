@@ -1,0 +1,323 @@
+//! A run: a directory, what is trained in it, and everything that may happen to it on the way.
+//!
+//! ```text
+//! RunSpec ─ Run::create ─┐
+//! path ──── Run::open ───┴→ Run ─ train(resources, observer, interrupt) ─→ RunOutcome
+//!                            └─── summary, unfinished seeds, data, paths of the models
+//! ```
+//!
+//! A run finds or is given its data, prepares it, trains its seeds one after the other, and can be ended at any moment
+//! and opened again. It has a start time, and the command or call that asked for it.
+//!
+//! ```no_run
+//! use graphminnet::config::Recipe;
+//! use graphminnet::train::{DataSource, Resources, Run, RunOutcome, RunSpec};
+//! use graphminnet::DeviceKind;
+//! use std::sync::atomic::AtomicBool;
+//!
+//! let source = DataSource::Registry { name: "zinc".to_owned(), folder: None };
+//! let mut run = Run::create("runs/zinc".as_ref(), &RunSpec::new(Recipe::named("zinc")?, source))?;
+//! let resources = Resources::on(DeviceKind::Cpu.open()?);
+//! match run.train(&resources, &mut (), &AtomicBool::new(false))? {
+//!     RunOutcome::Finished(summary) => println!("{:?}", summary.test),
+//!     _ => println!("interrupted: Run::open(\"runs/zinc\") goes on with it"),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod card;
+mod clock;
+mod directory;
+mod file;
+mod prepare;
+
+pub(crate) use card::DataCard;
+pub use clock::fresh_run_path;
+pub use directory::SeedDir;
+pub(crate) use directory::read_json;
+pub(in crate::train) use directory::write_json;
+pub use file::{RunFile, RunSpec};
+
+use super::event::{Observer, TrainEvent};
+use super::state::Best;
+use super::summary::Summary;
+use super::trainer::{Outcome, train_seed};
+use super::{Circumstances, DataSource, Loaded, TrainError, TrainingData};
+use burn::tensor::Device;
+use directory::RunDir;
+use graphminnet_data::cache::Cache;
+use graphminnet_data::fs::IoError;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+/// What a run works with. Its threads are those of the pool that it is called in.
+#[derive(Debug, Clone)]
+pub struct Resources {
+    /// Where to compute: a device without differentiation.
+    pub device: Device,
+    /// Prepared data of earlier runs.
+    pub cache: Option<Cache>,
+}
+
+impl Resources {
+    /// A device, and no cache.
+    pub fn on(device: Device) -> Self {
+        Self { device, cache: None }
+    }
+}
+
+/// How the training of a run ended.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum RunOutcome {
+    /// All seeds that were asked for are done.
+    Finished(Summary),
+    /// Interrupted; the state is saved, and the run can be opened again.
+    Interrupted,
+    /// The observer gave up on it; the best epoch so far.
+    GivenUp(Option<Best>),
+}
+
+/// A run that this process, and no other, may work on.
+#[derive(Debug)]
+pub struct Run {
+    directory: RunDir,
+    file: RunFile,
+    loaded: Option<Loaded>,
+    data: Option<TrainingData>,
+}
+
+impl Run {
+    /// Starts a run in a directory that is new, empty, or left by a process that ended before the run was one.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::RunExists`] or [`TrainError::Occupied`] if something is there, [`TrainError::Config`] if the run
+    /// makes no sense, [`TrainError::Io`].
+    pub fn create(path: &Path, spec: &RunSpec) -> Result<Self, TrainError> {
+        let file = RunFile::new(spec)?;
+        let circumstances = Circumstances::here(spec.command.iter().cloned());
+        let directory = RunDir::create(path, &file, &circumstances)?;
+        Ok(Self { directory, file, loaded: None, data: None })
+    }
+
+    /// Opens a run to go on with it.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::NoRun`] if there is none, [`TrainError::Locked`] if another process works on it,
+    /// [`TrainError::Damaged`].
+    pub fn open(path: &Path) -> Result<Self, TrainError> {
+        let (directory, file) = RunDir::open(path)?;
+        Ok(Self { directory, file, loaded: None, data: None })
+    }
+
+    /// Opens a run if there is one, else starts it. Seeds that the run does not have yet are added to it.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Changed`] if the run that is there has another model or protocol; otherwise as [`Run::create`]
+    /// and [`Run::open`].
+    pub fn open_or_create(path: &Path, spec: &RunSpec) -> Result<Self, TrainError> {
+        let mut run = match Self::open(path) {
+            Ok(run) => run,
+            Err(TrainError::NoRun { .. }) => return Self::create(path, spec),
+            Err(TrainError::Io(error)) if error.is_not_found() => return Self::create(path, spec),
+            Err(error) => return Err(error),
+        };
+        let asked = RunFile::new(spec)?.identity();
+        let there = run.file.identity();
+        if asked != there {
+            return Err(TrainError::Changed {
+                what: "the configuration",
+                before: there.hash().to_owned(),
+                now: asked.hash().to_owned(),
+            });
+        }
+        run.add_seeds(&spec.seeds)?;
+        Ok(run)
+    }
+
+    /// Gives the run its data, so that it need not read it from its source.
+    #[must_use]
+    pub fn with_data(mut self, loaded: Loaded) -> Self {
+        self.loaded = Some(loaded);
+        self
+    }
+
+    /// Gives the run its data as it was prepared for another run of the same needs.
+    #[must_use]
+    pub fn with_prepared(mut self, data: TrainingData) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// What is run.
+    pub fn file(&self) -> &RunFile {
+        &self.file
+    }
+
+    /// The prepared data, once it is.
+    pub fn data(&self) -> Option<&TrainingData> {
+        self.data.as_ref()
+    }
+
+    /// The folder of a seed.
+    pub fn seed(&self, seed: u64) -> SeedDir {
+        SeedDir::of(self.path(), seed)
+    }
+
+    /// The seeds that have no result yet.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if a result cannot be read.
+    pub fn unfinished(&self) -> Result<Vec<u64>, TrainError> {
+        self.file.unfinished(self.path())
+    }
+
+    /// The results of the seeds that are done; `None` while there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if a result cannot be read.
+    pub fn summary(&self) -> Result<Option<Summary>, TrainError> {
+        self.file.summary(self.path())
+    }
+
+    /// Reads the data unless it was given, and computes what the model needs of it; `None` if interrupted.
+    ///
+    /// [`Run::train`] does this by itself.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if the data is not there, cannot be used, or is not what the run was started with.
+    pub fn prepare(
+        &mut self,
+        resources: &Resources,
+        observer: &mut dyn Observer,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<&TrainingData>, TrainError> {
+        if self.data.is_none() {
+            let loaded = match self.loaded.take() {
+                Some(loaded) => loaded,
+                None => {
+                    let loaded = self.file.data.load()?;
+                    observer.loaded(&loaded);
+                    loaded
+                }
+            };
+            self.data = loaded.prepare(&self.file.model, resources, observer, interrupt)?;
+            if self.data.is_none() {
+                self.loaded = Some(loaded);
+            }
+        }
+        if let Some(data) = &self.data {
+            let (found, needed) = (&data.dataset.options, self.file.model.prepare_options());
+            if *found != needed {
+                let (found, needed) = (format!("{found:?}"), format!("{needed:?}"));
+                return Err(TrainError::PreparedOtherwise { found, needed });
+            }
+            self.directory.record_data(data)?;
+        }
+        Ok(self.data.as_ref())
+    }
+
+    /// Trains all seeds that are not done, or goes on with them where they were.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`]; whatever was saved before stays usable.
+    pub fn train(
+        &mut self,
+        resources: &Resources,
+        observer: &mut dyn Observer,
+        interrupt: &AtomicBool,
+    ) -> Result<RunOutcome, TrainError> {
+        let seeds = self.file.seeds.clone();
+        self.train_seeds(&seeds, resources, observer, interrupt)
+    }
+
+    /// The same for some seeds, whose summary is given back; those that the run does not have yet are added to it.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`]; whatever was saved before stays usable.
+    pub fn train_seeds(
+        &mut self,
+        seeds: &[u64],
+        resources: &Resources,
+        observer: &mut dyn Observer,
+        interrupt: &AtomicBool,
+    ) -> Result<RunOutcome, TrainError> {
+        self.add_seeds(seeds)?;
+        let unfinished = self.unfinished()?;
+        let open = seeds.iter().any(|seed| unfinished.contains(seed));
+        if open && self.prepare(resources, observer, interrupt)?.is_none() {
+            return Ok(RunOutcome::Interrupted);
+        }
+        let mut results = Vec::with_capacity(seeds.len());
+        for &seed in seeds {
+            let result = match (self.seed(seed).result()?, &self.data) {
+                (Some(result), _) => {
+                    observer.event(&TrainEvent::SeedFinished(result.clone()));
+                    result
+                }
+                (None, None) => return Ok(RunOutcome::Interrupted),
+                (None, Some(data)) => {
+                    let directory = SeedDir::new(self.seed(seed).path().to_owned())?;
+                    let settings = self.file.settings(seed, resources, interrupt);
+                    match train_seed(&settings, data, Some(&directory), observer)? {
+                        Outcome::Finished(result) => result,
+                        Outcome::Interrupted(_) => return Ok(RunOutcome::Interrupted),
+                        Outcome::GivenUp(best) => return Ok(RunOutcome::GivenUp(best)),
+                    }
+                }
+            };
+            results.push(result);
+        }
+        if (open || !self.directory.has_summary())
+            && let Some(summary) = self.summary()?
+        {
+            self.directory.write_summary(&summary)?;
+        }
+        Ok(RunOutcome::Finished(Summary::new(self.file.train.metric, results)))
+    }
+
+    /// Adds seeds to the run that it does not have yet.
+    fn add_seeds(&mut self, seeds: &[u64]) -> Result<(), TrainError> {
+        let mut file = self.file.clone();
+        for seed in seeds {
+            if !file.seeds.contains(seed) {
+                file.seeds.push(*seed);
+            }
+        }
+        if file.seeds != self.file.seeds {
+            self.directory.write_run(&file)?;
+            self.file = file;
+        }
+        Ok(())
+    }
+}
+
+/// The runs that lie directly in a folder, by name.
+///
+/// # Errors
+///
+/// [`TrainError::Io`] if the folder cannot be read.
+pub fn runs_in(folder: &Path) -> Result<Vec<PathBuf>, TrainError> {
+    let mut runs = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(IoError::at("read the folder", folder))? {
+        let path = entry.map_err(IoError::at("read the folder", folder))?.path();
+        if path.join(directory::RUN).is_file() {
+            runs.push(path);
+        }
+    }
+    runs.sort();
+    Ok(runs)
+}

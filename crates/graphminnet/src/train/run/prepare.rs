@@ -1,0 +1,52 @@
+//! The preparation of a run's data, watched by its observer and ended by its interrupt.
+
+use super::Resources;
+use crate::config::ModelConfig;
+use crate::train::{Loaded, Observer, TrainError, TrainingData};
+use graphminnet_data::prepare::{Progress, Transform};
+use graphminnet_data::spectral::SpectralError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+impl Loaded {
+    /// Computes what a model needs of every graph; `None` if interrupted.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Spectral`] if a graph cannot be prepared.
+    pub fn prepare(
+        &self,
+        model: &ModelConfig,
+        resources: &Resources,
+        observer: &mut dyn Observer,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<TrainingData>, TrainError> {
+        let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
+        let (splits, cache) = (self.splits.clone(), resources.cache.as_ref());
+        match TrainingData::prepare(&self.dataset, splits, model, cache, &watched) {
+            Ok((mut data, report)) => {
+                observer.prepared(&report);
+                data.deviations = self.report.deviations.clone();
+                Ok(Some(data))
+            }
+            Err(TrainError::Spectral(SpectralError::Cancelled)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Tells an observer how far a preparation has come, and the preparation whether it is still wanted.
+struct Watched<'a> {
+    observer: Mutex<&'a mut dyn Observer>,
+    interrupt: &'a AtomicBool,
+}
+
+impl Progress for Watched<'_> {
+    fn update(&self, transform: Transform, done: usize, total: usize) {
+        self.observer.lock().unwrap_or_else(PoisonError::into_inner).preparing(transform, done, total);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
+}
