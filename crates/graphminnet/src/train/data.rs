@@ -85,3 +85,26 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
     hasher.update(splits.to_json());
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graphminnet_data::generate::{PartSizes, RingTransfer};
+    use graphminnet_data::{Features, Graph};
+
+    #[test]
+    fn features_of_a_whole_graph_are_part_of_the_fingerprint() {
+        let sizes = PartSizes { train: 2, valid: 1, test: 1 };
+        let mut dataset = RingTransfer { sizes, ..Default::default() }.generate(0).unwrap();
+        let splits = Splits { train: vec![0, 1], valid: vec![2], test: vec![3] };
+        let plain = data_fingerprint(&dataset, &splits);
+        let mut with = |value: f32| {
+            let graph = Graph::clone(&dataset.samples[0].graph);
+            let features = Features::numbers(1, 1, vec![value]).unwrap();
+            dataset.samples[0].graph = Arc::new(graph.with_graph_features(features).unwrap());
+            data_fingerprint(&dataset, &splits)
+        };
+        let (one, two) = (with(1.0), with(2.0));
+        assert!(plain != one && one != two);
+    }
+}
