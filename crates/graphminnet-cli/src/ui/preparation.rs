@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use super::say::Verbosity;
-use graphminnet::data::prepare::{Origin, PreparationReport, Transform};
+use graphminnet::data::preparation::{Origin, PreparationReport, Transform};
 
 /// Shows how far a preparation has come.
 pub fn follow(progress: &Progress) -> impl Fn(Transform, usize, usize) + Sync {
