@@ -128,7 +128,7 @@ pub fn prepare(loaded: Loaded, model: &ModelConfig, context: &Context) -> Result
     drop(tell);
     drop(progress);
     let (mut data, report) = prepared?;
-    data.deviations = loaded.report.deviations;
+    data.deviations = loaded.report.differences;
     say_preparation(context.verbosity, &report);
     Ok(data)
 }
