@@ -6,7 +6,7 @@
 
 use graphminnet_data::Graph;
 use graphminnet_data::cache::Cache;
-use graphminnet_data::prepare::prepare_dataset;
+use graphminnet_data::preparation::prepare_dataset;
 use graphminnet_data::rng::stream;
 use graphminnet_data::spectral::{PrepareOptions, lowest_eigenpairs, prepare_all};
 use graphminnet_data::{Dataset, Level, Sample, Schema, Task};

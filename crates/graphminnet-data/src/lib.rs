@@ -9,7 +9,7 @@
 //! * [`formats`] holds one reader per format, [`smiles`] reads molecules;
 //! * [`generate`] makes data sets, [`split`] divides them, [`DataCard`] sums one up on one page;
 //! * [`graph`] holds the validated, immutable [`Graph`] and what can be attached to one;
-//! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees; [`prepare`] does so for
+//! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees; [`preparation`] does so for
 //!   a whole data set and [`cache`] keeps the results;
 //! * [`batch`] puts prepared graphs side by side, which is what a model consumes;
 //! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong;
@@ -39,7 +39,7 @@ pub mod graph;
 #[cfg(feature = "benchmarks")]
 pub mod import;
 pub(crate) mod limits;
-pub mod prepare;
+pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]
 pub mod registry;

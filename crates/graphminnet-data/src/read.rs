@@ -134,8 +134,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// What was inferred about columns and targets, in words.
     pub inferred: Vec<String>,
-    /// How a local copy of a benchmark data set deviates from the published one.
-    pub deviations: Vec<String>,
+    /// How a local copy of a benchmark data set differs from the published one.
+    pub differences: Vec<String>,
     /// Unusable records in input order, as many as [`Limits::bad_rows`] allows.
     pub bad_rows: Vec<BadRow>,
     /// For every entry of `bad_rows`, the record's position in the input; empty under [`OnBadRow::Skip`].

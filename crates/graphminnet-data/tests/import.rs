@@ -124,7 +124,7 @@ fn a_folder_with_the_published_files_is_imported_by_name() {
     std::fs::remove_dir_all(&scratch).unwrap();
     assert_eq!(read.dataset.samples.len(), 3);
     assert_eq!(read.dataset.schema.targets, ["HIV_active"]);
-    assert!(read.report.deviations.iter().any(|note| note.contains("3 graphs, the published one 41127")));
+    assert!(read.report.differences.iter().any(|note| note.contains("3 graphs, the published one 41127")));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use graphminnet_data::batch::{Batch, BatchLimit, Batches, LoaderError, Order, plan_batches};
 use graphminnet_data::cache::Cache;
 use graphminnet_data::generate::{CircularSkipLinks, Cluster, PartSizes, RingTransfer};
-use graphminnet_data::prepare::{Origin, PreparedDataset, Transform, prepare_dataset};
+use graphminnet_data::preparation::{Origin, PreparedDataset, Transform, prepare_dataset};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::{Dataset, Level};
 use std::sync::Arc;

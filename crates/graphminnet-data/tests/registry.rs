@@ -66,7 +66,7 @@ fn statistics_agree_with_the_papers_table() {
             Some(&sizes),
             PART_SIZES.iter().find(|(name, _)| *name == info.name).map(|(_, sizes)| sizes)
         );
-        let notes_part = read.report.deviations.iter().any(|note| note.contains("the published one"));
+        let notes_part = read.report.differences.iter().any(|note| note.contains("the published one"));
         assert_eq!(notes_part, !comparison.graphs.2, "{}", info.name);
     }
 }

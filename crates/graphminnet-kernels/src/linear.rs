@@ -106,7 +106,7 @@ struct StoreBiased<'a> {
 
 impl Epilogue for StoreBiased<'_> {
     #[inline(always)]
-    fn prepare(&self, rows: Range<usize>, column: usize) {
+    fn prefetch(&self, rows: Range<usize>, column: usize) {
         prefetch_rows(self.out, self.bias.len(), rows, column);
     }
 
@@ -132,7 +132,7 @@ struct StoreRelu<'a> {
 
 impl Epilogue for StoreRelu<'_> {
     #[inline(always)]
-    fn prepare(&self, rows: Range<usize>, column: usize) {
+    fn prefetch(&self, rows: Range<usize>, column: usize) {
         prefetch_rows(self.out, self.columns, rows, column);
     }
 

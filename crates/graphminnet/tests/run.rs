@@ -3,7 +3,7 @@
 
 use burn::tensor::Device;
 use graphminnet::config::{Override, RING_TRANSFER, Recipe, with_overrides};
-use graphminnet::data::prepare::Transform;
+use graphminnet::data::preparation::Transform;
 use graphminnet::train::{
     DataSource, Generator, Loaded, Observer, Resources, Run, RunOutcome, RunSpec, SplitChoice, Summary,
     TrainError, TrainEvent, runs_in,

@@ -10,7 +10,7 @@ use crate::ui::say::{Verbosity, say};
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::data::cache::{Cache, default_cache_dir};
-use graphminnet::data::prepare::{Origin, PreparationReport, Transform, prepare_dataset};
+use graphminnet::data::preparation::{Origin, PreparationReport, Transform, prepare_dataset};
 use graphminnet::data::spectral::PrepareOptions;
 use graphminnet::data::text::grouped;
 use graphminnet::data::{Read, escape, open};

@@ -37,7 +37,7 @@ pub struct Columns {
     /// Whether there is one target per graph or per node.
     #[arg(long, value_parser = level)]
     level: Option<Level>,
-    /// What the targets mean: regression, yes-no, or classes:N for N classes; by default found from their values.
+    /// What the targets mean: regression, binary, or classes:N for N classes; by default found from their values.
     #[arg(long, value_parser = task)]
     task: Option<Task>,
     /// Whether edges are directed as-given, or each stands for both-ways; by default the format's own rule.
@@ -63,9 +63,9 @@ fn task(text: &str) -> Result<Task, String> {
     let classes = text.strip_prefix("classes:").and_then(|number| number.parse().ok());
     match (text, classes) {
         ("regression", _) => Ok(Task::Regression),
-        ("yes-no", _) => Ok(Task::Binary),
+        ("binary" | "yes-no", _) => Ok(Task::Binary),
         (_, Some(classes)) if classes >= 2 => Ok(Task::MultiClass { classes }),
-        _ => Err("expected regression, yes-no or classes:N".to_owned()),
+        _ => Err("expected regression, binary or classes:N".to_owned()),
     }
 }
 
@@ -124,5 +124,17 @@ fn policy(text: &str) -> Result<OnBadRow, String> {
         "skip" => Ok(OnBadRow::Skip),
         "null" => Ok(OnBadRow::Null),
         _ => Err("expected error, skip or null".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_older_word_for_a_binary_task_is_still_read() {
+        assert_eq!(task("binary"), Ok(Task::Binary));
+        assert_eq!(task("yes-no"), Ok(Task::Binary));
+        assert!(task("yes").is_err());
     }
 }

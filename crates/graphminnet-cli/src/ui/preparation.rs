@@ -3,7 +3,7 @@
 use super::progress::Progress;
 use super::report::report_lines;
 use super::say::Verbosity;
-use graphminnet::data::prepare::{Origin, PreparationReport, Transform};
+use graphminnet::data::preparation::{Origin, PreparationReport, Transform};
 use graphminnet::train::Loaded;
 
 /// Says what was read.

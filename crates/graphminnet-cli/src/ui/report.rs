@@ -6,7 +6,7 @@ use graphminnet::data::Report;
 /// What was noticed, how a copy deviates, and which rows were left out, a line each.
 pub fn report_lines(report: &Report) -> Vec<String> {
     let notes = report.notes.iter().map(|note| format!("note: {note}"));
-    let deviations = report.deviations.iter().map(|deviation| format!("deviation: {deviation}"));
+    let deviations = report.differences.iter().map(|deviation| format!("deviation: {deviation}"));
     let rows = report.bad_rows.iter().map(|row| format!("left out: {row}"));
     let more = report.bad_row_count - report.bad_rows.len() as u64;
     let more = (more > 0).then(|| format!("left out: {more} more rows"));

@@ -6,7 +6,7 @@ use super::preparation::{say_loaded, say_preparation, transform_name};
 use super::progress::{Progress, Unit};
 use super::say::Verbosity;
 use graphminnet::config::MetricKind;
-use graphminnet::data::prepare::{PreparationReport, Transform};
+use graphminnet::data::preparation::{PreparationReport, Transform};
 use graphminnet::data::text::duration;
 use graphminnet::train::{EpochReport, Loaded, Observer, TrainEvent};
 use std::time::Instant;

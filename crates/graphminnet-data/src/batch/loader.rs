@@ -2,7 +2,7 @@
 
 use super::{Batch, TargetRows};
 use crate::graph::GraphError;
-use crate::prepare::{PreparedDataset, PreparedSample};
+use crate::preparation::{PreparedDataset, PreparedSample};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;

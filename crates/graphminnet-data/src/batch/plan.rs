@@ -1,6 +1,6 @@
 //! Which samples go together, and in which order.
 
-use crate::prepare::PreparedDataset;
+use crate::preparation::PreparedDataset;
 use crate::rng::stream;
 use std::ops::Range;
 

@@ -80,7 +80,7 @@ pub fn locate(info: &'static DatasetInfo, data_folder: Option<&Path>) -> Result<
 
 /// Reads a data set by name from a local copy.
 ///
-/// The schema carries the registry's names; deviations of the copy are in the report.
+/// The schema carries the registry's names; differences of the copy from the published data set are in the report.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ pub fn load(name: &str, data_folder: Option<&Path>, options: &ReadOptions) -> Re
         open(&path, options)?
     };
     finish(&mut read, info);
-    read.report.deviations.extend(readme::deviations(&path));
+    read.report.differences.extend(readme::differences(&path));
     match expected {
         Some(expected) if expected != read.dataset.schema => Err(DataError::Schema {
             place: Place::file(path),
@@ -116,7 +116,7 @@ pub fn load(name: &str, data_folder: Option<&Path>, options: &ReadOptions) -> Re
 ///
 /// # Errors
 ///
-/// As [`import`](crate::import::import).
+/// [`DataError::Missing`] if an expected file is not among the sources; whatever is wrong with them.
 pub fn import_published(
     info: &DatasetInfo,
     sources: &[PathBuf],
@@ -129,7 +129,7 @@ pub fn import_published(
 
 fn finish(read: &mut Read, info: &DatasetInfo) {
     apply_names(read, info);
-    note_deviations(read, info);
+    note_differences(read, info);
 }
 
 fn holds_published_files(folder: &Path, info: &DatasetInfo) -> bool {
@@ -157,17 +157,17 @@ fn apply_names(read: &mut Read, info: &DatasetInfo) {
 }
 
 /// Notes what differs from the paper's description.
-fn note_deviations(read: &mut Read, info: &DatasetInfo) {
+fn note_differences(read: &mut Read, info: &DatasetInfo) {
     let found = read.dataset.samples.len() as u64;
     if found != info.paper.graphs {
-        read.report.deviations.push(format!(
+        read.report.differences.push(format!(
             "this copy of {} has {found} graphs, the published one {}: results are not comparable one to one",
             info.title, info.paper.graphs
         ));
     }
     let schema = &read.dataset.schema;
     if schema.task != info.task() || schema.level != info.level {
-        read.report.deviations.push(format!(
+        read.report.differences.push(format!(
             "this copy of {} was read as {:?} at {:?} level, the published one is {:?} at {:?} level",
             info.title,
             schema.task,

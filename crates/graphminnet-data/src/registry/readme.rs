@@ -11,7 +11,7 @@ const MAX_POINTS: usize = 20;
 const MAX_CHARACTERS: usize = 600;
 
 /// The points, each as one line that is safe to print; none if there is no such file or heading.
-pub(super) fn deviations(folder: &Path) -> Vec<String> {
+pub(super) fn differences(folder: &Path) -> Vec<String> {
     let Ok(file) = File::open(folder.join("README.md")) else { return Vec::new() };
     let mut bytes = Vec::new();
     if file.take(MAX_BYTES).read_to_end(&mut bytes).is_err() {

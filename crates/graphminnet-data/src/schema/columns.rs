@@ -88,7 +88,7 @@ impl ColumnSet {
         }
     }
 
-    /// Prepares target columns: their integers are remembered, and words such as `NA` are missing labels, except where
+    /// Makes these target columns: their integers are remembered, and words such as `NA` are missing labels, except where
     /// they are among the `classes`, or in a column that holds text by request.
     pub(crate) fn are_targets(&mut self, classes: &[String]) {
         let is_class = classes.iter().any(|class| is_missing(class));

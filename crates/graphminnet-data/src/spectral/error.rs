@@ -39,15 +39,17 @@ pub enum SpectralError {
         limit: f64,
     },
     /// Two computed eigenvectors are not orthogonal, or one is not a unit vector.
-    #[error("eigenvectors {first} and {second} have inner product off by {deviation:e}, more than {limit:e}")]
+    #[error(
+        "eigenvectors {first} and {second} have inner product off by {difference:e}, more than {limit:e}"
+    )]
     Orthogonality {
         /// Position of the first vector in its connected component.
         first: usize,
         /// Position of the second (equal to the first for a wrong norm).
         second: usize,
         /// How far the inner product is from 0 (or from 1 for a norm).
-        deviation: f64,
-        /// The largest accepted deviation.
+        difference: f64,
+        /// The largest accepted difference.
         limit: f64,
     },
     /// The result would not fit into memory addresses.

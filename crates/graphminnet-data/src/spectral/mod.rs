@@ -10,7 +10,6 @@
 //! * **Log-degree** `ln(1 + deg)` of the undirected simple graph.
 //! * **Local degree profile**: out-degree, and minimum, maximum, mean and unbiased standard deviation of the
 //!   out-neighbours' out-degrees.
-
 //!
 //! Every returned eigenpair has been checked for its residual and for orthogonality to the others; where no solver
 //! reaches the accuracy the answer is a [`SpectralError`], never a wrong number. Results are a pure function of the
@@ -26,7 +25,7 @@
 //! | `solution`, `verify`, `canonical` | the choice between them, the check, the sign |
 //! | `eigenpairs` | components put together |
 //! | `random_walk`, `degree` | what is not an eigenpair |
-//! | `prepare` | all of it for one graph or many |
+//! | `prepared` | all of it for one graph or many |
 
 mod canonical;
 mod chebyshev;
@@ -38,7 +37,7 @@ mod error;
 mod krylov;
 mod laplacian;
 mod operator;
-mod prepare;
+mod prepared;
 mod random_walk;
 mod shift_invert;
 mod solution;
@@ -49,8 +48,8 @@ mod verify;
 pub use degree::{DEGREE_PROFILE_COLUMNS, degree_profile, log_degrees};
 pub use eigenpairs::{Eigenpairs, lowest_eigenpairs};
 pub use error::SpectralError;
-pub(crate) use prepare::for_each_graph;
-pub use prepare::{PrepareReport, StoredEigenpairs, prepare_all, prepare_graph};
+pub(crate) use prepared::for_each_graph;
+pub use prepared::{PreparationCounts, StoredEigenpairs, prepare_all, prepare_graph};
 pub use random_walk::return_probabilities;
 
 use crate::graph::{Encodings, Graph, Part};

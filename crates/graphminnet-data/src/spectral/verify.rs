@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 /// Largest accepted residual, as a part of the bound on the spectrum.
 const RESIDUAL: f64 = 1e-8;
-/// Largest accepted deviation of an inner product of two eigenvectors from 0 or 1.
+/// Largest accepted difference of an inner product of two eigenvectors from 0 or 1.
 const ORTHOGONALITY: f64 = 1e-8;
 
 /// Checks the residual of every pair, the norm of every vector and all inner products, the constant vector's too.
@@ -34,9 +34,9 @@ pub(crate) fn verify(laplacian: &Laplacian, solution: &Solution) -> Result<(), S
     for first in 0..count {
         for second in 0..=first {
             let expected = if first == second { 1.0 } else { 0.0 };
-            let deviation = (products[(first, second)] - expected).abs();
-            if deviation > ORTHOGONALITY {
-                return Err(SpectralError::Orthogonality { first, second, deviation, limit: ORTHOGONALITY });
+            let difference = (products[(first, second)] - expected).abs();
+            if difference > ORTHOGONALITY {
+                return Err(SpectralError::Orthogonality { first, second, difference, limit: ORTHOGONALITY });
             }
         }
     }

@@ -103,7 +103,7 @@ pub(crate) trait Epilogue {
 
     /// Called before the sums of rows `rows` from `column` on are computed: the time to ask for memory they will need.
     #[inline(always)]
-    fn prepare(&self, _rows: Range<usize>, _column: usize) {}
+    fn prefetch(&self, _rows: Range<usize>, _column: usize) {}
 
     /// `sums` are the values of C at the place given; only the first `width` of them count.
     fn row<S: Arithmetic, const W: usize>(&mut self, at: Place, sums: [f32; W]);
@@ -152,7 +152,7 @@ pub(crate) struct Store<'a> {
 
 impl Epilogue for Store<'_> {
     #[inline(always)]
-    fn prepare(&self, rows: Range<usize>, column: usize) {
+    fn prefetch(&self, rows: Range<usize>, column: usize) {
         prefetch_rows(self.out, self.row_stride, rows, column);
     }
 
@@ -171,7 +171,7 @@ pub(crate) struct Add<'a> {
 
 impl Epilogue for Add<'_> {
     #[inline(always)]
-    fn prepare(&self, rows: Range<usize>, column: usize) {
+    fn prefetch(&self, rows: Range<usize>, column: usize) {
         prefetch_rows(self.out, self.row_stride, rows, column);
     }
 
@@ -207,7 +207,7 @@ unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
     let Left { row_stride, depth_stride, .. } = left;
     let operands = Operands { depth, a, row_stride, depth_stride, b: panel, line_stride };
     let place = Place { row, column, width };
-    epilogue.prepare(row..row + R, column);
+    epilogue.prefetch(row..row + R, column);
     // Many layers are a multiple of four wide, so narrow last panels get tiles of their own.
     // SAFETY (of all calls): promised by the caller; part of a line is readable where the line is.
     match width {

@@ -97,7 +97,7 @@ macro_rules! loops {
             epilogue: &mut E,
         ) {
             for (r, sums) in sums.iter().enumerate() {
-                // Told apart, so that the usual case is compiled for the full width.
+                // A branch of its own, so that the usual case is compiled for the full width.
                 let at = Place { row: place.row + r, ..place };
                 if at.width == W {
                     epilogue.row::<$arithmetic, W>(Place { width: W, ..at }, *sums);

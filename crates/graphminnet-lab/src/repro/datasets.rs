@@ -49,7 +49,7 @@ pub fn run(lab: &Lab<'_>, recipes: &[String]) -> Result<Outcome, ReproError> {
                 Counted {
                     rows: [compared.graphs, compared.nodes, compared.edges],
                     same_task: compared.same_task,
-                    deviations: loaded.report.deviations,
+                    deviations: loaded.report.differences,
                 }
             }))
         })?;

@@ -248,7 +248,7 @@ impl Lab<'_> {
         match source.load() {
             Ok(mut loaded) => {
                 if matches!(source, DataSource::Generated { .. }) {
-                    loaded.report.deviations.push(
+                    loaded.report.differences.push(
                         "our own draw with the published parameters of the generator (seed 0)".to_owned(),
                     );
                 }
@@ -278,7 +278,7 @@ impl Lab<'_> {
             Ok(loaded) => loaded,
             Err(reason) => return Ok(Attempt::NotRun(reason)),
         };
-        let deviations = loaded.report.deviations.clone();
+        let deviations = loaded.report.differences.clone();
         let source = self.source(&recipe)?;
         let folder = self.run_folder(
             &format!("{name}-{label}"),

@@ -91,7 +91,7 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                 continue;
             }
         };
-        loaded.report.deviations.iter().for_each(|text| sheet.note(format!("{}: {text}", recipe.title)));
+        loaded.report.differences.iter().for_each(|text| sheet.note(format!("{}: {text}", recipe.title)));
         let (data, _) = TrainingData::prepare(
             &loaded.dataset,
             loaded.splits,

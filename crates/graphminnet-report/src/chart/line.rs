@@ -6,7 +6,7 @@ use super::{ChartError, Scale, thinned};
 use crate::svg::Svg;
 use crate::theme::Paint;
 
-/// More points than this along one line cannot be told apart.
+/// More points than this along one line cannot be distinguished.
 const MAX_POINTS: usize = 1500;
 
 /// One line.

@@ -3,7 +3,7 @@
 use super::TrainError;
 use crate::config::ModelConfig;
 use graphminnet_data::cache::Cache;
-use graphminnet_data::prepare::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
+use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Dataset, Schema};
 use sha2::{Digest, Sha256};

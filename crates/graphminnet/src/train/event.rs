@@ -4,7 +4,7 @@ use super::checkpoint::CheckpointProblem;
 use super::source::Loaded;
 use super::state::Position;
 use super::summary::SeedResult;
-use graphminnet_data::prepare::{PreparationReport, Transform};
+use graphminnet_data::preparation::{PreparationReport, Transform};
 use std::path::PathBuf;
 
 /// Numbers of one epoch.

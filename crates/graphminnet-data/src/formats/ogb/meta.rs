@@ -36,7 +36,7 @@ pub(super) struct Meta {
     pub(super) num_graphs: Option<u64>,
     /// Class names.
     pub(super) classes: Option<Vec<String>>,
-    /// How this copy deviates from the published data set, for the report.
+    /// How this copy differs from the published data set, for the report; the key keeps the word of older files.
     pub(super) deviations: Option<Vec<String>>,
 }
 

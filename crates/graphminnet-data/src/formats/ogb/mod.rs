@@ -71,7 +71,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
         .collect::<Vec<_>>();
     let mut notes = Vec::new();
     let stated = meta.deviations.iter().flatten().take(20);
-    let deviations = stated.map(|deviation| escape_up_to(deviation, 600)).collect();
+    let differences = stated.map(|difference| escape_up_to(difference, 600)).collect();
     if !has_meta {
         notes.push("no meta.json: columns and task were inferred".to_owned());
     }
@@ -81,7 +81,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
         .unwrap_or_else(|| tree.root().file_stem().unwrap_or_default().to_string_lossy().into_owned());
     let rows = (0..samples.len()).map(Some).collect();
     let dataset = Dataset { name, schema, samples, official_split };
-    Ok(Read { dataset, report: Report { notes, deviations, rows, ..Report::default() } })
+    Ok(Read { dataset, report: Report { notes, differences, rows, ..Report::default() } })
 }
 
 /// Number of nodes and edge rows of every graph.

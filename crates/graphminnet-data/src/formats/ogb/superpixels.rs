@@ -36,7 +36,7 @@ pub(super) fn nearest_neighbours(
     work: &mut Workspace,
 ) -> (Vec<[u32; 2]>, Vec<f32>) {
     let count = points.len();
-    work.prepare(points);
+    work.measure(points);
     let per_node = k.min(count.saturating_sub(1));
     let mut edges = Vec::with_capacity(count.saturating_mul(per_node));
     let mut features = Vec::with_capacity(count.saturating_mul(per_node));
@@ -69,7 +69,7 @@ pub(super) fn nearest_neighbours(
 }
 
 impl Workspace {
-    fn prepare(&mut self, points: &[[f32; 2]]) {
+    fn measure(&mut self, points: &[[f32; 2]]) {
         let Self { x, y, squared, scale, inverse, bound, .. } = self;
         for list in [&mut *x, &mut *y, &mut *squared, &mut *scale, &mut *inverse, &mut *bound] {
             list.clear();

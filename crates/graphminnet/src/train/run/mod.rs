@@ -29,7 +29,7 @@ mod card;
 mod clock;
 mod directory;
 mod file;
-mod prepare;
+mod preparation;
 
 pub(crate) use card::DataCard;
 pub use clock::fresh_run_path;

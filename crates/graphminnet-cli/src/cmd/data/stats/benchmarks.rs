@@ -48,7 +48,7 @@ fn benchmarks(
                 rows.push(Row {
                     info,
                     found: Some((statistics, comparison)),
-                    deviations: read.report.deviations,
+                    deviations: read.report.differences,
                 });
             }
             Err(DataError::NotHere(_)) if !must_be_here => {

@@ -7,7 +7,7 @@ use super::cache::{Cache, CacheError, CacheKey};
 use super::dataset::{Column, ColumnKind, Dataset, Schema, Split};
 use crate::graph::Graph;
 use crate::spectral::{
-    PrepareOptions, PrepareReport, PreparedGraph, SpectralError, StoredEigenpairs, for_each_graph,
+    PreparationCounts, PrepareOptions, PreparedGraph, SpectralError, StoredEigenpairs, for_each_graph,
     return_probabilities,
 };
 use std::io::{self, Read, Write};
@@ -98,7 +98,7 @@ pub enum Origin {
 #[derive(Debug)]
 pub struct PreparationReport {
     /// Counts over the graphs, and the whole time.
-    pub graphs: PrepareReport,
+    pub graphs: PreparationCounts,
     /// Where each part came from and how long it took.
     pub parts: Vec<(Transform, Origin, Duration)>,
 }
@@ -145,7 +145,8 @@ pub fn prepare_dataset(
         through_cache(&graphs, Transform::RandomWalk, key, codec, cache, progress, &mut parts)?
     };
     let prepared = join(&graphs, options, eigenpairs, walks)?;
-    let report = PreparationReport { graphs: PrepareReport::new(&prepared, options, start.elapsed()), parts };
+    let report =
+        PreparationReport { graphs: PreparationCounts::new(&prepared, options, start.elapsed()), parts };
     let samples = dataset.samples.iter().zip(prepared).map(|(sample, prepared)| PreparedSample {
         id: sample.id.clone(),
         prepared,

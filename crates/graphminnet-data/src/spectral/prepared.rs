@@ -128,7 +128,7 @@ pub fn prepare_graph(graph: &Arc<Graph>, options: &PrepareOptions) -> Result<Pre
 
 /// What a preparation found; counts are of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PrepareReport {
+pub struct PreparationCounts {
     /// All graphs.
     pub graphs: usize,
     /// Graphs in which the cut at `K` splits an eigenspace.
@@ -141,7 +141,7 @@ pub struct PrepareReport {
     pub elapsed: Duration,
 }
 
-impl PrepareReport {
+impl PreparationCounts {
     /// Counts over prepared graphs.
     pub fn new(prepared: &[PreparedGraph], options: &PrepareOptions, elapsed: Duration) -> Self {
         let count =
@@ -165,10 +165,10 @@ pub fn prepare_all(
     graphs: &[Arc<Graph>],
     options: &PrepareOptions,
     progress: &(dyn Fn(usize) + Sync),
-) -> Result<(Vec<PreparedGraph>, PrepareReport), SpectralError> {
+) -> Result<(Vec<PreparedGraph>, PreparationCounts), SpectralError> {
     let start = Instant::now();
     let prepared = for_each_graph(graphs, progress, |graph| prepare_graph(graph, options))?;
-    let report = PrepareReport::new(&prepared, options, start.elapsed());
+    let report = PreparationCounts::new(&prepared, options, start.elapsed());
     Ok((prepared, report))
 }
 

@@ -3,7 +3,7 @@
 use super::Resources;
 use crate::config::ModelConfig;
 use crate::train::{Loaded, Observer, TrainError, TrainingData};
-use graphminnet_data::prepare::{Progress, Transform};
+use graphminnet_data::preparation::{Progress, Transform};
 use graphminnet_data::spectral::SpectralError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,7 +26,7 @@ impl Loaded {
         match TrainingData::prepare(&self.dataset, splits, model, cache, &watched) {
             Ok((mut data, report)) => {
                 observer.prepared(&report);
-                data.deviations = self.report.deviations.clone();
+                data.deviations = self.report.differences.clone();
                 Ok(Some(data))
             }
             Err(TrainError::Spectral(SpectralError::Cancelled)) => Ok(None),
