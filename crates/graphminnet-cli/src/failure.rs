@@ -6,8 +6,11 @@
 //! | 1 | done, but a check failed |
 //! | 2 | wrong usage or configuration |
 //! | 3 | wrong data |
-//! | 4 | the machine or a file did not cooperate |
+//! | 4 | the machine or a file did not cooperate, or a result could not be written to standard output |
 //! | 130 | interrupted; the state is saved |
+//!
+//! A reader of standard output that went away (`| head`) is no failure. What cannot be written to standard error is
+//! dropped, whatever the command: no work is lost because nobody listens.
 
 #[cfg(feature = "lab")]
 mod lab;
