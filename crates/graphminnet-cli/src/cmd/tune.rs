@@ -102,8 +102,15 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
             Some((known, data)) if known == options => data,
             _ => prepare(base.loaded.clone(), &recipe.model, context)?,
         };
-        let trial =
-            search.run(number, shown, &recipe, &data, &journal, context.device.clone(), &context.interrupt);
+        let trial = search.run(
+            number,
+            shown,
+            &recipe,
+            &data,
+            &journal,
+            context.device.clone(),
+            context.interrupt.heed(),
+        );
         prepared = Some((options, data));
         let trial = match trial {
             Ok(Some(trial)) => trial,

@@ -1,12 +1,32 @@
 //! Progress of the preparation of a data set.
 
-use super::progress::Progress;
+use super::progress::{Progress, Unit};
 use super::say::Verbosity;
-use graphminnet::data::prepare::{Origin, PreparationReport, Transform};
+use super::signals::Interrupt;
+use graphminnet::data::prepare::{self, Origin, PreparationReport, Transform};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shows how far a preparation has come.
-pub fn follow(progress: &Progress) -> impl Fn(Transform, usize, usize) + Sync {
-    |transform, done, total| progress.update(transform_name(transform), done as u64, Some(total as u64))
+/// Shows how far a preparation has come, and stops it when the user wants to.
+pub struct Preparation<'a> {
+    progress: Progress,
+    interrupt: &'a AtomicBool,
+}
+
+impl<'a> Preparation<'a> {
+    /// At the beginning.
+    pub fn new(verbosity: Verbosity, interrupt: &'a Interrupt) -> Self {
+        Self { progress: Progress::new(verbosity, Unit::Graphs), interrupt: interrupt.heed() }
+    }
+}
+
+impl prepare::Progress for Preparation<'_> {
+    fn update(&self, transform: Transform, done: usize, total: usize) {
+        self.progress.update(transform_name(transform), done as u64, Some(total as u64));
+    }
+
+    fn should_stop(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
 }
 
 /// A transform in words.

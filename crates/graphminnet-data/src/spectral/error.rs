@@ -61,6 +61,9 @@ pub enum SpectralError {
     /// The degree profile could not be attached to the graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// The work was told to stop.
+    #[error("interrupted before all graphs were prepared")]
+    Interrupted,
     /// One graph of many failed.
     #[error("graph {graph}: {source}")]
     InGraph {

@@ -136,7 +136,7 @@ fn one_fold(
     };
     let recipe =
         Recipe { name: name.to_owned(), title: name.to_owned(), dataset: name.to_owned(), model, train };
-    let (data, _) = TrainingData::prepare(dataset, splits, &recipe.model, lab.cache.as_ref(), &|_, _, _| {})?;
+    let (data, _) = TrainingData::prepare(dataset, splits, &recipe.model, lab.cache.as_ref(), lab.interrupt)?;
     let identity = json!({ "model": recipe.model, "train": recipe.train, "data": data.fingerprint });
     let label = format!("{name} fold {fold} {system}");
     let run = lab.store.run_folder(&label, &identity);

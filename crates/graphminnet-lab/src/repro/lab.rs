@@ -280,7 +280,7 @@ impl Lab<'_> {
             loaded.splits,
             &recipe.model,
             self.cache.as_ref(),
-            &|_, _, _| {},
+            self.interrupt,
         )?;
         let identity = json!({ "model": recipe.model, "train": recipe.train, "data": data.fingerprint });
         let run = self.store.run_folder(&format!("{name}-{label}"), &identity);

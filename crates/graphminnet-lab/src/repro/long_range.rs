@@ -237,7 +237,7 @@ fn trained(lab: &Lab<'_>) -> Result<(Sheet, Figure), ReproError> {
                 loaded.splits,
                 &recipe.model,
                 lab.cache.as_ref(),
-                &|_, _, _| {},
+                lab.interrupt,
             )?;
             let run = lab.store.run_folder(&format!("ring-transfer-{name}"), &identity);
             let results = lab.train_in(&run, &format!("ring transfer, {name}"), &recipe, &source, &data)?;

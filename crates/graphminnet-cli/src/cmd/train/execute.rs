@@ -4,10 +4,9 @@ use super::request::{Request, say_loaded};
 use crate::cmd::report;
 use crate::failure::Failure;
 use crate::ui::clock::timestamp;
-use crate::ui::preparation::{follow, say_preparation};
-use crate::ui::progress::{Progress, Unit};
+use crate::ui::preparation::{Preparation, say_preparation};
 use crate::ui::say::{Verbosity, say};
-use crate::ui::signals::INTERRUPTED;
+use crate::ui::signals::{INTERRUPTED, Interrupt};
 use crate::ui::training::Training;
 use graphminnet::config::ModelConfig;
 use graphminnet::data::cache::Cache;
@@ -20,8 +19,6 @@ use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// What a run needs from its surroundings.
 pub struct Context {
@@ -32,7 +29,7 @@ pub struct Context {
     /// Prepared data of earlier runs.
     pub cache: Option<Cache>,
     /// Set when the user wants to stop.
-    pub interrupt: Arc<AtomicBool>,
+    pub interrupt: Interrupt,
     /// Whether results are printed as JSON.
     pub json: bool,
 }
@@ -122,10 +119,9 @@ pub fn fresh_name(name: &str) -> PathBuf {
 ///
 /// A failure of the data.
 pub fn prepare(loaded: Loaded, model: &ModelConfig, context: &Context) -> Result<TrainingData, Failure> {
-    let progress = Progress::new(context.verbosity, Unit::Graphs);
-    let (cache, tell) = (context.cache.as_ref(), follow(&progress));
-    let prepared = TrainingData::prepare(&loaded.dataset, loaded.splits, model, cache, &tell);
-    drop(tell);
+    let progress = Preparation::new(context.verbosity, &context.interrupt);
+    let cache = context.cache.as_ref();
+    let prepared = TrainingData::prepare(&loaded.dataset, loaded.splits, model, cache, &progress);
     drop(progress);
     let (mut data, report) = prepared?;
     data.deviations = loaded.report.deviations;
@@ -149,7 +145,7 @@ fn train_seeds(
             train: &run.train,
             seed,
             device: context.device.clone(),
-            interrupt: &context.interrupt,
+            interrupt: context.interrupt.heed(),
         };
         let seed_dir = directory.seed(seed)?;
         let mut progress = Training::new(context.verbosity, run.train.metric, label);
