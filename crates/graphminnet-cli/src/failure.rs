@@ -6,13 +6,17 @@
 //! | 1 | done, but a check failed |
 //! | 2 | wrong usage or configuration |
 //! | 3 | wrong data |
-//! | 4 | the machine or a file did not cooperate |
-//! | 130 | interrupted; the state is saved |
+//! | 4 | the machine or a file did not cooperate, or a result could not be written to standard output |
+//! | 130 | interrupted; what can be gone on with is saved |
+//!
+//! A reader of standard output that went away (`| head`) is no failure. What cannot be written to standard error is
+//! dropped, whatever the command: no work is lost because nobody listens.
 
 #[cfg(feature = "lab")]
 mod lab;
 
 use crate::ui::say::say;
+use crate::ui::signals::INTERRUPTED;
 use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
 use graphminnet::data::DataError;
@@ -84,8 +88,15 @@ macro_rules! exits_with {
 
 exits_with! {
     2: ConfigError, DeviceError;
-    3: InputError, PredictError, SpectralError;
+    3: InputError, PredictError;
     4: io::Error, IoError, serde_json::Error, CacheError;
+}
+
+impl From<SpectralError> for Failure {
+    fn from(error: SpectralError) -> Self {
+        let code = if error == SpectralError::Interrupted { INTERRUPTED } else { 3 };
+        Self { code, error: Box::new(error) }
+    }
 }
 
 impl From<DataError> for Failure {
@@ -151,6 +162,11 @@ impl From<SplitError> for Failure {
 
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
+        let error = match error {
+            TrainError::Data(error) => return error.into(),
+            TrainError::Spectral(error) => return error.into(),
+            error => error,
+        };
         let code = match &error {
             TrainError::Config(_)
             | TrainError::NoBenchmarks { .. }
@@ -158,10 +174,8 @@ impl From<TrainError> for Failure {
             | TrainError::Occupied { .. }
             | TrainError::NoRun { .. }
             | TrainError::DataNotGiven => 2,
-            TrainError::Data(_)
-            | TrainError::Graph(_)
+            TrainError::Graph(_)
             | TrainError::Split(_)
-            | TrainError::Spectral(_)
             | TrainError::Loader(_)
             | TrainError::Input(_)
             | TrainError::Loss(_)

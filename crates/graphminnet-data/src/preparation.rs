@@ -7,11 +7,12 @@ use super::cache::{Cache, CacheError, CacheKey};
 use super::dataset::{Column, ColumnKind, Dataset, Schema, Split};
 use crate::graph::Graph;
 use crate::spectral::{
-    PreparationCounts, PrepareOptions, PreparedGraph, SpectralError, StoredEigenpairs, for_each_graph,
-    return_probabilities,
+    PreparationCounts, PrepareOptions, PreparedGraph, SpectralError, Stop, StoredEigenpairs, for_each_graph,
+    return_probabilities_unless,
 };
 use std::io::{self, Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// To be raised whenever the numbers that a transform gives can change.
@@ -58,9 +59,18 @@ pub trait Progress: Sync {
     /// `done` of `total` graphs have gone through `transform`.
     fn update(&self, transform: Transform, done: usize, total: usize);
 
-    /// Whether to stop before the next graph, with [`SpectralError::Cancelled`].
-    fn is_cancelled(&self) -> bool {
+    /// Whether the preparation is to stop; asked often.
+    fn should_stop(&self) -> bool {
         false
+    }
+}
+
+/// Says nothing, and stops a preparation once it is set.
+impl Progress for AtomicBool {
+    fn update(&self, _: Transform, _: usize, _: usize) {}
+
+    fn should_stop(&self) -> bool {
+        self.load(Ordering::Relaxed)
     }
 }
 
@@ -107,8 +117,9 @@ pub struct PreparationReport {
 ///
 /// # Errors
 ///
-/// [`SpectralError::InGraph`] for the first graph that fails, [`SpectralError::Cancelled`] if `progress` says so.
-/// Trouble with the cache is no error: the result is computed, and the report says what happened.
+/// [`SpectralError::InGraph`] for the first graph that fails; [`SpectralError::Interrupted`] soon after the progress
+/// says that it should stop, with nothing but whole parts in the cache. Trouble with the cache is no error: the result is
+/// computed, and the report says what happened.
 pub fn prepare_dataset(
     dataset: &Dataset,
     options: &PrepareOptions,
@@ -127,7 +138,7 @@ pub fn prepare_dataset(
             bytes: |graph, stored| 12 + 4 * (stored + graph.num_nodes() as u64 * stored),
             encode: encode_eigenpairs,
             decode: decode_eigenpairs,
-            compute: StoredEigenpairs::compute,
+            compute: StoredEigenpairs::compute_unless,
         };
         through_cache(&graphs, Transform::Eigenpairs, key, codec, cache, progress, &mut parts)?
     };
@@ -140,7 +151,7 @@ pub fn prepare_dataset(
             bytes: |graph, steps| 4 * graph.num_nodes() as u64 * steps,
             encode: |values: &Vec<f32>, out: &mut dyn Write| write_floats(values, out),
             decode: |graph, steps, from: &mut dyn Read| read_floats(graph.num_nodes() * steps, from),
-            compute: |graph, steps| Ok(return_probabilities(graph, steps)),
+            compute: return_probabilities_unless,
         };
         through_cache(&graphs, Transform::RandomWalk, key, codec, cache, progress, &mut parts)?
     };
@@ -197,7 +208,7 @@ struct Codec<T> {
     bytes: fn(&Graph, u64) -> u64,
     encode: fn(&T, &mut dyn Write) -> io::Result<()>,
     decode: fn(&Graph, usize, &mut dyn Read) -> io::Result<T>,
-    compute: fn(&Graph, usize) -> Result<T, SpectralError>,
+    compute: fn(&Graph, usize, Stop<'_>) -> Result<T, SpectralError>,
 }
 
 fn through_cache<T: Send>(
@@ -228,14 +239,8 @@ fn through_cache<T: Send>(
         }
     }
     let tell = |done: usize| progress.update(transform, done, graphs.len());
-    let compute = |graph: &Arc<Graph>| match progress.is_cancelled() {
-        true => Err(SpectralError::Cancelled),
-        false => (codec.compute)(graph, parameter),
-    };
-    let computed = for_each_graph(graphs, &tell, compute).map_err(|error| match error {
-        SpectralError::InGraph { source, .. } if *source == SpectralError::Cancelled => *source,
-        error => error,
-    })?;
+    let stop = || progress.should_stop();
+    let computed = for_each_graph(graphs, &tell, &stop, |graph| (codec.compute)(graph, parameter, &stop))?;
     if let Some((cache, key)) = &key {
         let encode = |out: &mut dyn Write| computed.iter().try_for_each(|part| (codec.encode)(part, out));
         if let Err(problem) = cache.write(key, payload, encode) {

@@ -3,7 +3,7 @@
 //! The formats themselves are in [`formats`](super::formats).
 
 use super::formats::{self, Format};
-use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, Schema, Task};
+use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, Place, Schema, Task};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -160,7 +160,8 @@ pub struct Read {
 ///
 /// # Errors
 ///
-/// [`DataError`] with the place of the first problem, or of all bad rows.
+/// [`DataError`] with the place of the first problem, or of all bad rows; [`DataError::Malformed`] for a file without
+/// graphs.
 ///
 /// # Examples
 ///
@@ -176,5 +177,9 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
         Some(format) => format,
         None => formats::detect(path)?,
     };
-    formats::read(format, path, options)
+    let read = formats::read(format, path, options)?;
+    if read.dataset.samples.is_empty() && read.report.bad_row_count == 0 {
+        return Err(DataError::malformed(Place::file(path), "no graphs", "at least one"));
+    }
+    Ok(read)
 }

@@ -4,7 +4,7 @@ use graphminnet_data::batch::{Batch, BatchLimit, Batches, LoaderError, Order, pl
 use graphminnet_data::cache::Cache;
 use graphminnet_data::generate::{CircularSkipLinks, Cluster, PartSizes, RingTransfer};
 use graphminnet_data::preparation::{Origin, PreparedDataset, Transform, prepare_dataset};
-use graphminnet_data::spectral::PrepareOptions;
+use graphminnet_data::spectral::{PrepareOptions, SpectralError};
 use graphminnet_data::{Dataset, Level};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -245,4 +245,64 @@ fn graphs_without_edges_or_eigenpairs_make_batches_too() {
     assert!(batch.eigenvalues.is_empty() && batch.random_walk.is_empty());
     assert_eq!(batch.log_degree.len(), 82);
     assert_eq!(Batch::of_samples(&prepared, vec![]).unwrap().layout.num_graphs(), 0);
+}
+
+/// Counts how often it is asked, and stops the work at one of the times.
+struct StopsAt {
+    asked: AtomicUsize,
+    at: usize,
+}
+
+impl StopsAt {
+    fn nth(at: usize) -> Self {
+        Self { asked: AtomicUsize::new(0), at }
+    }
+}
+
+impl graphminnet_data::preparation::Progress for StopsAt {
+    fn update(&self, _: Transform, _: usize, _: usize) {}
+
+    fn should_stop(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) >= self.at
+    }
+}
+
+/// One large ring with chords: neither a tree nor small, so its eigenpairs take iterations of a polynomial.
+fn large_graph() -> Dataset {
+    let nodes = 3_000u32;
+    let edges = (0..nodes).flat_map(|node| {
+        let others = [(node + 1) % nodes, node * 7919 % nodes, node * 104_729 % nodes];
+        others.into_iter().flat_map(move |other| [[node, other], [other, node]])
+    });
+    let graph = graphminnet_data::Graph::from_edges(nodes as usize, edges.collect()).unwrap();
+    let mut dataset = rings();
+    dataset.samples.truncate(1);
+    dataset.samples[0].graph = Arc::new(graph);
+    dataset.samples[0].targets.truncate(1);
+    dataset
+}
+
+#[test]
+fn a_preparation_that_is_told_to_stop_does_so_also_inside_of_a_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::new(folder.path());
+    let options = PrepareOptions { eigenpairs: 8, random_walk_steps: 8, ..PrepareOptions::default() };
+    let (dataset, whole) = (large_graph(), StopsAt::nth(usize::MAX));
+    prepare_dataset(&dataset, &options, None, &whole).unwrap();
+    let asked = whole.asked.into_inner();
+    // Once before the graph, many times in its iterations, and for every node that walks begin at.
+    assert!(asked > 3_000 + 20, "asked {asked} times");
+    for at in [0, 1, 2, 10, 20] {
+        let progress = StopsAt::nth(at);
+        let stopped = prepare_dataset(&dataset, &options, Some(&cache), &progress).unwrap_err();
+        assert_eq!(stopped, SpectralError::Interrupted, "at {at}");
+        // Everything that runs is let know; nothing goes on for long.
+        assert!(progress.asked.into_inner() <= at + 10, "at {at}");
+        assert!(cache.entries().unwrap().is_empty(), "at {at}");
+    }
+    // Stopped during the walks: the eigenpairs are done and kept.
+    let stopped =
+        prepare_dataset(&dataset, &options, Some(&cache), &StopsAt::nth(asked - 1_000)).unwrap_err();
+    assert_eq!(stopped, SpectralError::Interrupted);
+    assert_eq!(cache.entries().unwrap().len(), 1);
 }

@@ -7,12 +7,13 @@ use crate::failure::Failure;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::config::{ConfigError, Recipe};
+use graphminnet::data::fs;
 use graphminnet::data::text::grouped;
 use graphminnet::summary::{Part, layer_parts, parts};
 use graphminnet::{DeviceKind, GraphMinNet};
 use serde_json::json;
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What to show.
@@ -54,10 +55,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     show_one(recipe, arguments)
 }
 
-fn read(path: &PathBuf) -> Result<Recipe, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("cannot read the configuration {}: {error}", path.display()))
-    })?;
+fn read(path: &Path) -> Result<Recipe, Failure> {
+    let text = String::from_utf8(fs::read(path).map_err(Failure::usage)?)
+        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     Recipe::parse(&name, &text)
         .map_err(|error: ConfigError| Failure::usage(format!("{}: {error}", path.display())))

@@ -3,10 +3,10 @@
 use super::read_args::Reading;
 use super::threads::Threads;
 use crate::failure::Failure;
-use crate::ui::preparation::{follow, transform_name};
-use crate::ui::progress::{Progress, Unit};
+use crate::ui::preparation::{Preparation, transform_name};
 use crate::ui::report::say_report;
 use crate::ui::say::{Verbosity, say};
+use crate::ui::signals::Interrupt;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::data::cache::{Cache, default_cache_dir};
@@ -56,17 +56,18 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    arguments.threads.pool()?.install(|| prepare(arguments))
+    let interrupt = Interrupt::listen()?;
+    arguments.threads.pool()?.install(|| prepare(arguments, &interrupt))
 }
 
-fn prepare(arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn prepare(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     let (read, options) = read(arguments)?;
     let read_seconds = start.elapsed().as_secs_f64();
     say_report(&read.report);
     let cache = cache(arguments.cache_dir.clone())?;
-    let progress = Progress::new(Verbosity::Normal, Unit::Graphs);
-    let prepared = prepare_dataset(&read.dataset, &options, Some(&cache), &follow(&progress));
+    let progress = Preparation::new(Verbosity::Normal, interrupt);
+    let prepared = prepare_dataset(&read.dataset, &options, Some(&cache), &progress);
     drop(progress);
     let (_, report) = prepared?;
     for (transform, origin, _) in &report.parts {

@@ -107,7 +107,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
             Some(data) => Some(data),
             None => {
                 let mut progress = Training::new(context.verbosity, recipe.train.metric, "");
-                base.loaded.prepare(&recipe.model, resources, &mut progress, &context.interrupt)?
+                base.loaded.prepare(&recipe.model, resources, &mut progress, context.interrupt.heed())?
             }
         };
         let candidate = RunSpec {
@@ -117,7 +117,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
             command: context.command.clone(),
         };
         let trial = match &prepared {
-            Some(data) => search.run(&journal, &candidate, data, resources, &context.interrupt),
+            Some(data) => search.run(&journal, &candidate, data, resources, context.interrupt.heed()),
             None => Ok(None),
         };
         let trial = match trial {

@@ -1,10 +1,12 @@
 //! What was read, and progress of its preparation.
 
-use super::progress::Progress;
+use super::progress::{Progress, Unit};
 use super::report::report_lines;
 use super::say::Verbosity;
-use graphminnet::data::preparation::{Origin, PreparationReport, Transform};
+use super::signals::Interrupt;
+use graphminnet::data::preparation::{self, Origin, PreparationReport, Transform};
 use graphminnet::train::Loaded;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says what was read.
 pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
@@ -23,9 +25,27 @@ pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
     }
 }
 
-/// Shows how far a preparation has come.
-pub fn follow(progress: &Progress) -> impl Fn(Transform, usize, usize) + Sync {
-    |transform, done, total| progress.update(transform_name(transform), done as u64, Some(total as u64))
+/// Shows how far a preparation has come, and stops it when the user wants to.
+pub struct Preparation<'a> {
+    progress: Progress,
+    interrupt: &'a AtomicBool,
+}
+
+impl<'a> Preparation<'a> {
+    /// At the beginning.
+    pub fn new(verbosity: Verbosity, interrupt: &'a Interrupt) -> Self {
+        Self { progress: Progress::new(verbosity, Unit::Graphs), interrupt: interrupt.heed() }
+    }
+}
+
+impl preparation::Progress for Preparation<'_> {
+    fn update(&self, transform: Transform, done: usize, total: usize) {
+        self.progress.update(transform_name(transform), done as u64, Some(total as u64));
+    }
+
+    fn should_stop(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed)
+    }
 }
 
 /// A transform in words.

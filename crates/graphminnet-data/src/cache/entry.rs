@@ -1,8 +1,7 @@
 //! Reading and writing one entry.
 
 use super::{Cache, CacheError, CacheKey};
-use crate::fs::{AtomicFile, IoError, create_dir};
-use std::fs::File;
+use crate::fs::{AtomicFile, IoError, create_dir, open};
 use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 
@@ -62,10 +61,10 @@ impl Cache {
         decode: impl FnOnce(&mut dyn Read) -> io::Result<T>,
     ) -> Result<Option<T>, CacheError> {
         let path = self.directory.join(key.file_name());
-        let file = match File::open(&path) {
+        let file = match open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(IoError::at("open", &path)(error).into()),
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
         let damaged = |reason| CacheError::Damaged { path: path.clone(), reason };
         let expected = header(key.transform, &key.hash, payload);
@@ -132,7 +131,7 @@ pub(super) fn check(path: &Path) -> Result<String, CacheError> {
         }
         _ => IoError::at("read", path)(error).into(),
     };
-    let file = File::open(path).map_err(IoError::at("open", path))?;
+    let file = open(path)?;
     let length = file.metadata().map_err(IoError::at("open", path))?.len();
     let mut reader = Hashing { inner: BufReader::with_capacity(BUFFER, file), hasher: blake3::Hasher::new() };
     let mut start = [0; 16];

@@ -1,9 +1,8 @@
 //! A set of files below one root, be it a folder or an archive: what a reader of a multi-file layout works on.
 
 use super::Lines;
-use crate::fs::decompress;
+use crate::fs::{self, decompress};
 use crate::{DataError, Limits, Place};
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -61,8 +60,7 @@ impl Tree for Folder {
     }
 
     fn open(&self, name: &str) -> Result<Box<dyn Read + Send>, DataError> {
-        let path = self.root.join(name);
-        Ok(Box::new(File::open(&path).map_err(DataError::io(&path, "open"))?))
+        Ok(Box::new(fs::open(&self.root.join(name))?))
     }
 
     fn names(&self) -> Result<Vec<String>, DataError> {

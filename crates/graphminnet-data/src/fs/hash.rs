@@ -1,8 +1,7 @@
 //! SHA-256 of bytes, files and streams, as lower-case hexadecimal text.
 
-use super::IoError;
+use super::{IoError, open};
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -40,8 +39,7 @@ pub fn hash_reader(mut stream: impl Read) -> io::Result<(u64, String)> {
 ///
 /// [`IoError`] if it cannot be read.
 pub fn hash_file(path: &Path) -> Result<(u64, String), IoError> {
-    let file = File::open(path).map_err(IoError::at("open", path))?;
-    hash_reader(file).map_err(IoError::at("read", path))
+    hash_reader(open(path)?).map_err(IoError::at("read", path))
 }
 
 fn text(digest: &[u8]) -> String {

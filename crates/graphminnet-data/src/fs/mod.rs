@@ -15,4 +15,4 @@ pub use error::IoError;
 pub use hash::{hash_file, hash_reader, sha256};
 pub use memory::peak_memory;
 pub(crate) use open::{decompress, open_decompressed, without_compression};
-pub use plain::{create_dir, read, rename, sync_dir, write_new};
+pub use plain::{create_dir, open, read, rename, sync_dir, write_new};

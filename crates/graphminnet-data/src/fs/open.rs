@@ -3,11 +3,10 @@
 //! The compression is chosen by the file's extension, never by its content: a file that claims to be one thing and
 //! holds another is an error, not a guess.
 
-use super::IoError;
 use super::zstd::ZstdReader;
+use super::{IoError, open};
 use crate::Limits;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +25,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// [`IoError`] if the file cannot be opened. Reading past `member_bytes`, or expanding by more than `ratio`, is an
 /// [`io::Error`] of kind `FileTooLarge`.
 pub(crate) fn open_decompressed(path: &Path, limits: &Limits) -> Result<Box<dyn Read + Send>, IoError> {
-    let file = File::open(path).map_err(IoError::at("open", path))?;
-    Ok(decompress(Box::new(file), path, limits))
+    Ok(decompress(Box::new(open(path)?), path, limits))
 }
 
 /// Undoes the compression that `name`'s extension names, on any stream. Damage is found while reading.

@@ -2,8 +2,27 @@
 
 use super::IoError;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::Path;
+
+/// Opens a file for reading. A pipe, a device or a folder is refused: opening a pipe that nobody writes to would wait
+/// for ever. Pipes that the shell hands over (`/dev/stdin`, `/dev/fd/…`) are open already, so they may be read.
+///
+/// # Errors
+///
+/// [`IoError`].
+pub fn open(path: &Path) -> Result<File, IoError> {
+    let at = || IoError::at("open", path);
+    let kind = fs::metadata(path).map_err(at())?.file_type();
+    let is_handed_over = path == Path::new("/dev/stdin")
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder));
+    if !kind.is_file() && !is_handed_over {
+        let what = if kind.is_dir() { "a folder" } else { "a pipe or a device" };
+        let reason = format!("it is {what}, expected a regular file");
+        return Err(at()(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+    }
+    File::open(path).map_err(at())
+}
 
 /// Reads a whole file.
 ///
@@ -11,7 +30,9 @@ use std::path::Path;
 ///
 /// [`IoError`].
 pub fn read(path: &Path) -> Result<Vec<u8>, IoError> {
-    fs::read(path).map_err(IoError::at("read", path))
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes).map_err(IoError::at("read", path))?;
+    Ok(bytes)
 }
 
 /// Writes a file that must not exist yet, and flushes it to the disk.

@@ -5,6 +5,7 @@
 //! few neighbours per node are cheaper than keeping vectors orthogonal: filtering between the steps of a
 //! subspace method is what makes it fast.
 
+use super::Stop;
 use super::laplacian::Laplacian;
 use super::tall::Tall;
 
@@ -26,7 +27,15 @@ impl Filter {
     }
 
     /// Replaces the `B` columns of `block` by the filtered ones; `scratch` has the same shape.
-    pub fn apply<const B: usize>(&self, laplacian: &Laplacian, block: &mut Tall, scratch: &mut Tall) {
+    ///
+    /// A stop is obeyed between two products; what the columns hold then means nothing.
+    pub fn apply<const B: usize>(
+        &self,
+        laplacian: &Laplacian,
+        block: &mut Tall,
+        scratch: &mut Tall,
+        stop: Stop<'_>,
+    ) {
         let (half_width, centre) = self.interval();
         let first = -half_width / centre;
         let mut ratio = first;
@@ -34,6 +43,9 @@ impl Filter {
         scratch.data_mut().fill(0.0);
         laplacian.apply::<B>(block, scratch, centre, ratio / half_width, 0.0);
         for _ in 1..self.degree {
+            if stop() {
+                return;
+            }
             let next_ratio = 1.0 / (2.0 / first - ratio);
             laplacian.apply::<B>(scratch, block, centre, 2.0 * next_ratio / half_width, ratio * next_ratio);
             std::mem::swap(block, scratch);
@@ -68,6 +80,7 @@ impl Filter {
 
 #[cfg(test)]
 mod tests {
+    use super::super::NEVER;
     use super::*;
     use crate::graph::Graph;
 
@@ -80,7 +93,7 @@ mod tests {
             let mut block = Tall::zeros(3, 2);
             block.data_mut().copy_from_slice(&[1.0, 1.0, 1.0, 0.0, 1.0, -1.0]);
             let mut scratch = Tall::zeros(3, 2);
-            filter.apply::<2>(&path, &mut block, &mut scratch);
+            filter.apply::<2>(&path, &mut block, &mut scratch, NEVER);
             assert!((block.data()[0] - 1.0).abs() < 1e-12);
             assert!((block.data()[1] - filter.value(1.0)).abs() < 1e-12);
             let (eigenvalue, inverse_slope) = filter.inverse(filter.value(1.0)).unwrap();

@@ -63,9 +63,9 @@ pub enum SpectralError {
     /// The degree profile could not be attached to the graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// Whoever asked for the preparation wants it no more.
-    #[error("the preparation was cancelled")]
-    Cancelled,
+    /// The work was told to stop.
+    #[error("interrupted before all graphs were prepared")]
+    Interrupted,
     /// One graph of many failed.
     #[error("graph {graph}: {source}")]
     InGraph {

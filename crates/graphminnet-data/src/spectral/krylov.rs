@@ -21,6 +21,7 @@ use super::operator::Operator;
 use super::shift_invert::ShiftInverse;
 use super::solution::Solution;
 use super::tall::Tall;
+use super::{Stop, unless_stopped};
 use crate::rng::stream;
 use faer::Mat;
 
@@ -44,13 +45,18 @@ const STEEPNESS: f64 = 2.5;
 ///
 /// # Errors
 ///
-/// [`SpectralError::NotConverged`] if [`MAX_ITERATIONS`] are not enough.
-pub(crate) fn lowest_above_zero(laplacian: &Laplacian, wanted: usize) -> Result<Solution, SpectralError> {
-    Search::new(laplacian, wanted).run()
+/// [`SpectralError::NotConverged`] if [`MAX_ITERATIONS`] are not enough; [`SpectralError::Interrupted`].
+pub(crate) fn lowest_above_zero(
+    laplacian: &Laplacian,
+    wanted: usize,
+    stop: Stop<'_>,
+) -> Result<Solution, SpectralError> {
+    Search::new(laplacian, wanted, stop).run()
 }
 
 struct Search<'a> {
     laplacian: &'a Laplacian,
+    stop: Stop<'a>,
     wanted: usize,
     bound: f64,
     operator: Operator,
@@ -75,7 +81,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(laplacian: &'a Laplacian, wanted: usize) -> Self {
+    fn new(laplacian: &'a Laplacian, wanted: usize, stop: Stop<'a>) -> Self {
         let nodes = laplacian.num_nodes();
         let bound = laplacian.spectral_bound();
         let operator = match ShiftInverse::new(laplacian, bound) {
@@ -85,6 +91,7 @@ impl<'a> Search<'a> {
         let capacity = (2 * wanted + 12 * BLOCK).min(nodes - 1);
         Self {
             laplacian,
+            stop,
             wanted,
             bound,
             operator,
@@ -150,7 +157,8 @@ impl<'a> Search<'a> {
         let first = self.size;
         self.basis.set_columns(first, &self.block, columns);
         self.size += columns;
-        self.operator.apply::<BLOCK>(self.laplacian, &mut self.block, &mut self.scratch);
+        self.operator.apply::<BLOCK>(self.laplacian, &mut self.block, &mut self.scratch, self.stop);
+        unless_stopped(self.stop)?;
         self.block.subtract_means(BLOCK);
         let before = self.block.column_norms(columns).into_iter().fold(0.0, f64::max);
         let overlap = self.basis.inner_products(self.size, &self.block, columns);

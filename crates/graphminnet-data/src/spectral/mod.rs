@@ -49,11 +49,23 @@ pub use degree::{DEGREE_PROFILE_COLUMNS, degree_profile, log_degrees};
 pub use eigenpairs::{Eigenpairs, lowest_eigenpairs};
 pub use error::SpectralError;
 pub(crate) use prepared::for_each_graph;
-pub use prepared::{PreparationCounts, StoredEigenpairs, prepare_all, prepare_graph};
+pub use prepared::{PreparationCounts, StoredEigenpairs, prepare_all, prepare_graph, prepare_graph_unless};
 pub use random_walk::return_probabilities;
+pub(crate) use random_walk::return_probabilities_unless;
 
 use crate::graph::{Encodings, Graph, Part};
 use std::sync::Arc;
+
+/// Whether work is to stop; asked between its pieces, from any thread.
+pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// Work that nobody stops.
+pub(crate) const NEVER: Stop<'static> = &|| false;
+
+/// Fails if the work is to stop.
+pub(crate) fn unless_stopped(stop: Stop<'_>) -> Result<(), SpectralError> {
+    if stop() { Err(SpectralError::Interrupted) } else { Ok(()) }
+}
 
 /// What to compute for every graph.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

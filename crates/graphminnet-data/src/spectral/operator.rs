@@ -1,5 +1,6 @@
 //! Functions of the Laplacian whose *largest* eigenvalues belong to its *lowest* ones.
 
+use super::Stop;
 use super::chebyshev::Filter;
 use super::laplacian::Laplacian;
 use super::shift_invert::ShiftInverse;
@@ -15,11 +16,17 @@ pub(crate) enum Operator {
 }
 
 impl Operator {
-    /// Replaces the `B` columns of `block`; `scratch` has the same shape.
-    pub fn apply<const B: usize>(&self, laplacian: &Laplacian, block: &mut Tall, scratch: &mut Tall) {
+    /// Replaces the `B` columns of `block`; `scratch` has the same shape. What is in them after a stop means nothing.
+    pub fn apply<const B: usize>(
+        &self,
+        laplacian: &Laplacian,
+        block: &mut Tall,
+        scratch: &mut Tall,
+        stop: Stop<'_>,
+    ) {
         match self {
             Self::Inverse(inverse) => inverse.apply(block),
-            Self::Polynomial(filter) => filter.apply::<B>(laplacian, block, scratch),
+            Self::Polynomial(filter) => filter.apply::<B>(laplacian, block, scratch, stop),
         }
     }
 

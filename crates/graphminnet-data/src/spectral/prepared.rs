@@ -1,10 +1,10 @@
 //! Everything that [`PrepareOptions`] asks for, for one graph or for many in parallel.
 
 use super::degree::{degree_profile, log_degrees};
-use super::eigenpairs::lowest_eigenpairs;
+use super::eigenpairs::lowest_eigenpairs_unless;
 use super::error::SpectralError;
-use super::random_walk::return_probabilities;
-use super::{PrepareOptions, PreparedGraph};
+use super::random_walk::return_probabilities_unless;
+use super::{NEVER, PrepareOptions, PreparedGraph, Stop, unless_stopped};
 use crate::graph::{Encodings, Graph};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -33,6 +33,15 @@ impl StoredEigenpairs {
     ///
     /// [`SpectralError`] if a pair could not be computed to the accuracy that is verified.
     pub fn compute(graph: &Graph, stored: usize) -> Result<Self, SpectralError> {
+        Self::compute_unless(graph, stored, NEVER)
+    }
+
+    /// The same, unless it is to stop.
+    pub(crate) fn compute_unless(
+        graph: &Graph,
+        stored: usize,
+        stop: Stop<'_>,
+    ) -> Result<Self, SpectralError> {
         if stored == 0 {
             return Ok(Self::default());
         }
@@ -41,7 +50,7 @@ impl StoredEigenpairs {
             .checked_mul(stored)
             .filter(|&size| size <= isize::MAX as usize / 16)
             .ok_or(SpectralError::TooLarge { nodes, columns: stored })?;
-        let pairs = lowest_eigenpairs(graph, stored)?;
+        let pairs = lowest_eigenpairs_unless(graph, stored, stop)?;
         let count = pairs.values.len();
         let mut values = vec![0f32; stored];
         let mut vectors = vec![0f32; size];
@@ -121,8 +130,21 @@ impl PreparedGraph {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn prepare_graph(graph: &Arc<Graph>, options: &PrepareOptions) -> Result<PreparedGraph, SpectralError> {
-    let eigenpairs = StoredEigenpairs::compute(graph, options.eigenpairs)?;
-    let random_walk = return_probabilities(graph, options.random_walk_steps);
+    prepare_graph_unless(graph, options, NEVER)
+}
+
+/// Computes everything that the options ask for, unless it is to stop.
+///
+/// # Errors
+///
+/// As [`prepare_graph`]; [`SpectralError::Interrupted`] soon after `stop` says so.
+pub fn prepare_graph_unless(
+    graph: &Arc<Graph>,
+    options: &PrepareOptions,
+    stop: Stop<'_>,
+) -> Result<PreparedGraph, SpectralError> {
+    let eigenpairs = StoredEigenpairs::compute_unless(graph, options.eigenpairs, stop)?;
+    let random_walk = return_probabilities_unless(graph, options.random_walk_steps, stop)?;
     PreparedGraph::from_parts(graph, options, eigenpairs, random_walk)
 }
 
@@ -167,21 +189,23 @@ pub fn prepare_all(
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<(Vec<PreparedGraph>, PreparationCounts), SpectralError> {
     let start = Instant::now();
-    let prepared = for_each_graph(graphs, progress, |graph| prepare_graph(graph, options))?;
+    let prepared = for_each_graph(graphs, progress, NEVER, |graph| prepare_graph(graph, options))?;
     let report = PreparationCounts::new(&prepared, options, start.elapsed());
     Ok((prepared, report))
 }
 
-/// Runs `work` on every graph in parallel, keeping the order of the results.
+/// Runs `work` on every graph in parallel, keeping the order of the results, unless it is to stop.
 pub(crate) fn for_each_graph<T: Send>(
     graphs: &[Arc<Graph>],
     progress: &(dyn Fn(usize) + Sync),
+    stop: Stop<'_>,
     work: impl Fn(&Arc<Graph>) -> Result<T, SpectralError> + Sync,
 ) -> Result<Vec<T>, SpectralError> {
     let done = AtomicUsize::new(0);
     let results: Vec<Result<T, SpectralError>> = graphs
         .par_iter()
         .map(|graph| {
+            unless_stopped(stop)?;
             let result = work(graph);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1);
             result
@@ -191,7 +215,10 @@ pub(crate) fn for_each_graph<T: Send>(
         .into_iter()
         .enumerate()
         .map(|(graph, result)| {
-            result.map_err(|source| SpectralError::InGraph { graph, source: Box::new(source) })
+            result.map_err(|source| match source {
+                SpectralError::Interrupted => source,
+                source => SpectralError::InGraph { graph, source: Box::new(source) },
+            })
         })
         .collect()
 }

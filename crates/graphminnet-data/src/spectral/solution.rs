@@ -7,6 +7,7 @@ use super::krylov;
 use super::laplacian::Laplacian;
 use super::tall::Tall;
 use super::verify::verify;
+use super::{Stop, unless_stopped};
 use faer::Mat;
 
 /// Components up to this size are solved densely.
@@ -37,21 +38,27 @@ pub(crate) struct Solution {
 /// # Errors
 ///
 /// [`SpectralError`] if no solver gives pairs that pass the verification.
-pub(crate) fn lowest_above_zero(laplacian: &Laplacian, count: usize) -> Result<Solution, SpectralError> {
+pub(crate) fn lowest_above_zero(
+    laplacian: &Laplacian,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Solution, SpectralError> {
     let nodes = laplacian.num_nodes();
     let count = count.min(nodes.saturating_sub(1));
     if count == 0 {
         return Ok(Solution { values: Vec::new(), vectors: Tall::zeros(0, 1) });
     }
+    unless_stopped(stop)?;
     // An iteration needs room to search in: near-complete spectra go to the dense solver, too.
     let mut solution = if nodes <= DENSE_NODES || (nodes <= DENSE_FALLBACK_NODES && count * 4 > nodes) {
         solve_densely(laplacian, count)?
     } else {
-        match krylov::lowest_above_zero(laplacian, count).and_then(|solution| {
+        match krylov::lowest_above_zero(laplacian, count, stop).and_then(|solution| {
             verify(laplacian, &solution)?;
             Ok(solution)
         }) {
             Ok(solution) => solution,
+            Err(SpectralError::Interrupted) => return Err(SpectralError::Interrupted),
             Err(_) if nodes <= DENSE_FALLBACK_NODES => solve_densely(laplacian, count)?,
             Err(error) => return Err(error),
         }

@@ -97,7 +97,7 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
             loaded.splits,
             &trained.recipe.model,
             lab.cache.as_ref(),
-            &|_, _, _| {},
+            lab.interrupt,
         )?;
         let seed = trained.results.first().map_or(0, |result| result.seed);
         let hash = trained.results.first().map(|result| result.best_weights_sha256.clone());

@@ -145,7 +145,7 @@ fn timed(lab: &Lab<'_>, recipe: &Recipe, system: &str) -> Result<Result<Timed, S
             loaded.splits,
             &changed.model,
             lab.cache.as_ref(),
-            &|_, _, _| {},
+            lab.interrupt,
         )?;
         let settings = Settings {
             name: &changed.name,

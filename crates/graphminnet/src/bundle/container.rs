@@ -11,9 +11,8 @@
 //! is read beyond the header before the header has been found to be right, and nothing is allocated beyond [`LIMIT`].
 
 use super::BundleError;
-use graphminnet_data::fs::IoError;
+use graphminnet_data::fs::{IoError, open};
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -58,7 +57,7 @@ fn pack_as(version: u32, description: &[u8], weights: &[u8]) -> Vec<u8> {
 
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Content, BundleError> {
-    let mut file = File::open(path).map_err(IoError::at("open the model", path))?;
+    let mut file = open(path)?;
     unpack(&mut file, path)
 }
 

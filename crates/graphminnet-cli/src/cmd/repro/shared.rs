@@ -5,7 +5,7 @@ use crate::cmd::train::arguments::{MachineArguments, command_line};
 use crate::cmd::train::request::read_seeds;
 use crate::failure::Failure;
 use crate::ui::say::Verbosity;
-use crate::ui::signals::interrupt_flag;
+use crate::ui::signals::Interrupt;
 use crate::ui::training::Training;
 use clap::Args;
 use graphminnet::config::MetricKind;
@@ -94,7 +94,7 @@ pub fn experiment(
         None if place.smoke => vec![0],
         None => (0..5).collect(),
     };
-    let interrupt = interrupt_flag()?;
+    let interrupt = Interrupt::listen()?;
     let verbosity = Verbosity::from_flags(talk.quiet, false);
     let device = machine.device.open()?;
     let outcome = machine.threads.pool()?.install(|| -> Result<Outcome, ReproError> {
@@ -103,7 +103,7 @@ pub fn experiment(
             store: Store::open(&place.output)?,
             device,
             cache: machine.cache(),
-            interrupt: &interrupt,
+            interrupt: interrupt.heed(),
             data_dir: choice.data_dir.clone(),
             smoke: place.smoke,
             seeds,

@@ -15,7 +15,7 @@ mod workers;
 use super::model_args::ModelArguments;
 use crate::failure::Failure;
 use crate::ui::say::say;
-use crate::ui::signals::interrupt_flag;
+use crate::ui::signals::Interrupt;
 use clap::Args;
 use std::io::{Write, stdout};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -69,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         nodes: arguments.max_nodes,
         time: Duration::from_secs(arguments.timeout),
     };
-    let interrupt = interrupt_flag()?;
+    let interrupt = Interrupt::listen()?;
     let workers = workers::start(arguments.model.load()?, threads, bounds)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
@@ -84,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;
         say!("serving on {threads} threads; Ctrl-C stops");
-        http::serve(listener, workers, bounds, &interrupt).await;
+        http::serve(listener, workers, bounds, interrupt.heed()).await;
         say!("stopped");
         Ok(ExitCode::SUCCESS)
     })

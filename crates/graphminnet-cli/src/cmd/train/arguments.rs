@@ -5,7 +5,7 @@ use crate::cmd::read_args::Reading;
 use crate::cmd::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::say::Verbosity;
-use crate::ui::signals::interrupt_flag;
+use crate::ui::signals::Interrupt;
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet::data::cache::{Cache, default_cache_dir};
@@ -114,7 +114,7 @@ pub fn in_context(
     output: &OutputArguments,
     work: impl FnOnce(&Context) -> Result<ExitCode, Failure> + Send,
 ) -> Result<ExitCode, Failure> {
-    let interrupt = interrupt_flag()?;
+    let interrupt = Interrupt::listen()?;
     let pool = machine.threads.pool()?;
     // Inside the pool the kernels need not wake it for every operation.
     pool.install(|| {

@@ -4,7 +4,7 @@ use super::request::Request;
 use crate::cmd::report::write_report;
 use crate::failure::Failure;
 use crate::ui::say::{Verbosity, say};
-use crate::ui::signals::INTERRUPTED;
+use crate::ui::signals::{INTERRUPTED, Interrupt};
 use crate::ui::training::Training;
 use graphminnet::data::text::duration;
 use graphminnet::train::{Resources, Run, RunFile, RunOutcome, Summary, TrainError, fresh_run_path, runs_in};
@@ -12,8 +12,6 @@ use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// What a run needs from its surroundings.
 pub struct Context {
@@ -22,7 +20,7 @@ pub struct Context {
     /// Where to compute, and prepared data of earlier runs.
     pub resources: Resources,
     /// Set when the user wants to stop.
-    pub interrupt: Arc<AtomicBool>,
+    pub interrupt: Interrupt,
     /// Whether results are printed as JSON.
     pub json: bool,
     /// The command as it was given, for the record.
@@ -127,7 +125,7 @@ fn finish(mut run: Run, context: &Context) -> Result<ExitCode, Failure> {
 pub fn train(run: &mut Run, label: &str, context: &Context) -> Result<Option<Summary>, Failure> {
     let is_done = run.unfinished()?.is_empty() && run.path().join("report.html").is_file();
     let mut progress = Training::new(context.verbosity, run.file().train.metric, label);
-    let outcome = run.train(&context.resources, &mut progress, &context.interrupt)?;
+    let outcome = run.train(&context.resources, &mut progress, context.interrupt.heed())?;
     drop(progress);
     let RunOutcome::Finished(summary) = outcome else {
         context.verbosity.say(format_args!(

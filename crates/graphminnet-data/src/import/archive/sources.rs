@@ -2,6 +2,7 @@
 
 use super::{Bytes, Zip, tar};
 use crate::formats::{Folder, Tree};
+use crate::fs;
 use crate::{DataError, Limits, Place};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -145,8 +146,7 @@ impl Tree for OneFile {
     }
 
     fn open(&self, _: &str) -> Result<Box<dyn Read + Send>, DataError> {
-        let file = std::fs::File::open(&self.path).map_err(DataError::io(&self.path, "open"))?;
-        Ok(Box::new(file))
+        Ok(Box::new(fs::open(&self.path)?))
     }
 
     fn names(&self) -> Result<Vec<String>, DataError> {

@@ -1,11 +1,10 @@
 //! Tar archives, plain or compressed: read once from front to back, wanted members kept in memory.
 
 use super::check_name;
-use crate::fs::decompress;
+use crate::fs::{decompress, open};
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +18,7 @@ pub(super) type Members = BTreeMap<String, Arc<Vec<u8>>>;
 
 /// The members of a tar file whose names are wanted.
 pub(super) fn read(path: &Path, wanted: fn(&str) -> bool, limits: &Limits) -> Result<Members, DataError> {
-    let file = File::open(path).map_err(DataError::io(path, "open"))?;
-    read_stream(Box::new(file), path, wanted, limits)
+    read_stream(Box::new(open(path)?), path, wanted, limits)
 }
 
 /// The members of a tar stream whose names are wanted; the extension of `path` tells its compression.

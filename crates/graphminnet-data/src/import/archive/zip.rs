@@ -6,10 +6,10 @@
 
 use super::check_name;
 use crate::formats::Tree;
+use crate::fs::open;
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Bytes {
     fn from(&self, start: u64) -> io::Result<Box<dyn Read + Send>> {
         match self {
             Self::File(path) => {
-                let mut file = File::open(path)?;
+                let mut file = open(path).map_err(|error| error.source)?;
                 file.seek(SeekFrom::Start(start))?;
                 Ok(Box::new(io::BufReader::with_capacity(1 << 16, file)))
             }

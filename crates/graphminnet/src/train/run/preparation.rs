@@ -29,7 +29,7 @@ impl Loaded {
                 data.deviations = self.report.differences.clone();
                 Ok(Some(data))
             }
-            Err(TrainError::Spectral(SpectralError::Cancelled)) => Ok(None),
+            Err(TrainError::Spectral(SpectralError::Interrupted)) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -46,7 +46,7 @@ impl Progress for Watched<'_> {
         self.observer.lock().unwrap_or_else(PoisonError::into_inner).preparing(transform, done, total);
     }
 
-    fn is_cancelled(&self) -> bool {
+    fn should_stop(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
 }
