@@ -396,6 +396,36 @@ fn the_positive_class_is_named_in_predictions_evaluation_and_report() {
 }
 
 #[test]
+fn the_column_of_the_molecules_is_kept_in_the_model() {
+    let workspace = trained_on_names();
+    let expected = ok(workspace.run("predict --model run --data named.csv")).stdout;
+    workspace.write("moved.csv", "structure,code\nCCO,CC\n");
+    let moved = ok(workspace.run("predict --model run --data moved.csv")).stdout;
+    assert!(moved.starts_with("structure,code,pred_label,prob_active,reason\nCCO,CC,"), "{moved}");
+    // The answer is that for ethanol, however it is asked for.
+    let asked = ok(workspace.run("predict --model run --smiles CCO")).stdout;
+    let probability = |table: &str| cells(table.lines().nth(1).unwrap()).iter().rev().nth(1).unwrap().clone();
+    assert_eq!(probability(&asked), probability(&moved));
+    assert_ne!(probability(&asked), probability(&expected));
+    workspace.write("without.csv", "code,label\nCC,active\n");
+    for command in ["predict", "evaluate", "embed -o vectors.npy"] {
+        let run = workspace.run(&format!("{command} --model run --data without.csv"));
+        assert_ne!(run.code, 0, "{command}");
+        assert!(run.stderr.contains("`structure`") && run.stderr.contains("code, label"), "{}", run.stderr);
+    }
+    // Calibration reads its file in the same way, and as the options say.
+    let run = workspace.run("predict --model run --smiles CCO --calibrate without.csv");
+    assert!(run.code != 0 && run.stderr.contains("`structure`"), "{run:?}");
+    let other = String::from_utf8(workspace.read("named.csv")).unwrap().replace("structure", "mol");
+    workspace.write("other.csv", other);
+    let run =
+        ok(workspace.run("predict --model run --data other.csv --smiles-column mol --calibrate other.csv"));
+    assert!(run.stderr.contains("calibrated at level 0.9 on 80 labels"), "{}", run.stderr);
+    let run = workspace.run("predict --model run --smiles CCO --smiles-column mol");
+    assert!(run.code == 2 && run.stderr.contains("no effect"), "{run:?}");
+}
+
+#[test]
 fn a_blank_cell_in_the_split_column_stops_the_training() {
     let workspace = Workspace::new();
     let mut table = String::from("smiles,y,part\n");

@@ -195,6 +195,30 @@ fn the_positive_class_can_be_chosen_and_must_be_one_of_two() {
 }
 
 #[test]
+fn the_column_of_the_molecules_is_kept_and_missing_is_an_error() {
+    let train = "name,structure,y\nC11,CCO,0.5\nC12,CCN,1.5\n";
+    let named = ReadOptions {
+        smiles_column: Some("structure".to_owned()),
+        targets: Some(vec!["y".to_owned()]),
+        ..ReadOptions::default()
+    };
+    let schema = read(train, &named).unwrap().dataset.schema;
+    let options = ReadOptions::with_schema(schema);
+    // Another order, another case: still the molecules.
+    let found = read("Structure,name\nCCO,C11\n", &options).unwrap();
+    assert_eq!(found.dataset.samples[0].graph.num_nodes(), 3);
+    let error = read("name,y\nC11,0.5\n", &options).unwrap_err().to_string();
+    assert!(error.contains("`structure`") && error.contains("name, y"), "{error}");
+    let rows = graphminnet_data::RowReader::from_stream(
+        Box::new("id,mol\nC,CCO\n".as_bytes()),
+        "input",
+        &ReadOptions { format: Some(graphminnet_data::formats::Format::SmilesCsv), ..options },
+    );
+    let error = rows.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("`structure`"), "{error}");
+}
+
+#[test]
 fn options_of_earlier_versions_read_as_those_did() {
     let earlier: ReadOptions = serde_json::from_str(r#"{"targets": ["label"]}"#).unwrap();
     assert_eq!(earlier.rules, 1);

@@ -38,7 +38,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let ensemble = arguments.model.load()?;
         let conformal = match &arguments.calibrate {
             None => None,
-            Some(path) => Some(calibrate(&ensemble, path, arguments.level.unwrap_or(0.9))?),
+            Some(path) => {
+                let options = arguments.input.options(ensemble.description());
+                Some(calibrate(&ensemble, path, options, arguments.level.unwrap_or(0.9))?)
+            }
         };
         say_unnamed(ensemble.description());
         let mut reader = arguments.input.open(ensemble.description())?;
@@ -58,9 +61,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-fn calibrate(ensemble: &Ensemble, path: &Path, level: f64) -> Result<Conformal, Failure> {
-    let options =
-        ReadOptions { repeated_ids: true, ignore_split: true, ..ensemble.description().read_options() };
+fn calibrate(
+    ensemble: &Ensemble,
+    path: &Path,
+    options: ReadOptions,
+    level: f64,
+) -> Result<Conformal, Failure> {
+    let options = ReadOptions { repeated_ids: true, ignore_split: true, ..options };
     let read = open(path, &options)?;
     let conformal = Conformal::calibrate(ensemble, &read.dataset, level)?;
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
