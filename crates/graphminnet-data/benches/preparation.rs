@@ -86,6 +86,8 @@ fn time_file(path: &str, eigenpairs: usize, random_walk_steps: usize) {
         task: Task::Regression,
         targets: vec!["none".to_owned()],
         class_names: Vec::new(),
+        positive_class: None,
+        molecules: None,
         node_columns: Vec::new(),
         edge_columns: Vec::new(),
     };

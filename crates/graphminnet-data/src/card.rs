@@ -123,6 +123,8 @@ mod tests {
                 task,
                 targets: (0..width).map(|column| format!("t{column}")).collect(),
                 class_names: Vec::new(),
+                positive_class: None,
+                molecules: None,
                 node_columns: Vec::new(),
                 edge_columns: Vec::new(),
             },

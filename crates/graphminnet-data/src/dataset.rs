@@ -129,8 +129,15 @@ pub struct Schema {
     /// Names of the target columns.
     pub targets: Vec<String>,
     /// Names of the classes for [`Task::MultiClass`], or of 0 and 1 for [`Task::Binary`] with one column, where the
-    /// source had text; otherwise empty.
+    /// source had text, or numbers other than these; otherwise empty.
     pub class_names: Vec<String>,
+    /// For two named classes, the one that a yes/no answer is the probability of: always the second name. Models of
+    /// version 0.1 do not say which it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive_class: Option<String>,
+    /// How molecules were read, where graphs came from a table of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub molecules: Option<MoleculeTable>,
     /// Node columns: all categorical ones in the order of the feature table, then all numeric ones.
     pub node_columns: Vec<Column>,
     /// Edge columns, in the same order.
@@ -172,6 +179,14 @@ fn vocabulary(columns: &[Column]) -> Vec<usize> {
             ColumnKind::Number => None,
         })
         .collect()
+}
+
+/// How a table of molecules was read; new ones are read in the same way.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MoleculeTable {
+    /// Name of the column with the molecules.
+    pub column: String,
 }
 
 /// One graph with what is known about it.

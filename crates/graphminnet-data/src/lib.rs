@@ -54,11 +54,11 @@ pub mod text;
 
 pub use batch::{Batch, Layout, Topology};
 pub use card::{DataCard, TargetSummary, TargetValues};
-pub use dataset::{Column, ColumnKind, Dataset, Level, Sample, Schema, Split, Task};
+pub use dataset::{Column, ColumnKind, Dataset, Level, MoleculeTable, Sample, Schema, Split, Task};
 pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
 pub use limits::{Exceeded, Limits};
-pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
+pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open};
 pub use rows::{InputRow, RowReader};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};
 pub use statistics::{Statistics, statistics};

@@ -51,6 +51,8 @@ pub enum EdgeDirection {
 /// | `category_limit` | 1,000 | an integer column with larger values is numeric |
 /// | `reserve_unknown` | false | gives text vocabularies one more slot for unseen text |
 /// | `repeated_ids` | false | accepts several graphs of the same name |
+/// | `positive_class` | the one that says yes | of two named classes, the one whose probability is predicted |
+/// | `rules` | [`RULES`] | version of the rules by which columns are understood |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
@@ -90,6 +92,13 @@ pub struct ReadOptions {
     pub reserve_unknown: bool,
     /// Whether several graphs may have the same name.
     pub repeated_ids: bool,
+    /// Of two named classes, the one whose probability is predicted.
+    pub positive_class: Option<String>,
+    /// Version of the rules by which columns are understood. Options that were written down before there were versions
+    /// have version 1, so that a run reads its data again as it did: no names of integer classes, no positive class,
+    /// blank cells alone are missing labels, a split with gaps is ignored.
+    #[serde(default = "first_rules")]
+    pub rules: u32,
     /// Upper bounds on everything.
     pub limits: Limits,
 }
@@ -115,9 +124,18 @@ impl Default for ReadOptions {
             category_limit: 1_000,
             reserve_unknown: false,
             repeated_ids: false,
+            positive_class: None,
+            rules: RULES,
             limits: Limits::default(),
         }
     }
+}
+
+/// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
+pub const RULES: u32 = 2;
+
+fn first_rules() -> u32 {
+    1
 }
 
 impl ReadOptions {

@@ -102,6 +102,14 @@ impl RowReader {
         }
     }
 
+    /// Name of the column of a CSV table that holds the molecules; `None` for other formats.
+    pub fn smiles_column(&self) -> Option<&str> {
+        match &self.source {
+            Source::Csv(rows) => Some(rows.smiles_column()),
+            _ => None,
+        }
+    }
+
     /// The next rows, at most so many; none at the end.
     ///
     /// # Errors

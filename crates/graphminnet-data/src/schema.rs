@@ -8,7 +8,8 @@
 //!   `largest value + 1` categories; any other column of numbers is numeric (`1.0` is a number, `1` a category);
 //! * targets: one column of text, or of integers that are not all 0 or 1, is multi-class; columns of 0 and 1 are
 //!   binary, and so is one column of two texts or two integers; everything else is regression. Integers that do not
-//!   begin with 0 are names of classes: 1, 2, 3 are three classes. A blank, and in tables of text a word such as `NA`,
+//!   begin with 0 are names of classes: 1, 2, 3 are three classes. Of two classes with names, the one that says yes is
+//!   the positive one: `active`, `true` or, of two numbers, the larger. A blank, and in tables of text a word such as `NA`,
 //!   is a missing label (NaN).
 //!
 //! With a schema from an earlier data set nothing is inferred: the columns must be there by name, and a value that the
@@ -17,6 +18,7 @@
 mod collect;
 mod columns;
 mod infer;
+mod targets;
 
 pub(crate) use collect::{Collector, Record, both_ways};
 pub(crate) use columns::{Table, is_missing};

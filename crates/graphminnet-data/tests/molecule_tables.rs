@@ -141,3 +141,92 @@ fn classes_are_the_integers_that_occur_where_they_do_not_begin_with_zero() {
     let told = ReadOptions { task: Some(Task::Regression), ..ReadOptions::default() };
     assert_eq!(classes(&["1", "2"], &told).1, [1.0, 2.0]);
 }
+
+#[test]
+fn of_two_classes_the_one_that_says_yes_is_positive() {
+    for (first, second, positive) in [
+        ("active", "inactive", "active"),
+        ("Yes", "no", "Yes"),
+        ("TRUE", "FALSE", "TRUE"),
+        ("toxic", "safe", "toxic"),
+        ("positive", "negative", "positive"),
+        ("-1", "1", "1"),
+        ("1", "2", "2"),
+        ("mutagen", "clean", "mutagen"),
+        ("good", "bad", "good"),
+    ] {
+        let options = ReadOptions { targets: Some(vec!["label".to_owned()]), ..ReadOptions::default() };
+        let content = format!("smiles,label\nC,{first}\nCC,{second}\nCCC,{first}\n");
+        let found = read(&content, &options).unwrap();
+        let schema = &found.dataset.schema;
+        assert_eq!(schema.task, Task::Binary, "{first}");
+        assert_eq!(schema.positive_class.as_deref(), Some(positive), "{first}, {second}");
+        assert_eq!(schema.class_names[1], positive);
+        let expected = f32::from(u8::from(first == positive));
+        assert_eq!(targets(&found), [expected, 1.0 - expected, expected]);
+        let notes = found.report.notes.join("; ");
+        assert!(notes.contains(&format!("`{positive}` is the positive class of `label`")), "{notes}");
+        assert_eq!(notes.contains("by the alphabet"), ["mutagen", "good"].contains(&positive), "{notes}");
+    }
+}
+
+#[test]
+fn the_positive_class_can_be_chosen_and_must_be_one_of_two() {
+    let options = |positive: &str| ReadOptions {
+        targets: Some(vec!["label".to_owned()]),
+        positive_class: Some(positive.to_owned()),
+        ..ReadOptions::default()
+    };
+    let table =
+        |labels: [&str; 3]| format!("smiles,label\nC,{}\nCC,{}\nCCC,{}\n", labels[0], labels[1], labels[2]);
+    let found = read(&table(["active", "inactive", "active"]), &options("inactive")).unwrap();
+    assert_eq!(found.dataset.schema.class_names, ["active", "inactive"]);
+    assert_eq!(targets(&found), [0.0, 1.0, 0.0]);
+    let found = read(&table(["0", "1", "1"]), &options("0")).unwrap();
+    assert_eq!((found.dataset.schema.task, targets(&found)), (Task::Binary, vec![1.0, 0.0, 0.0]));
+    for (labels, positive, piece) in [
+        (["a", "b", "a"], "c", "not one of the classes `a`, `b`"),
+        (["a", "b", "c"], "a", "no meaning among the 3 classes"),
+        (["0.5", "1.5", "2"], "1", "takes one target column with two classes"),
+    ] {
+        let error = read(&table(labels), &options(positive)).unwrap_err().to_string();
+        assert!(error.contains(piece), "{error}");
+    }
+}
+
+#[test]
+fn the_column_of_the_molecules_is_kept_and_missing_is_an_error() {
+    let train = "name,structure,y\nC11,CCO,0.5\nC12,CCN,1.5\n";
+    let named = ReadOptions {
+        smiles_column: Some("structure".to_owned()),
+        targets: Some(vec!["y".to_owned()]),
+        ..ReadOptions::default()
+    };
+    let schema = read(train, &named).unwrap().dataset.schema;
+    let options = ReadOptions::with_schema(schema);
+    // Another order, another case: still the molecules.
+    let found = read("Structure,name\nCCO,C11\n", &options).unwrap();
+    assert_eq!(found.dataset.samples[0].graph.num_nodes(), 3);
+    let error = read("name,y\nC11,0.5\n", &options).unwrap_err().to_string();
+    assert!(error.contains("`structure`") && error.contains("name, y"), "{error}");
+    let rows = graphminnet_data::RowReader::from_stream(
+        Box::new("id,mol\nC,CCO\n".as_bytes()),
+        "input",
+        &ReadOptions { format: Some(graphminnet_data::formats::Format::SmilesCsv), ..options },
+    );
+    let error = rows.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("`structure`"), "{error}");
+}
+
+#[test]
+fn options_of_earlier_versions_read_as_those_did() {
+    let earlier: ReadOptions = serde_json::from_str(r#"{"targets": ["label"]}"#).unwrap();
+    assert_eq!(earlier.rules, 1);
+    let found = read("smiles,label\nC,active\nCC,inactive\n", &earlier).unwrap();
+    assert_eq!((found.dataset.schema.class_names[1].as_str(), targets(&found)), ("inactive", vec![0.0, 1.0]));
+    assert_eq!(found.dataset.schema.positive_class, None);
+    let found = read("smiles,label\nC,1\nCC,2\n", &earlier).unwrap();
+    assert_eq!(found.dataset.schema.task, Task::MultiClass { classes: 3 });
+    assert!(read("smiles,label\nC,1\nCC,NA\n", &earlier).is_err());
+    assert_eq!(ReadOptions::default().rules, graphminnet_data::RULES);
+}

@@ -38,7 +38,16 @@ fn schema(level: Level, task: Task, class_names: Vec<String>, with_features: boo
     } else {
         (Vec::new(), Vec::new())
     };
-    Schema { level, task, targets, class_names, node_columns, edge_columns }
+    Schema {
+        level,
+        task,
+        targets,
+        class_names,
+        positive_class: None,
+        molecules: None,
+        node_columns,
+        edge_columns,
+    }
 }
 
 fn any_schema() -> impl Strategy<Value = Schema> {

@@ -83,6 +83,8 @@ fn description() -> Description {
             task: Task::Regression,
             targets: vec!["a".into(), "b".into()],
             class_names: vec![],
+            positive_class: None,
+            molecules: None,
             node_columns: vec![category("kind", 5), category("charge", 3)],
             edge_columns: vec![category("bond", 4)],
         },
@@ -274,16 +276,45 @@ fn files_that_cannot_be_used_are_refused_by_what_they_are() {
         BundleError::Weights { .. }
     ));
     // A description that contradicts itself is not even written.
-    let contradictions: [fn(&mut Description); 4] = [
+    let contradictions: [fn(&mut Description); 5] = [
         |description| description.schema.level = Level::Node,
         |description| description.schema.targets.push("c".into()),
         |description| description.target_scaler = Some(TargetScaler { mean: vec![], deviation: vec![] }),
         |description| description.preparation.eigenpairs += 1,
+        |description| description.schema.positive_class = Some("yes".into()),
     ];
     for contradict in contradictions {
         let mut wrong = description();
         contradict(&mut wrong);
         assert!(matches!(Bundle::pack(&wrong, &small), Err(BundleError::Description { .. })));
+    }
+}
+
+/// A model of version 0.1 has two classes in the order of the alphabet and does not say which one is meant.
+#[test]
+fn the_positive_class_names_its_column_and_an_older_model_keeps_its_own() {
+    let mut description = description();
+    (description.loss, description.metric) = (Loss::BinaryCrossEntropy, MetricKind::RocAuc);
+    (description.schema.task, description.schema.targets) = (Task::Binary, vec!["label".into()]);
+    description.schema.class_names = vec!["active".into(), "inactive".into()];
+    description.target_scaler = None;
+    description.model.out_dim = 1;
+    assert_eq!(description.prediction_columns(), ["pred_label"]);
+    assert_eq!((description.positive_class(), description.ranked_class()), (None, Some("inactive")));
+    description.schema.class_names.reverse();
+    description.schema.positive_class = Some("active".into());
+    assert_eq!(description.prediction_columns(), ["pred_label", "prob_active"]);
+    assert_eq!(description.ranked_class(), Some("active"));
+    let device = Device::flex();
+    let bytes = weights::to_bytes(&GraphMinNet::new(&description.model, 3, &device).unwrap()).unwrap();
+    let bundle = Bundle::new(description.clone(), &bytes, &device).unwrap();
+    let answers = bundle.predict(&graphs(6));
+    for answer in answers.iter() {
+        let answer = answer.unwrap();
+        let row = answer.rows().next().unwrap();
+        let cells = description.prediction_cells(&row);
+        let yes: f64 = cells[1].parse().unwrap();
+        assert_eq!(cells[0], if yes > 0.5 { "active" } else { "inactive" });
     }
 }
 

@@ -7,7 +7,7 @@ use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::bundle::evaluate;
 use graphminnet::data::text::grouped;
-use graphminnet::data::{OnBadRow, ReadOptions, Split, open};
+use graphminnet::data::{OnBadRow, ReadOptions, Split, escape, open};
 use graphminnet::task::assess::Bootstrap;
 use serde_json::json;
 use std::io::{Write, stdout};
@@ -93,6 +93,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         let level = 100.0 * arguments.level;
         writeln!(out, "{} graphs, {} labels", grouped(found.graphs), grouped(found.labels))?;
+        if let Some(positive) = &found.positive_class {
+            writeln!(out, "positive class: {}", escape(positive))?;
+        }
         let interval = format!("{level} % interval");
         let mut table =
             Table::new(&[("metric", Align::Left), ("value", Align::Right), (&interval, Align::Right)]);

@@ -7,7 +7,7 @@ use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble};
 use graphminnet::data::formats::Format;
 use graphminnet::data::formats::csv::CsvWriter;
-use graphminnet::data::{ReadOptions, RowReader};
+use graphminnet::data::{ReadOptions, RowReader, escape};
 use graphminnet::{DeviceKind, bundle};
 use std::io;
 use std::path::PathBuf;
@@ -117,7 +117,7 @@ pub struct InputColumns {
     /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
     #[arg(long)]
     format: Option<Format>,
-    /// Column with SMILES strings; `smiles` or the first without it.
+    /// Column with SMILES strings; the one of the training data without it.
     #[arg(long, value_name = "COLUMN")]
     smiles_column: Option<String>,
 }
@@ -145,16 +145,36 @@ impl InputArguments {
             table.row(["smiles"])?;
             self.smiles.iter().try_for_each(|smiles| table.row([smiles]))?;
             let table = table.into_inner();
+            if options.smiles_column.is_some() || options.format.is_some() {
+                return Err(Failure::usage("--smiles-column and --format have no effect on --smiles"));
+            }
             options.format = Some(Format::SmilesCsv);
-            options.smiles_column = None;
+            options.smiles_column = Some("smiles".to_owned());
             return Ok(RowReader::from_stream(Box::new(io::Cursor::new(table)), "--smiles", &options)?);
         };
-        if path.as_os_str() != "-" {
-            return Ok(RowReader::open(path, &options)?);
+        let reader = if path.as_os_str() != "-" {
+            RowReader::open(path, &options)?
+        } else {
+            let usual = if about.featurizer.is_some() { Format::SmilesCsv } else { Format::Jsonl };
+            options.format = Some(self.columns.format.unwrap_or(usual));
+            RowReader::from_stream(Box::new(io::stdin()), "standard input", &options)?
+        };
+        // Models of version 0.1 do not know the column of their molecules, and the first one may hold something else.
+        let is_guessed = about.schema.molecules.is_none() && options.smiles_column.is_none();
+        if let (true, Some(column)) = (is_guessed, reader.smiles_column())
+            && !column.eq_ignore_ascii_case("smiles")
+        {
+            let column = escape(column);
+            say!(
+                "note: molecules are read from column `{column}`, the first one; --smiles-column names another"
+            );
         }
-        let usual = if about.featurizer.is_some() { Format::SmilesCsv } else { Format::Jsonl };
-        options.format = Some(self.columns.format.unwrap_or(usual));
-        Ok(RowReader::from_stream(Box::new(io::stdin()), "standard input", &options)?)
+        Ok(reader)
+    }
+
+    /// How other files beside the input are to be read.
+    pub fn options(&self, about: &bundle::Description) -> ReadOptions {
+        self.columns.options(about)
     }
 }
 

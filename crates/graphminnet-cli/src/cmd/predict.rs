@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
-use graphminnet::bundle::{Answers, Conformal, Ensemble, PredictionTable};
+use graphminnet::bundle::{AnswerKind, Answers, Conformal, Description, Ensemble, PredictionTable};
 use graphminnet::data::formats::csv::CsvWriter;
 use graphminnet::data::{InputRow, Level, ReadOptions, RowReader, open};
 use std::io;
@@ -38,8 +38,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let ensemble = arguments.model.load()?;
         let conformal = match &arguments.calibrate {
             None => None,
-            Some(path) => Some(calibrate(&ensemble, path, arguments.level.unwrap_or(0.9))?),
+            Some(path) => {
+                let options = arguments.input.options(ensemble.description());
+                Some(calibrate(&ensemble, path, options, arguments.level.unwrap_or(0.9))?)
+            }
         };
+        say_unnamed(ensemble.description());
         let mut reader = arguments.input.open(ensemble.description())?;
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
         let mut writer = Writer::begin(&reader, &ensemble, table, Output::create(&arguments.output)?)?;
@@ -57,14 +61,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-fn calibrate(ensemble: &Ensemble, path: &Path, level: f64) -> Result<Conformal, Failure> {
-    let options =
-        ReadOptions { repeated_ids: true, ignore_split: true, ..ensemble.description().read_options() };
+fn calibrate(
+    ensemble: &Ensemble,
+    path: &Path,
+    options: ReadOptions,
+    level: f64,
+) -> Result<Conformal, Failure> {
+    let options = ReadOptions { repeated_ids: true, ignore_split: true, ..options };
     let read = open(path, &options)?;
     let conformal = Conformal::calibrate(ensemble, &read.dataset, level)?;
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
     say!("calibrated at level {level} on {} labels", counts.join(", "));
     Ok(conformal)
+}
+
+/// A model of version 0.1 has a positive class too, but its column does not name it.
+fn say_unnamed(about: &Description) {
+    let unnamed = about.answers() == AnswerKind::YesNo && about.positive_class().is_none();
+    if let (true, Some(class), Some(target)) = (unnamed, about.ranked_class(), about.schema.targets.first()) {
+        say!("note: `pred_{target}` is the probability of `{class}`; a model trained anew names it");
+    }
 }
 
 struct Writer<'a> {

@@ -40,6 +40,10 @@ pub struct Columns {
     /// What the targets mean: regression, binary, or classes:N for N classes; by default found from their values.
     #[arg(long, value_parser = task)]
     task: Option<Task>,
+    /// Of two classes, the one whose probability is predicted; by default the one that says yes (active, yes, true, 1,
+    /// positive, toxic), or the second by the alphabet.
+    #[arg(long, value_name = "CLASS")]
+    positive_class: Option<String>,
     /// Whether edges are directed as-given, or each stands for both-ways; by default the format's own rule.
     #[arg(long, value_parser = edges)]
     edges: Option<EdgeDirection>,
@@ -111,6 +115,7 @@ impl Columns {
             split_column: self.split_column.clone(),
             level: self.level,
             task: self.task,
+            positive_class: self.positive_class.clone(),
             numeric: self.numeric.clone(),
             text: self.text.clone(),
             ..ReadOptions::default()

@@ -1,8 +1,8 @@
 //! A CSV file with a column of SMILES strings: one molecule per row, other columns as targets.
 //!
-//! The header is required. The SMILES column is the one named in the options, or called `smiles`, or the first. Targets
-//! are the columns named in the options; without names, every other column whose cells are all numbers or blank (a blank
-//! is a missing label). `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
+//! The header is required. The SMILES column is the one named in the options or the schema, or called `smiles`, or the
+//! first. Targets are the columns named in the options; without names, every other column whose cells are all numbers or
+//! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 
 use super::csv::CsvReader;
 use super::parse_split;
@@ -10,7 +10,7 @@ use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table, is_missing};
 use crate::smiles::{Featurizer, SmilesError, molecule_graph};
-use crate::{BadRow, DataError, Place, Read, ReadOptions, Split};
+use crate::{BadRow, DataError, MoleculeTable, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -94,7 +94,8 @@ fn collect(
 ) -> Result<Read, DataError> {
     let mut collector = Collector::new(path, options);
     collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
-    let used = columns.usable(&rows, &mut collector.notes);
+    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone() });
+    let used = columns.usable(&rows, options, &mut collector.notes);
     collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
     for row in rows {
         let record = row.and_then(|(row, graph)| {
@@ -133,10 +134,11 @@ struct Columns {
     explicit: bool,
 }
 
-/// Position of a column that was asked for by name.
-fn named_column(reader: &CsvReader, name: &Option<String>) -> Result<Option<usize>, DataError> {
+/// Position of a column that was asked for by name; its case does not matter.
+fn named_column(reader: &CsvReader, name: Option<&String>) -> Result<Option<usize>, DataError> {
     let Some(name) = name else { return Ok(None) };
-    reader.column(name).map(Some).ok_or_else(|| {
+    let column = reader.column(name).or_else(|| reader.column_called(&[name]));
+    column.map(Some).ok_or_else(|| {
         DataError::malformed(
             reader.place(),
             format!("the columns {}", reader.header().join(", ")),
@@ -145,15 +147,17 @@ fn named_column(reader: &CsvReader, name: &Option<String>) -> Result<Option<usiz
     })
 }
 
-/// Position of the SMILES column: the one named in the options, or called `smiles`, or the first.
+/// Position of the SMILES column: the one named in the options or the schema, or called `smiles`, or the first.
 pub(super) fn smiles_column(reader: &CsvReader, options: &ReadOptions) -> Result<usize, DataError> {
-    let named = named_column(reader, &options.smiles_column)?;
+    let known = options.schema.as_ref().and_then(|schema| schema.molecules.as_ref());
+    let name = options.smiles_column.as_ref().or(known.map(|table| &table.column));
+    let named = named_column(reader, name)?;
     Ok(named.or_else(|| reader.column_called(&["smiles"])).unwrap_or(0))
 }
 
 impl Columns {
     fn find(reader: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
-        let named = |name: &Option<String>| named_column(reader, name);
+        let named = |name: &Option<String>| named_column(reader, name.as_ref());
         let smiles = smiles_column(reader, options)?;
         let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
         let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
@@ -210,10 +214,16 @@ impl Columns {
     fn usable(
         &self,
         rows: &[Result<(Row, Graph), BadRow>],
+        options: &ReadOptions,
         notes: &mut Vec<String>,
     ) -> Vec<(Option<usize>, String)> {
         let mut used = Vec::new();
-        let is_empty = rows.iter().flatten().next().is_none();
+        // Under the first rules a column without values counts as one of numbers.
+        let is_empty = options.rules < 2 || rows.iter().flatten().next().is_none();
+        let is_missing = |cell: &str| match options.rules {
+            ..2 => cell.trim().is_empty() || cell.trim().eq_ignore_ascii_case("nan"),
+            2.. => is_missing(cell),
+        };
         for (position, (_, name)) in self.targets.iter().enumerate() {
             let mut values = rows
                 .iter()

@@ -42,6 +42,11 @@ impl SmilesRows {
         self.reader.header()
     }
 
+    /// Name of the column with the molecules.
+    pub(crate) fn smiles_column(&self) -> &str {
+        &self.smiles_name
+    }
+
     /// The next rows, at most so many; none at the end.
     pub(crate) fn next(&mut self, count: usize) -> Result<Vec<InputRow>, DataError> {
         let mut records = Vec::with_capacity(count);

@@ -86,6 +86,8 @@ fn schema(level: Level, task: Task, target: &str, node_columns: Vec<Column>) -> 
         task,
         targets: vec![target.to_owned()],
         class_names: Vec::new(),
+        positive_class: None,
+        molecules: None,
         node_columns,
         edge_columns: Vec::new(),
     }

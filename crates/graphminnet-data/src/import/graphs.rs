@@ -105,6 +105,8 @@ impl<'a> Builder<'a> {
             task: self.info.task(),
             targets: self.info.targets.clone(),
             class_names: self.info.class_names.clone(),
+            positive_class: None,
+            molecules: None,
             node_columns: self.node_table.into_columns("node", &self.info.node_sizes),
             edge_columns: self.edge_table.into_columns("edge", &self.info.edge_sizes),
         };

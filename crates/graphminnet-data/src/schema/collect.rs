@@ -1,12 +1,13 @@
 //! Collects records from a reader, applies the bad-row policy, and finishes them into a [`Dataset`].
 
 use super::columns::{ColumnSet, Table};
-use super::infer::{EncodeError, Encoder, TargetEncoder, list};
+use super::infer::{EncodeError, Encoder, list};
+use super::targets::TargetEncoder;
 use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::{
-    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, OnBadRow, Place, Read, ReadOptions,
-    Report, Sample, Schema, Split,
+    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, MoleculeTable, OnBadRow, Place,
+    Read, ReadOptions, Report, Sample, Schema, Split,
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -44,6 +45,8 @@ pub(crate) struct Collector<'a> {
     pub(crate) level: Level,
     /// Node and edge columns, where the reader builds finished graphs itself.
     pub(crate) fixed_columns: Option<(Vec<Column>, Vec<Column>)>,
+    /// How molecules were read, where the reader reads them.
+    pub(crate) molecules: Option<MoleculeTable>,
     /// What the edges mean unless the options say otherwise.
     pub(crate) edges: EdgeDirection,
     /// Things worth telling a person.
@@ -68,6 +71,7 @@ impl<'a> Collector<'a> {
             target_columns: ColumnSet::default(),
             level: options.level.unwrap_or(Level::Graph),
             fixed_columns: None,
+            molecules: None,
             edges: EdgeDirection::AsGiven,
             notes: Vec::new(),
             slots: Vec::new(),
@@ -95,7 +99,7 @@ impl<'a> Collector<'a> {
     pub(crate) fn name_target_columns(&mut self, names: Vec<String>) -> Result<(), DataError> {
         self.target_columns = self.named(names, None)?;
         let classes = self.options.schema.as_ref().map_or(&[][..], |schema| &schema.class_names);
-        self.target_columns.are_targets(classes);
+        self.target_columns.are_targets(classes, self.options.rules);
         if !classes.is_empty() {
             self.target_columns.follow_text();
         }
@@ -133,7 +137,7 @@ impl<'a> Collector<'a> {
 
     /// Whether every row must name its part: one does, and the parts matter.
     fn has_parts(&self, slots: &[Option<Record>]) -> Result<bool, DataError> {
-        if self.options.ignore_split {
+        if self.options.ignore_split || self.options.rules < 2 {
             return Ok(false);
         }
         let mut records = slots.iter().flatten().peekable();
@@ -223,8 +227,8 @@ impl<'a> Collector<'a> {
         if let Some(fixed) = self.fixed_columns.take() {
             (node_columns, edge_columns) = fixed;
         }
-        let targets = TargetEncoder::new(&self.target_columns, self.options);
-        self.notes.extend(targets.note.clone());
+        let targets = TargetEncoder::new(&self.target_columns, self.options, &self.place)?;
+        self.notes.extend(targets.notes.iter().cloned());
         let missing = || self.target_columns.traces().iter().filter(|trace| trace.missing_word.is_some());
         if let Some(word) = missing().next().and_then(|trace| trace.missing_word.as_ref()) {
             let names = list(missing().map(|trace| trace.name.as_str()));
@@ -237,6 +241,8 @@ impl<'a> Collector<'a> {
                 task: targets.task,
                 targets: self.target_columns.traces().iter().map(|trace| trace.name.clone()).collect(),
                 class_names: targets.class_names.clone(),
+                positive_class: targets.positive_class.clone(),
+                molecules: self.molecules.take(),
                 node_columns,
                 edge_columns,
             },

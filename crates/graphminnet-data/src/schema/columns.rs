@@ -90,8 +90,8 @@ impl ColumnSet {
 
     /// Makes these target columns: their integers are remembered, and words such as `NA` are missing labels, except where
     /// they are among the `classes`, or in a column that holds text by request.
-    pub(crate) fn are_targets(&mut self, classes: &[String]) {
-        let is_class = classes.iter().any(|class| is_missing(class));
+    pub(crate) fn are_targets(&mut self, classes: &[String], rules: u32) {
+        let is_class = rules < 2 || classes.iter().any(|class| is_missing(class));
         for trace in &mut self.columns {
             trace.integers = Some(BTreeSet::new());
             trace.keeps_words = is_class || trace.is_text == Some(true);
@@ -199,6 +199,7 @@ impl ColumnSet {
                 trace.missing_word.get_or_insert_with(|| text.to_owned());
                 Ok(f64::NAN)
             }
+            _ if text.eq_ignore_ascii_case("nan") => Ok(f64::NAN),
             _ => self.cell(column, text, place),
         }
     }

@@ -3,7 +3,7 @@
 use super::columns::{ColumnSet, ColumnTrace, Table};
 use crate::graph::{Features, GraphError};
 use crate::limits::within;
-use crate::{Column, ColumnKind, DataError, Place, ReadOptions, Schema, Task};
+use crate::{Column, ColumnKind, DataError, Place, ReadOptions};
 
 /// How one raw column is used.
 #[derive(Debug, Clone)]
@@ -133,7 +133,7 @@ fn is_category(column: &Column) -> bool {
 }
 
 /// Category of every code of a text column; unseen text goes to the reserved slot if there is one.
-fn text_map(trace: &ColumnTrace, names: &[String], size: usize) -> Vec<Option<u32>> {
+pub(super) fn text_map(trace: &ColumnTrace, names: &[String], size: usize) -> Vec<Option<u32>> {
     let reserved = (size > names.len()).then_some(names.len() as u32);
     let mut map = vec![reserved; trace.codes.len()];
     let by_name: std::collections::HashMap<&str, u32> =
@@ -172,36 +172,6 @@ fn looks_like_categories(trace: &ColumnTrace, options: &ReadOptions) -> bool {
         || (trace.all_integers && trace.smallest >= 0.0 && trace.largest < options.category_limit as f64)
 }
 
-/// Counts and measurements are often written as integers too: with more than a few of them, every class should have
-/// come up several times.
-fn look_like_classes(trace: &ColumnTrace, options: &ReadOptions) -> bool {
-    const FEW_CLASSES: f64 = 20.0;
-    const TIMES: f64 = 10.0;
-    let classes = trace.largest + 1.0;
-    classes <= FEW_CLASSES
-        || (classes <= options.category_limit as f64 && trace.numbers as f64 >= TIMES * classes)
-}
-
-/// The task and the integers of a column in which integers are names of classes: there are two of them, or they do not
-/// begin with 0.
-fn named_by_integers(trace: &ColumnTrace, options: &ReadOptions) -> Option<(Task, Vec<i64>)> {
-    let integers = trace.integers.as_ref().filter(|_| trace.all_integers && trace.is_text == Some(false))?;
-    let integers: Vec<i64> = integers.iter().copied().collect();
-    let (two, numbered) = (integers.len() == 2, integers.first() == Some(&0));
-    if integers.len() < 2 || integers == [0, 1] || (numbered && !two) {
-        return None;
-    }
-    let task = match options.task {
-        None if integers == [-1, 1] || (trace.smallest >= 0.0 && look_like_classes(trace, options)) => {
-            if two { Task::Binary } else { Task::MultiClass { classes: integers.len() } }
-        }
-        Some(Task::Binary) if two => Task::Binary,
-        Some(Task::MultiClass { classes }) if classes == integers.len() => Task::MultiClass { classes },
-        _ => return None,
-    };
-    Some((task, integers))
-}
-
 pub(super) fn sorted_names(trace: &ColumnTrace) -> Vec<String> {
     let mut names: Vec<String> = trace.codes.keys().cloned().collect();
     // Names that are all integers sort as such: -1, 1, 2, 10.
@@ -210,97 +180,6 @@ pub(super) fn sorted_names(trace: &ColumnTrace) -> Vec<String> {
         None => names.sort_unstable(),
     }
     names
-}
-
-/// What the targets mean, how they are named, and how raw values map to them.
-#[derive(Debug, Clone)]
-pub(super) struct TargetEncoder {
-    pub(super) task: Task,
-    pub(super) class_names: Vec<String>,
-    /// Class of every text code, for text targets.
-    map: Option<Vec<Option<u32>>>,
-    /// The integers that are names of classes, ascending; empty where integers are numbers of classes.
-    integers: Vec<i64>,
-    /// What a person should know about it.
-    pub(super) note: Option<String>,
-}
-
-impl TargetEncoder {
-    pub(super) fn new(raw: &ColumnSet, options: &ReadOptions) -> Self {
-        if let Some(schema) = &options.schema {
-            return Self::of_schema(raw, schema);
-        }
-        let traces = raw.traces();
-        let text = traces.first().filter(|trace| traces.len() == 1 && trace.is_text == Some(true));
-        if let Some(trace) = text {
-            let class_names = sorted_names(trace);
-            let classes = class_names.len();
-            let task = options.task.unwrap_or(if classes == 2 {
-                Task::Binary
-            } else {
-                Task::MultiClass { classes }
-            });
-            let map = Some(text_map(trace, &class_names, classes));
-            return Self { task, class_names, map, integers: Vec::new(), note: None };
-        }
-        if let [trace] = traces
-            && let Some((task, integers)) = named_by_integers(trace, options)
-        {
-            let class_names: Vec<String> = integers.iter().map(i64::to_string).collect();
-            let name = crate::escape(&trace.name);
-            let note = Some(format!("the classes of `{name}` are the numbers {}", class_names.join(", ")));
-            return Self { task, class_names, map: None, integers, note };
-        }
-        let seen = || traces.iter().filter(|trace| trace.largest >= trace.smallest);
-        let integers = seen().all(|trace| trace.all_integers && trace.smallest >= 0.0);
-        let largest = seen().map(|trace| trace.largest).fold(0.0, f64::max);
-        let inferred = if seen().next().is_none() || !integers {
-            Task::Regression
-        } else if largest <= 1.0 {
-            Task::Binary
-        } else if traces.len() == 1 && look_like_classes(&traces[0], options) {
-            Task::MultiClass { classes: largest as usize + 1 }
-        } else {
-            Task::Regression
-        };
-        let task = options.task.unwrap_or(inferred);
-        Self { task, class_names: Vec::new(), map: None, integers: Vec::new(), note: None }
-    }
-
-    fn of_schema(raw: &ColumnSet, schema: &Schema) -> Self {
-        let map = (!schema.class_names.is_empty())
-            .then(|| raw.traces().first())
-            .flatten()
-            .map(|trace| text_map(trace, &schema.class_names, schema.class_names.len()));
-        let class_names = schema.class_names.clone();
-        Self { task: schema.task, class_names, map, integers: Vec::new(), note: None }
-    }
-
-    /// One raw value as a target; the error says what was expected.
-    pub(super) fn encode(&self, value: f64) -> Result<f32, String> {
-        if value.is_nan() {
-            return Ok(f32::NAN);
-        }
-        let unknown = || format!("not one of the classes {}", list(self.class_names.iter()));
-        let value = match &self.map {
-            Some(map) => map.get(value as usize).copied().flatten().map(f64::from).ok_or_else(unknown)?,
-            None if self.integers.is_empty() => value,
-            None => self.integers.binary_search(&(value as i64)).map_err(|_| unknown())? as f64,
-        };
-        match self.task {
-            Task::Regression => Ok(value as f32),
-            Task::Binary if value == 0.0 || value == 1.0 => Ok(value as f32),
-            Task::Binary => Err("not 0, 1 or blank".to_owned()),
-            Task::MultiClass { classes }
-                if value >= 0.0 && value < classes as f64 && value.fract() == 0.0 =>
-            {
-                Ok(value as f32)
-            }
-            Task::MultiClass { classes } => {
-                Err(format!("not a class from 0 to {}, or blank", classes.saturating_sub(1)))
-            }
-        }
-    }
 }
 
 /// A short list for messages, escaped.

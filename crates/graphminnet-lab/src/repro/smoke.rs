@@ -51,6 +51,8 @@ fn dataset(recipe: &Recipe, info: &registry::DatasetInfo) -> Result<Dataset, Rep
         task: info.task(),
         targets: info.targets.clone(),
         class_names: Vec::new(),
+        positive_class: None,
+        molecules: None,
         node_columns: columns(&model.node_vocab, node_numbers),
         edge_columns: columns(&model.edge_vocab, edge_numbers),
     };

@@ -17,7 +17,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// The version that this program writes.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// Largest model file that is read.
 pub const LIMIT: u64 = 4 << 30;

@@ -119,6 +119,20 @@ impl Description {
         self.schema.class_names.get(class).cloned().unwrap_or_else(|| class.to_string())
     }
 
+    /// The class that a yes/no answer is the probability of, where the classes have names and the model says which.
+    pub fn positive_class(&self) -> Option<&str> {
+        self.schema.positive_class.as_deref().filter(|_| self.answers() == AnswerKind::YesNo)
+    }
+
+    /// The class that probabilities and rankings are about, where there are two with names: the second. Models of
+    /// version 0.1 have one too, only that they took what the alphabet gave them.
+    pub fn ranked_class(&self) -> Option<&str> {
+        match self.schema.class_names.as_slice() {
+            [_, second] if self.answers() != AnswerKind::Numbers => Some(second),
+            _ => None,
+        }
+    }
+
     /// Finds contradictions that no reader of the parts would notice.
     pub(super) fn check(&self) -> Result<(), String> {
         let (outputs, targets) = (self.model.out_dim, self.schema.num_targets());
@@ -135,6 +149,11 @@ impl Description {
             && classes > outputs
         {
             return Err(format!("{outputs} outputs do not fit the schema's {classes} classes"));
+        }
+        if let Some(positive) = &self.schema.positive_class
+            && self.schema.class_names.get(1..) != Some(std::slice::from_ref(positive))
+        {
+            return Err(format!("the positive class `{positive}` is not the second of two classes"));
         }
         if let Some(scaler) = &self.target_scaler {
             let fits = scaler.mean.len() == outputs && scaler.deviation.len() == outputs;

@@ -29,7 +29,9 @@ impl Ensemble {
                 "targets"
             } else if a.answers() != b.answers() || a.model.out_dim != b.model.out_dim {
                 "kinds of answer"
-            } else if a.schema.class_names != b.schema.class_names {
+            } else if a.schema.class_names != b.schema.class_names
+                || a.schema.positive_class != b.schema.positive_class
+            {
                 "classes"
             } else if a.schema.level != b.schema.level {
                 "levels (graph or node)"

@@ -15,6 +15,8 @@ pub struct Evaluated {
     pub graphs: usize,
     /// Known labels.
     pub labels: usize,
+    /// The class that ranking metrics are about, where there are two with names.
+    pub positive_class: Option<String>,
     /// All metrics of the kind of answer.
     pub metrics: Vec<Assessed>,
     /// The same by class or by target.
@@ -58,6 +60,7 @@ pub fn evaluate(
     };
     Ok(Evaluated {
         graphs: graphs.len(),
+        positive_class: about.ranked_class().map(str::to_owned),
         labels: targets.iter().filter(|target| !target.is_nan()).count(),
         metrics: assess(measure, rows, &ranges, bootstrap),
         breakdown: breakdown(measure, rows, &names),

@@ -2,8 +2,8 @@
 //!
 //! | columns | of |
 //! |---|---|
-//! | `pred_<target>` | a number, the probability of yes, or the most probable class |
-//! | `prob_<class>` | the probability of each class, where rows have one |
+//! | `pred_<target>` | a number, the probability of yes, or the most probable class where classes have names |
+//! | `prob_<class>` | the probability of each class, or of the positive one of two |
 //! | `std_<target>` or `std_<class>` | how far several models are apart (ddof = 0) |
 //! | `low_<target>`, `high_<target>` | a conformal interval around a number |
 //! | `set_<target>` | a conformal set: names of classes, separated by `\|` |
@@ -30,15 +30,9 @@ impl<'a> PredictionTable<'a> {
         let kind = self.description.answers();
         let mut names = self.description.prediction_columns();
         if self.several {
-            match kind {
-                AnswerKind::Numbers | AnswerKind::YesNo => {
-                    names.extend(targets.iter().map(|target| format!("std_{target}")));
-                }
-                AnswerKind::Classes => {
-                    let classes = 0..self.description.model.out_dim;
-                    names.extend(classes.map(|class| format!("std_{}", self.description.class_name(class))));
-                }
-            }
+            let spread = self.description.classes_with_probability();
+            let spread = if spread.is_empty() { targets.clone() } else { spread };
+            names.extend(spread.iter().map(|name| format!("std_{name}")));
         }
         if self.conformal.is_some() {
             names.extend(targets.iter().flat_map(|target| match kind {
@@ -81,22 +75,40 @@ impl<'a> PredictionTable<'a> {
 /// The cells that hold predictions in a table.
 ///
 /// Numbers and yes/no answers (as the probability of yes) have a column `pred_<target>` each; a class has one such
-/// column with its name, and the probability of every class in `prob_<class>`.
+/// column with its name, and the probability of every class in `prob_<class>`. Of two classes with names, the positive
+/// one has a probability.
 impl Description {
     /// Names of the columns.
     pub fn prediction_columns(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.schema.targets.iter().map(|target| format!("pred_{target}")).collect();
-        if self.answers() == AnswerKind::Classes {
-            names.extend((0..self.model.out_dim).map(|class| format!("prob_{}", self.class_name(class))));
-        }
+        names.extend(self.classes_with_probability().iter().map(|class| format!("prob_{class}")));
         names
+    }
+
+    /// Names of the classes that have a probability of their own; none where it is that of a target.
+    pub fn classes_with_probability(&self) -> Vec<String> {
+        match self.answers() {
+            AnswerKind::Classes => (0..self.model.out_dim).map(|class| self.class_name(class)).collect(),
+            _ => self.positive_class().into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The class that a row is given, by name: the most probable one, where classes have names.
+    pub fn said_class(&self, row: &AnswerRow<'_>) -> Option<String> {
+        let class = match self.positive_class() {
+            None => row.class()?,
+            Some(_) => usize::from(row.values().first().is_some_and(|yes| *yes > 0.5)),
+        };
+        Some(self.class_name(class))
     }
 
     /// The cells of one row.
     pub fn prediction_cells(&self, row: &AnswerRow<'_>) -> Vec<String> {
-        let class = row.class().map(|class| self.class_name(class));
-        class.into_iter().chain(row.values().into_iter().map(|value| number(self.answers(), value))).collect()
+        self.said_class(row)
+            .into_iter()
+            .chain(row.values().into_iter().map(|value| number(self.answers(), value)))
+            .collect()
     }
 }
 

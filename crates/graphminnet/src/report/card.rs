@@ -2,6 +2,7 @@
 
 use super::run::Run;
 use crate::config::InputNorm;
+use graphminnet_data::Schema;
 use graphminnet_data::text::duration;
 use graphminnet_report::page::Page;
 
@@ -24,10 +25,11 @@ pub(super) fn card(page: &mut Page, run: &Run) {
         fact(
             "task",
             format!(
-                "{} per {}, targets {}",
+                "{} per {}, targets {}{}",
                 data.schema.task,
                 data.schema.level,
-                listed(&data.schema.targets)
+                listed(&data.schema.targets),
+                classes(&data.schema),
             ),
         ),
         fact(
@@ -112,6 +114,15 @@ pub(super) fn card(page: &mut Page, run: &Run) {
     match &run.started {
         Some(started) if !started.command.is_empty() => page.code(&started.command),
         _ => page.paragraph("The command was not recorded; run.toml holds all settings."),
+    }
+}
+
+/// What the classes of a target are called, and which of two is the positive one.
+fn classes(schema: &Schema) -> String {
+    match schema.class_names.as_slice() {
+        [] => String::new(),
+        [negative, positive] => format!("; positive class {positive}, the other {negative}"),
+        names => format!("; classes {}", listed(names)),
     }
 }
 

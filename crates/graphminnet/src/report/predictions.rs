@@ -34,12 +34,20 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Vec<Row>, DataError> 
         let cell = |at: usize| table.field(at).to_owned();
         let pairs: Vec<(String, String)> =
             (0..targets).map(|at| (cell(start + 2 * at), cell(start + 2 * at + 1))).collect();
-        let error = match schema.task {
-            Task::MultiClass { .. } => pairs.first().and_then(|(truth, _)| {
-                let at = column.get(format!("prob_{truth}").as_str())?;
-                Some(-cell(*at).parse::<f64>().ok()?.max(1e-12).ln())
-            }),
-            task => mean(pairs.iter().filter_map(|(truth, said)| {
+        let probability = |class: &str| -> Option<f64> {
+            cell(*column.get(format!("prob_{class}").as_str())?).parse().ok()
+        };
+        let error = match (schema.task, schema.positive_class.as_deref()) {
+            (Task::MultiClass { .. }, _) => {
+                pairs.first().and_then(|(truth, _)| Some(-probability(truth)?.max(1e-12).ln()))
+            }
+            (Task::Binary, Some(positive)) => {
+                pairs.first().filter(|(truth, _)| !truth.is_empty()).and_then(|(truth, _)| {
+                    let yes = probability(positive)?;
+                    Some(-(if truth == positive { yes } else { 1.0 - yes }).max(1e-12).ln())
+                })
+            }
+            (task, _) => mean(pairs.iter().filter_map(|(truth, said)| {
                 let (truth, said) = (truth.parse::<f64>().ok()?, said.parse::<f64>().ok()?);
                 Some(match task {
                     Task::Regression => (truth - said).abs(),
@@ -72,11 +80,27 @@ mod tests {
     use super::*;
 
     fn table(text: &str, task: Task, level: Level) -> Vec<Row> {
+        rows_of(text, task, level, &[])
+    }
+
+    fn named(text: &str, classes: &[&str]) -> Vec<Row> {
+        rows_of(text, Task::Binary, Level::Graph, classes)
+    }
+
+    fn rows_of(text: &str, task: Task, level: Level, classes: &[&str]) -> Vec<Row> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        let (targets, class_names) = (vec!["y".into()], Vec::new());
-        let (node_columns, edge_columns) = (Vec::new(), Vec::new());
-        read(file.path(), &Schema { level, task, targets, class_names, node_columns, edge_columns }).unwrap()
+        let schema = Schema {
+            level,
+            task,
+            targets: vec!["y".into()],
+            class_names: classes.iter().map(|&name| name.to_owned()).collect(),
+            positive_class: classes.get(1).map(|&name| name.to_owned()),
+            molecules: None,
+            node_columns: Vec::new(),
+            edge_columns: Vec::new(),
+        };
+        read(file.path(), &schema).unwrap()
     }
 
     #[test]
@@ -93,5 +117,13 @@ mod tests {
         let rows = table(text, Task::MultiClass { classes: 2 }, Level::Node);
         assert_eq!((rows[0].node, rows[0].error), (Some(0), Some(-(0.25f64.ln()))));
         assert_eq!(worst(&rows, 5).len(), 1, "one row per graph");
+    }
+
+    #[test]
+    fn a_named_answer_is_judged_by_the_probability_of_the_positive_class() {
+        let text = "id,y,pred_y,prob_on\na,off,on,0.75\nb,on,on,0.75\nc,,on,0.75\n";
+        let rows = named(text, &["off", "on"]);
+        let errors: Vec<Option<f64>> = rows.iter().map(|row| row.error).collect();
+        assert_eq!(errors, [Some(-(0.25f64.ln())), Some(-(0.75f64.ln())), None]);
     }
 }

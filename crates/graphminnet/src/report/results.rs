@@ -170,6 +170,9 @@ pub(super) fn predictions(page: &mut Page, run: &Run) {
     let figures = match run.data.schema.task {
         Task::Regression => scatters(&rows, &run.data.schema),
         Task::MultiClass { .. } => confusion(&rows, |cell| Some(cell.to_owned())),
+        Task::Binary if run.data.schema.positive_class.is_some() => {
+            confusion(&rows, |cell| Some(cell.to_owned()))
+        }
         Task::Binary if run.data.schema.targets.len() == 1 => confusion(&rows, |cell| {
             let yes = cell.parse::<f64>().ok()? > 0.5;
             Some(if yes { "yes" } else { "no" }.to_owned())

@@ -176,7 +176,16 @@ mod tests {
     use graphminnet_data::{Column, ColumnKind};
 
     fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
-        Schema { level, task, targets: vec!["y".into()], class_names: vec![], node_columns, edge_columns }
+        Schema {
+            level,
+            task,
+            targets: vec!["y".into()],
+            class_names: vec![],
+            positive_class: None,
+            molecules: None,
+            node_columns,
+            edge_columns,
+        }
     }
 
     fn column(kind: ColumnKind) -> Column {

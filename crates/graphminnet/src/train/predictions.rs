@@ -41,8 +41,9 @@ pub(super) fn write_predictions(
             for (truth, said) in truths.iter().zip(said) {
                 match answers.kind() {
                     _ if truth.is_nan() => table.field("")?,
-                    AnswerKind::Classes => table.field(description.class_name(*truth as usize))?,
-                    _ => table.field(truth)?,
+                    AnswerKind::Numbers => table.field(truth)?,
+                    AnswerKind::YesNo if description.positive_class().is_none() => table.field(truth)?,
+                    _ => table.field(description.class_name(*truth as usize))?,
                 }
                 table.field(said)?;
             }

@@ -147,6 +147,7 @@ pub fn describe(ensemble: &Ensemble) -> String {
         "task": schema.task,
         "level": schema.level,
         "classes": schema.class_names,
+        "positive_class": description.ranked_class(),
         "node_columns": schema.node_columns,
         "edge_columns": schema.edge_columns,
         "takes_smiles": Featurizer::of_schema(schema).is_some(),
@@ -168,19 +169,18 @@ fn prediction(ensemble: &Ensemble, answers: &Answers, graph: usize) -> Result<Va
 fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
     let description = ensemble.description();
     let (key, names) = match description.answers() {
-        AnswerKind::Classes => {
-            let classes = 0..description.model.out_dim;
-            ("probabilities", classes.map(|class| description.class_name(class)).collect())
+        AnswerKind::YesNo if description.positive_class().is_none() => {
+            ("probabilities", description.schema.targets.clone())
         }
-        AnswerKind::YesNo => ("probabilities", description.schema.targets.clone()),
+        AnswerKind::YesNo | AnswerKind::Classes => ("probabilities", description.classes_with_probability()),
         _ => ("values", description.schema.targets.clone()),
     };
     let named = |values: Vec<f64>| -> Map<String, Value> {
         names.iter().cloned().zip(values.into_iter().map(Value::from)).collect()
     };
     let mut object = json!({ key: named(row.values()) });
-    if let Some(class) = row.class() {
-        object["class"] = Value::String(description.class_name(class));
+    if let Some(class) = description.said_class(row) {
+        object["class"] = Value::String(class);
     }
     if ensemble.len() > 1 {
         object["deviations"] = Value::Object(named(row.deviations()));

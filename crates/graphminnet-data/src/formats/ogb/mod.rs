@@ -254,7 +254,16 @@ fn schema(
         several => (0..several).map(|column| format!("target_{column}")).collect(),
     };
     let class_names = meta.classes.clone().unwrap_or_default();
-    let found = Schema { level, task, targets, class_names, node_columns, edge_columns };
+    let found = Schema {
+        level,
+        task,
+        targets,
+        class_names,
+        positive_class: None,
+        molecules: None,
+        node_columns,
+        edge_columns,
+    };
     match &options.schema {
         None => Ok(found),
         Some(expected) => {

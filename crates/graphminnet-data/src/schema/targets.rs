@@ -1,0 +1,226 @@
+//! What targets mean: numbers, yes/no answers or classes, which class is the positive one, and how raw values map to it.
+
+use super::columns::{ColumnSet, ColumnTrace};
+use super::infer::{list, sorted_names, text_map};
+use crate::{DataError, Place, ReadOptions, Schema, Task, escape};
+use std::collections::HashMap;
+
+/// Names of classes that say yes; case does not matter.
+const POSITIVE_WORDS: [&str; 10] =
+    ["active", "yes", "y", "true", "t", "positive", "pos", "toxic", "hit", "1"];
+
+/// How raw values become classes.
+#[derive(Debug, Clone)]
+enum Classes {
+    /// They are what they are.
+    AsWritten,
+    /// Class of every text code.
+    Text(Vec<Option<u32>>),
+    /// Class of every integer that names one.
+    Integers(HashMap<i64, u32>),
+}
+
+/// What the targets mean, how they are named, and how raw values map to them.
+#[derive(Debug, Clone)]
+pub(super) struct TargetEncoder {
+    pub(super) task: Task,
+    pub(super) class_names: Vec<String>,
+    pub(super) positive_class: Option<String>,
+    /// What a person should know about it.
+    pub(super) notes: Vec<String>,
+    classes: Classes,
+}
+
+impl TargetEncoder {
+    pub(super) fn new(raw: &ColumnSet, options: &ReadOptions, place: &Place) -> Result<Self, DataError> {
+        if let Some(schema) = &options.schema {
+            return Ok(Self::of_schema(raw, schema));
+        }
+        let named = match raw.traces() {
+            [trace] if trace.is_text == Some(true) => {
+                let names = sorted_names(trace);
+                let inferred = match names.len() {
+                    2 => Task::Binary,
+                    classes => Task::MultiClass { classes },
+                };
+                Some((trace, options.task.unwrap_or(inferred), names))
+            }
+            [trace] => named_by_integers(trace, options).map(|(task, names)| (trace, task, names)),
+            _ => None,
+        };
+        if let Some((trace, task, names)) = named {
+            return Self::of_names(trace, task, names, options, place);
+        }
+        if let Some(positive) = &options.positive_class {
+            let reason = format!(
+                "the positive class `{}` has no meaning here: it takes one target column with two classes",
+                escape(positive)
+            );
+            return Err(DataError::Schema { place: place.clone(), reason });
+        }
+        let task = options.task.unwrap_or_else(|| inferred_task(raw.traces(), options));
+        let (class_names, notes) = (Vec::new(), Vec::new());
+        Ok(Self { task, class_names, positive_class: None, notes, classes: Classes::AsWritten })
+    }
+
+    fn of_schema(raw: &ColumnSet, schema: &Schema) -> Self {
+        let trace = (!schema.class_names.is_empty()).then(|| raw.traces().first()).flatten();
+        Self {
+            task: schema.task,
+            class_names: schema.class_names.clone(),
+            positive_class: schema.positive_class.clone(),
+            notes: Vec::new(),
+            classes: trace.map_or(Classes::AsWritten, |trace| {
+                Classes::Text(text_map(trace, &schema.class_names, schema.class_names.len()))
+            }),
+        }
+    }
+
+    /// A column whose classes have names.
+    fn of_names(
+        trace: &ColumnTrace,
+        task: Task,
+        mut names: Vec<String>,
+        options: &ReadOptions,
+        place: &Place,
+    ) -> Result<Self, DataError> {
+        let (column, is_text) = (escape(&trace.name), trace.is_text == Some(true));
+        let (mut notes, mut positive_class) = (Vec::new(), None);
+        if !is_text {
+            notes.push(format!("the classes of `{column}` are the numbers {}", names.join(", ")));
+        }
+        if names.len() == 2 && options.rules >= 2 {
+            let how = put_positive_last(&mut names, is_text, options, &place.clone().in_column(&trace.name))?;
+            notes.push(format!(
+                "`{}` is the positive class of `{column}`: probabilities are of it, and `{}` is the other{how}",
+                escape(&names[1]),
+                escape(&names[0])
+            ));
+            positive_class = names.last().cloned();
+        } else if let Some(positive) = &options.positive_class {
+            let reason = format!(
+                "the positive class `{}` has no meaning among the {} classes {}",
+                escape(positive),
+                names.len(),
+                list(names.iter())
+            );
+            return Err(DataError::Schema { place: place.clone().in_column(&trace.name), reason });
+        }
+        let classes = if is_text {
+            Classes::Text(text_map(trace, &names, names.len()))
+        } else {
+            let numbers = names.iter().filter_map(|name| name.parse().ok());
+            Classes::Integers(numbers.zip(0..).collect())
+        };
+        Ok(Self { task, class_names: names, positive_class, notes, classes })
+    }
+
+    /// One raw value as a target; the error says what was expected.
+    pub(super) fn encode(&self, value: f64) -> Result<f32, String> {
+        if value.is_nan() {
+            return Ok(f32::NAN);
+        }
+        let class = match &self.classes {
+            Classes::AsWritten => None,
+            Classes::Text(classes) => Some(classes.get(value as usize).copied().flatten()),
+            Classes::Integers(classes) => Some(classes.get(&(value as i64)).copied()),
+        };
+        let value = match class {
+            None => value,
+            Some(Some(class)) => f64::from(class),
+            Some(None) => return Err(format!("not one of the classes {}", list(self.class_names.iter()))),
+        };
+        match self.task {
+            Task::Regression => Ok(value as f32),
+            Task::Binary if value == 0.0 || value == 1.0 => Ok(value as f32),
+            Task::Binary => Err("not 0, 1 or blank".to_owned()),
+            Task::MultiClass { classes }
+                if value >= 0.0 && value < classes as f64 && value.fract() == 0.0 =>
+            {
+                Ok(value as f32)
+            }
+            Task::MultiClass { classes } => {
+                Err(format!("not a class from 0 to {}, or blank", classes.saturating_sub(1)))
+            }
+        }
+    }
+}
+
+/// Orders two classes so that the positive one is the second; says why, where it was only guessed.
+fn put_positive_last(
+    names: &mut [String],
+    is_text: bool,
+    options: &ReadOptions,
+    place: &Place,
+) -> Result<&'static str, DataError> {
+    let is_word = |name: &String| POSITIVE_WORDS.iter().any(|word| name.eq_ignore_ascii_case(word));
+    let is_first = match &options.positive_class {
+        Some(positive) => match names.iter().position(|name| name == positive) {
+            Some(at) => at == 0,
+            None => {
+                let (positive, names) = (escape(positive), list(names.iter()));
+                let reason = format!("the positive class `{positive}` is not one of the classes {names}");
+                return Err(DataError::Schema { place: place.clone(), reason });
+            }
+        },
+        // Of two numbers the larger one is positive.
+        None if !is_text || names.iter().all(|name| name.parse::<i64>().is_ok()) => false,
+        None => match [is_word(&names[0]), is_word(&names[1])] {
+            [first, second] if first != second => first,
+            _ => return Ok(" (the second by the alphabet; `positive_class` chooses)"),
+        },
+    };
+    if is_first {
+        names.swap(0, 1);
+    }
+    Ok("")
+}
+
+fn inferred_task(traces: &[ColumnTrace], options: &ReadOptions) -> Task {
+    let seen = || traces.iter().filter(|trace| trace.largest >= trace.smallest);
+    let integers = seen().all(|trace| trace.all_integers && trace.smallest >= 0.0);
+    let largest = seen().map(|trace| trace.largest).fold(0.0, f64::max);
+    if seen().next().is_none() || !integers {
+        return Task::Regression;
+    }
+    match traces {
+        _ if largest <= 1.0 => Task::Binary,
+        [trace] if look_like_classes(trace, options) => Task::MultiClass { classes: largest as usize + 1 },
+        _ => Task::Regression,
+    }
+}
+
+/// Counts and measurements are often written as integers too: with more than a few of them, every class should have
+/// come up several times.
+fn look_like_classes(trace: &ColumnTrace, options: &ReadOptions) -> bool {
+    const FEW_CLASSES: f64 = 20.0;
+    const TIMES: f64 = 10.0;
+    let classes = trace.largest + 1.0;
+    classes <= FEW_CLASSES
+        || (classes <= options.category_limit as f64 && trace.numbers as f64 >= TIMES * classes)
+}
+
+/// The task and the names of a column in which integers are names of classes: there are two of them, or they do not
+/// begin with 0. Of 0 and 1 it is so where 0 is to be the positive class.
+fn named_by_integers(trace: &ColumnTrace, options: &ReadOptions) -> Option<(Task, Vec<String>)> {
+    let integers = trace.integers.as_ref().filter(|_| trace.all_integers && options.rules >= 2)?;
+    let integers: Vec<i64> = integers.iter().copied().collect();
+    let two = integers.len() == 2;
+    let are_numbers = match integers[..] {
+        [0, 1] => options.positive_class.is_none(),
+        [first, _, ..] => first == 0 && !two,
+        _ => true,
+    };
+    if are_numbers {
+        return None;
+    }
+    let task = match options.task {
+        None if integers == [-1, 1] || (trace.smallest >= 0.0 && look_like_classes(trace, options)) => {
+            if two { Task::Binary } else { Task::MultiClass { classes: integers.len() } }
+        }
+        Some(Task::Binary) if two => Task::Binary,
+        Some(Task::MultiClass { classes }) if classes == integers.len() => Task::MultiClass { classes },
+        _ => return None,
+    };
+    Some((task, integers.iter().map(i64::to_string).collect()))
+}
