@@ -26,7 +26,7 @@ impl Filter {
     }
 
     /// Replaces the `B` columns of `block` by the filtered ones; `scratch` has the same shape.
-    pub fn apply<const B: usize>(&self, laplacian: &Laplacian, block: &mut Tall, scratch: &mut Tall) {
+    pub(super) fn apply<const B: usize>(&self, laplacian: &Laplacian, block: &mut Tall, scratch: &mut Tall) {
         let (half_width, centre) = self.interval();
         let first = -half_width / centre;
         let mut ratio = first;
@@ -43,7 +43,7 @@ impl Filter {
     }
 
     /// The value at an eigenvalue not above the cut.
-    pub fn value(&self, eigenvalue: f64) -> f64 {
+    pub(super) fn value(&self, eigenvalue: f64) -> f64 {
         let (half_width, centre) = self.interval();
         let degree = self.degree as f64;
         let angle = |at: f64| degree * ((centre - at) / half_width).max(1.0).acosh();
@@ -52,7 +52,7 @@ impl Filter {
     }
 
     /// The eigenvalue below the cut with the given value, and the inverse of the slope there.
-    pub fn inverse(&self, value: f64) -> Option<(f64, f64)> {
+    pub(super) fn inverse(&self, value: f64) -> Option<(f64, f64)> {
         let (half_width, centre) = self.interval();
         let degree = self.degree as f64;
         let largest = (degree * (centre / half_width).acosh()).cosh();

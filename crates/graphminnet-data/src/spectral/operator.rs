@@ -16,7 +16,7 @@ pub(crate) enum Operator {
 
 impl Operator {
     /// Replaces the `B` columns of `block`; `scratch` has the same shape.
-    pub fn apply<const B: usize>(&self, laplacian: &Laplacian, block: &mut Tall, scratch: &mut Tall) {
+    pub(super) fn apply<const B: usize>(&self, laplacian: &Laplacian, block: &mut Tall, scratch: &mut Tall) {
         match self {
             Self::Inverse(inverse) => inverse.apply(block),
             Self::Polynomial(filter) => filter.apply::<B>(laplacian, block, scratch),
@@ -24,7 +24,7 @@ impl Operator {
     }
 
     /// The value of the function at an eigenvalue of the Laplacian.
-    pub fn value(&self, eigenvalue: f64) -> f64 {
+    pub(super) fn value(&self, eigenvalue: f64) -> f64 {
         match self {
             Self::Inverse(inverse) => 1.0 / (eigenvalue + inverse.shift()),
             Self::Polynomial(filter) => filter.value(eigenvalue),
@@ -32,8 +32,8 @@ impl Operator {
     }
 
     /// The eigenvalue of the Laplacian at which the function has the given value, and how far an error of 1 in the
-    /// value moves it. `None` where the function does not tell eigenvalues apart.
-    pub fn eigenvalue(&self, value: f64) -> Option<(f64, f64)> {
+    /// value moves it. `None` where different eigenvalues have the same value.
+    pub(super) fn eigenvalue(&self, value: f64) -> Option<(f64, f64)> {
         match self {
             Self::Inverse(inverse) if value > 0.0 => {
                 Some(((1.0 / value - inverse.shift()).max(0.0), 1.0 / (value * value)))

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The eigenpairs of one graph as they are stored: single precision, zeros where the graph has fewer than `K` nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct StoredEigenpairs {
+pub(crate) struct StoredEigenpairs {
     /// Eigenvalues, ascending, `[K]`.
     pub values: Vec<f32>,
     /// Eigenvectors, `[nodes, K]` row-major.
@@ -32,7 +32,7 @@ impl StoredEigenpairs {
     /// # Errors
     ///
     /// [`SpectralError`] if a pair could not be computed to the accuracy that is verified.
-    pub fn compute(graph: &Graph, stored: usize) -> Result<Self, SpectralError> {
+    pub(crate) fn compute(graph: &Graph, stored: usize) -> Result<Self, SpectralError> {
         if stored == 0 {
             return Ok(Self::default());
         }
@@ -71,7 +71,7 @@ impl PreparedGraph {
     /// # Errors
     ///
     /// [`SpectralError::Graph`] if the degree profile cannot be attached.
-    pub fn from_parts(
+    pub(crate) fn from_parts(
         graph: &Arc<Graph>,
         options: &PrepareOptions,
         eigenpairs: StoredEigenpairs,
@@ -105,21 +105,6 @@ impl PreparedGraph {
 /// # Errors
 ///
 /// [`SpectralError`] if an eigenpair could not be computed to the accuracy that is verified for each.
-///
-/// # Examples
-///
-/// ```
-/// use graphminnet_data::Graph;
-/// use graphminnet_data::spectral::{PrepareOptions, prepare_graph};
-/// use std::sync::Arc;
-///
-/// let path = Arc::new(Graph::from_edges(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]])?);
-/// let prepared = prepare_graph(&path, &PrepareOptions { eigenpairs: 4, ..Default::default() })?;
-/// assert_eq!(prepared.num_eigenpairs, 3); // three nodes, three pairs, and one place left empty
-/// assert!((prepared.eigenvalues[1] - 1.0).abs() < 1e-6);
-/// assert!((prepared.eigenvalues[2] - 3.0).abs() < 1e-6);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn prepare_graph(graph: &Arc<Graph>, options: &PrepareOptions) -> Result<PreparedGraph, SpectralError> {
     let eigenpairs = StoredEigenpairs::compute(graph, options.eigenpairs)?;
     let random_walk = return_probabilities(graph, options.random_walk_steps);
@@ -143,7 +128,7 @@ pub struct PreparationCounts {
 
 impl PreparationCounts {
     /// Counts over prepared graphs.
-    pub fn new(prepared: &[PreparedGraph], options: &PrepareOptions, elapsed: Duration) -> Self {
+    pub(crate) fn new(prepared: &[PreparedGraph], options: &PrepareOptions, elapsed: Duration) -> Self {
         let count =
             |test: &dyn Fn(&PreparedGraph) -> bool| prepared.iter().filter(|graph| test(graph)).count();
         Self {

@@ -4,9 +4,10 @@
 //! node without outgoing edges has a zero row). Only half of the powers are formed:
 //! `(P^(a+b))_uu = Σ_w (P^a)_uw (P^b)_wu` with `a − b` equal to 0 or 1.
 //!
-//! Small graphs keep whole powers and multiply them with `P`, sparse or dense. Large ones walk from every node on its own, forwards for the row of `P^a`
-//! and backwards for the column of `P^b`, touching only the nodes within `steps / 2` edges: the cost is the number of
-//! nodes times the size of such a neighbourhood, and the memory of a walk is linear in the graph.
+//! Small graphs keep whole powers and multiply them with `P`, sparse or dense. Large ones walk from every node on its
+//! own, forwards for the row of `P^a` and backwards for the column of `P^b`. A walk touches only the nodes within
+//! `steps / 2` edges. The cost is the number of nodes times the size of such a neighbourhood, and the memory of a walk is
+//! linear in the graph.
 
 use crate::graph::Graph;
 use faer::linalg::matmul::matmul;
@@ -19,7 +20,7 @@ const DENSE_NODES: usize = 192;
 const NODES_PER_TASK: usize = 64;
 
 /// Return probabilities after 1…`steps` steps, row-major `[nodes, steps]`.
-pub fn return_probabilities(graph: &Graph, steps: usize) -> Vec<f32> {
+pub(crate) fn return_probabilities(graph: &Graph, steps: usize) -> Vec<f32> {
     if steps == 0 || graph.num_nodes() == 0 {
         return Vec::new();
     }
