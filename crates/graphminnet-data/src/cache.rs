@@ -1,5 +1,22 @@
 //! Results of preparation on disk, found by the content they were computed from.
 //!
+//! ```
+//! use graphminnet_data::cache::Cache;
+//! use graphminnet_data::generate::CircularSkipLinks;
+//! use graphminnet_data::preparation::{Origin, prepare_dataset};
+//! use graphminnet_data::spectral::PrepareOptions;
+//!
+//! # let folder = std::env::temp_dir().join(format!("graphminnet-cache-example-{}", std::process::id()));
+//! let cache = Cache::new(&folder);
+//! let rings = CircularSkipLinks { nodes: 11, skips: vec![2, 3], copies: 2 }.generate(0)?;
+//! let options = PrepareOptions { eigenpairs: 4, ..Default::default() };
+//! prepare_dataset(&rings, &options, Some(&cache), &())?;
+//! let (_, report) = prepare_dataset(&rings, &options, Some(&cache), &())?;
+//! assert!(matches!(report.parts[0].1, Origin::Cached));
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The name of an entry is a hash of the graphs' structure, of the transform, its parameters and its version. Another
 //! parameter is another entry, so nothing can be stale; going back to an old parameter finds the old entry. Features
 //! and targets are not part of the key, because no cached transform looks at them.
@@ -16,8 +33,8 @@
 //! | … | payload |
 //! | 32 | BLAKE3 hash of all bytes before it |
 //!
-//! It is written atomically: a reader sees a whole entry or none. A damaged one is noticed by its hash and computed again. What is in a file is never trusted for a size: readers
-//! know from the graphs how many bytes to expect.
+//! It is written atomically: a reader sees a whole entry or none. A damaged entry is noticed by its hash and computed
+//! again. No size is taken from a file: readers know from the graphs how many bytes to expect.
 
 mod entry;
 mod maintain;
@@ -51,14 +68,19 @@ pub enum CacheError {
 
 /// The name of a result: what was computed, how, and from what.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CacheKey {
+pub(crate) struct CacheKey {
     transform: &'static str,
     hash: [u8; 32],
 }
 
 impl CacheKey {
     /// The key of a transform with its code version and parameters, applied to these graphs in this order.
-    pub fn new(transform: &'static str, version: u32, parameters: &[u64], graphs: &[Arc<Graph>]) -> Self {
+    pub(crate) fn new(
+        transform: &'static str,
+        version: u32,
+        parameters: &[u64],
+        graphs: &[Arc<Graph>],
+    ) -> Self {
         let mut hasher = blake3::Hasher::new();
         let mut number = |value: u64| {
             hasher.update(&value.to_le_bytes());
@@ -81,7 +103,7 @@ impl CacheKey {
     }
 
     /// The hash in hexadecimal.
-    pub fn to_hex(&self) -> String {
+    pub(crate) fn to_hex(&self) -> String {
         blake3::Hash::from_bytes(self.hash).to_hex().to_string()
     }
 

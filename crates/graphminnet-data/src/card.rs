@@ -49,7 +49,7 @@ pub enum TargetValues {
 }
 
 impl DataCard {
-    /// Sums a data set up.
+    /// Describes a data set.
     pub fn new(dataset: &Dataset) -> Self {
         let width = dataset.schema.num_targets();
         let targets = (0..width).map(|column| summarise(dataset, column, width)).collect();

@@ -44,7 +44,7 @@ impl fmt::Display for Level {
 pub enum Task {
     /// Real-valued targets, any number of columns.
     Regression,
-    /// Yes/no targets (0 or 1), any number of columns, each on its own.
+    /// Binary targets (0 or 1), any number of columns, each on its own.
     Binary,
     /// One column holding one of `classes` classes, `0..classes`.
     MultiClass {

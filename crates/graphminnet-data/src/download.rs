@@ -1,6 +1,24 @@
-//! Fetches published files: resumed where it stopped, verified, and only then given their name.
+//! Fetches published files: resumes where it stopped, verifies, and only then gives a file its name.
 //!
-//! Bytes go to `NAME.part`; a later call asks the server for the rest. A finished file must have the size and SHA-256 of
+//! ```
+//! use graphminnet_data::Limits;
+//! use graphminnet_data::download::{Response, Transport, download};
+//! use graphminnet_data::registry::find;
+//!
+//! struct Offline;
+//! impl Transport for Offline {
+//!     fn get(&self, _url: &str, _start: u64) -> Result<Response, String> {
+//!         Err("no network".to_owned())
+//!     }
+//! }
+//! # let folder = std::env::temp_dir().join(format!("graphminnet-download-example-{}", std::process::id()));
+//! let answer = download(find("zinc")?, &folder, &Offline, &Limits::default(), &mut |_| {});
+//! assert!(answer.unwrap_err().to_string().contains("no network"));
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Bytes go to `NAME.part`. A later call asks the server for the rest. A finished file must have the size and SHA-256 of
 //! the registry. Where the registry has none, the hash of the first download is recorded in `SHA256SUMS` beside the file
 //! (in the format of the `sha256sum` tool) and later ones must equal it. Nothing ever prompts, and nothing is fetched
 //! unless this function is called.
@@ -15,6 +33,7 @@ mod sums;
 #[cfg(feature = "download")]
 pub use http::Http;
 
+#[doc(hidden)] // For the command, which checks files that are there already.
 pub use sums::recorded as recorded_hash;
 
 use super::registry::{DatasetInfo, PublishedFile};
@@ -165,7 +184,7 @@ fn fetch_part(
     })
 }
 
-/// Whose fault it was: another address may help, or not.
+/// Whether another address may help.
 enum Failure {
     Remote(String),
     Local(DataError),

@@ -1,7 +1,7 @@
 //! Everything that can go wrong between a file and a [`Dataset`](super::Dataset), with the place where it did.
 //!
 //! Text that comes from a file is escaped and shortened before it enters a message: a file must not be able to move
-//! the cursor of the terminal that reports about it.
+//! the cursor of the terminal that shows the message.
 
 use super::limits::Exceeded;
 use crate::fs::IoError;
@@ -43,34 +43,34 @@ impl Deref for Place {
 
 impl Place {
     /// A whole file.
-    pub fn file(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn file(path: impl Into<PathBuf>) -> Self {
         Self(Box::new(PlaceParts { file: path.into(), ..PlaceParts::default() }))
     }
 
     /// The same place, at a line counted from 1.
     #[must_use]
-    pub fn at_line(mut self, line: u64) -> Self {
+    pub(crate) fn at_line(mut self, line: u64) -> Self {
         self.0.line = Some(line);
         self
     }
 
     /// The same place, in a column or field.
     #[must_use]
-    pub fn in_column(mut self, column: impl AsRef<str>) -> Self {
+    pub(crate) fn in_column(mut self, column: impl AsRef<str>) -> Self {
         self.0.column = Some(escape(column.as_ref()));
         self
     }
 
     /// The same place, at a byte counted from 0.
     #[must_use]
-    pub fn at_byte(mut self, byte: u64) -> Self {
+    pub(crate) fn at_byte(mut self, byte: u64) -> Self {
         self.0.byte = Some(byte);
         self
     }
 
     /// The same place, in a member of an archive.
     #[must_use]
-    pub fn in_member(mut self, member: impl AsRef<str>) -> Self {
+    pub(crate) fn in_member(mut self, member: impl AsRef<str>) -> Self {
         self.0.member = Some(escape(member.as_ref()));
         self
     }
@@ -108,7 +108,7 @@ pub struct BadRow {
 
 impl BadRow {
     /// A bad row; `value` may be any text from a file.
-    pub fn new(place: Place, value: impl AsRef<str>, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(place: Place, value: impl AsRef<str>, reason: impl Into<String>) -> Self {
         Self { place, value: escape(value.as_ref()), reason: reason.into() }
     }
 }

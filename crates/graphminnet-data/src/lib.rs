@@ -1,26 +1,37 @@
-//! Everything of GraphMinNet that happens before the first tensor: validated graphs, their spectral preparation,
-//! and the ragged batches that a model consumes.
+//! From files to batches: graphs, what is computed for them before training, and the batches that a model reads.
 //!
 //! ```text
 //! file / SMILES / generator → Graph → PreparedGraph → Batch
 //! ```
 //!
-//! * [`open`] reads any known file or folder; [`ReadOptions`] says how, [`Report`] what was noticed;
-//! * [`formats`] holds one reader per format, [`smiles`] reads molecules;
-//! * [`generate`] makes data sets, [`split`] divides them, [`DataCard`] sums one up on one page;
-//! * [`graph`] holds the validated, immutable [`Graph`] and what can be attached to one;
-//! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees; [`preparation`] does so for
-//!   a whole data set and [`cache`] keeps the results;
-//! * [`batch`] puts prepared graphs side by side, which is what a model consumes;
-//! * [`Limits`] bounds everything that a file may ask for, [`DataError`] says where it went wrong;
-//! * [`rng`] gives random numbers as pure functions of a key.
+//! ```
+//! use graphminnet_data::spectral::{PrepareOptions, prepare_graph};
+//! use graphminnet_data::{Batch, Featurizer, Limits, molecule_graph};
+//! use std::sync::Arc;
 //!
-//! With the feature `benchmarks`, `registry` knows ten published data sets by name, `import` reads their archives and
-//! `download` fetches them (over HTTP and HTTPS with the feature `download`).
+//! let ethanol = Arc::new(molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?);
+//! let prepared = prepare_graph(&ethanol, &PrepareOptions { eigenpairs: 3, ..Default::default() })?;
+//! let batch = Batch::collate(&[&prepared, &prepared])?;
+//! assert_eq!(batch.layout.num_nodes(), 6);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
-//! This crate never sees a tensor, prints nothing and keeps no global state.
+//! * [`open`] reads any known file or folder. [`ReadOptions`] says how, and [`Report`] says what was noticed.
+//! * [`formats`] names the formats and writes files; [`smiles`] reads molecules.
+//! * [`generate`] makes data sets, [`split`] divides them, and [`DataCard`] describes one on one page.
+//! * [`graph`] holds the validated, immutable [`Graph`] and what can be attached to it.
+//! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees. [`preparation`] does so
+//!   for a whole data set, and [`cache`] keeps the results.
+//! * [`batch`] puts prepared graphs side by side.
+//! * [`Limits`] bounds everything that a file may ask for, and [`DataError`] says where reading failed.
+//!
+//! With the feature `benchmarks`, `registry` knows ten published data sets by name and `download` fetches them (over
+//! HTTP and HTTPS with the feature `download`).
+//!
+//! This crate uses no tensors, prints nothing and keeps no global state.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod batch;
 pub mod cache;
@@ -30,19 +41,26 @@ mod dataset;
 pub mod download;
 mod error;
 pub mod formats;
+// For the other crates of this workspace: whole files, hashes, memory.
+#[doc(hidden)]
 pub mod fs;
+// For the fuzz crate.
 #[cfg(feature = "benchmarks")]
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod generate;
 pub mod graph;
+// For tests; `registry::import_published` is what a user calls.
 #[cfg(feature = "benchmarks")]
+#[doc(hidden)]
 pub mod import;
 pub(crate) mod limits;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]
 pub mod registry;
+// For the library: its random streams are those of the generators and splits.
+#[doc(hidden)]
 pub mod rng;
 mod rows;
 mod schema;
@@ -50,16 +68,24 @@ pub mod smiles;
 pub mod spectral;
 pub mod split;
 mod statistics;
+// For the other crates of this workspace: how numbers and foreign text are printed.
+#[doc(hidden)]
 pub mod text;
 
 pub use batch::{Batch, Layout, Topology};
 pub use card::{DataCard, TargetSummary, TargetValues};
 pub use dataset::{Column, ColumnKind, Dataset, Level, MoleculeTable, Sample, Schema, Split, Task};
 pub use error::{BadRow, DataError, Place, PlaceParts};
+pub use fs::IoError;
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
 pub use limits::{Exceeded, Limits};
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open};
+// For the command, which predicts for files that are longer than memory.
+#[doc(hidden)]
 pub use rows::{InputRow, RowReader};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};
 pub use statistics::{Statistics, statistics};
-pub use text::{escape, escape_up_to};
+// For the other crates of this workspace.
+#[doc(hidden)]
+pub use text::escape;
+pub(crate) use text::escape_up_to;

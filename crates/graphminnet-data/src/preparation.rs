@@ -1,5 +1,18 @@
 //! Preparation of a whole data set, part by part, through the cache.
 //!
+//! ```
+//! use graphminnet_data::generate::CircularSkipLinks;
+//! use graphminnet_data::preparation::prepare_dataset;
+//! use graphminnet_data::spectral::PrepareOptions;
+//!
+//! let rings = CircularSkipLinks { nodes: 11, skips: vec![2, 3], copies: 2 }.generate(0)?;
+//! let options = PrepareOptions { eigenpairs: 4, random_walk_steps: 8, ..Default::default() };
+//! let (prepared, report) = prepare_dataset(&rings, &options, None, &())?;
+//! assert_eq!(prepared.samples[0].prepared.eigenvalues.len(), 4);
+//! assert_eq!(report.graphs.disconnected, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Eigenpairs and random walks are separate entries: another number of steps computes no eigenpairs again. Degrees
 //! and degree profiles are not stored, because computing them takes less time than reading them.
 
@@ -15,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// To be raised whenever the numbers that a transform gives can change.
+/// Raise it whenever the numbers of a transform can change.
 const EIGENPAIRS_VERSION: u32 = 1;
 const RANDOM_WALK_VERSION: u32 = 2;
 
@@ -54,7 +67,7 @@ pub enum Transform {
     RandomWalk,
 }
 
-/// Is told how far a preparation has come, from any thread.
+/// Receives the progress of a preparation, from any thread.
 pub trait Progress: Sync {
     /// `done` of `total` graphs have gone through `transform`.
     fn update(&self, transform: Transform, done: usize, total: usize);
@@ -174,7 +187,7 @@ pub fn prepare_dataset(
 }
 
 /// The schema of graphs after preparation: the degree profile replaces all node columns.
-pub fn prepared_schema(schema: &Schema, options: &PrepareOptions) -> Schema {
+pub(crate) fn prepared_schema(schema: &Schema, options: &PrepareOptions) -> Schema {
     let mut schema = schema.clone();
     if options.degree_profile {
         schema.node_columns = ["out_degree", "min", "max", "mean", "deviation"]

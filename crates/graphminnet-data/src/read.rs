@@ -74,7 +74,7 @@ pub struct ReadOptions {
     pub id_column: Option<String>,
     /// Column with the part of the split.
     pub split_column: Option<String>,
-    /// Whether it does not matter if some rows name no part; without it they are bad rows as soon as others name one.
+    /// Accepts rows that name no part of the split. Otherwise they are bad rows as soon as another row names one.
     pub ignore_split: bool,
     /// What the targets mean.
     pub task: Option<Task>,

@@ -1,7 +1,15 @@
 //! Which samples train, which choose, which report: disjoint lists of positions.
 //!
-//! Every maker is a pure function of its arguments (and a seed where chance is involved), and every [`Splits`] has
-//! been checked: no position twice, none out of range.
+//! ```
+//! use graphminnet_data::split::{Ratios, Splits};
+//!
+//! let splits = Splits::random(100, Ratios::default(), 0)?;
+//! assert_eq!((splits.train.len(), splits.valid.len(), splits.test.len()), (80, 10, 10));
+//! # Ok::<(), graphminnet_data::split::SplitError>(())
+//! ```
+//!
+//! A split depends on the arguments alone (and on a seed where chance is involved). Every [`Splits`] has been checked:
+//! no position occurs twice, and none is out of range.
 
 use super::dataset::{Dataset, Split};
 use crate::rng::stream;

@@ -37,7 +37,7 @@ pub fn duration(seconds: f64) -> String {
 /// Longest piece of foreign text shown in a message, in characters.
 const SHOWN_CHARACTERS: usize = 120;
 
-/// Makes foreign text safe to print: control characters escaped, long text shortened in the middle of nothing.
+/// Makes foreign text safe to print: control characters are escaped, and long text is shortened.
 pub fn escape(text: &str) -> String {
     escape_up_to(text, SHOWN_CHARACTERS)
 }

@@ -53,7 +53,7 @@ pub(crate) struct Affine<'a> {
 }
 
 impl<'a> Affine<'a> {
-    pub fn new(mean: &'a [f32], variance: &[f32], gamma: &[f32], beta: &'a [f32]) -> Self {
+    pub(crate) fn new(mean: &'a [f32], variance: &[f32], gamma: &[f32], beta: &'a [f32]) -> Self {
         let channels = gamma.len();
         assert_eq!(beta.len(), channels, "batch norm: gamma and beta differ in length");
         assert_eq!(mean.len(), channels, "batch norm: length of the mean");
@@ -65,7 +65,7 @@ impl<'a> Affine<'a> {
 
     /// BN of one value of channel `c`.
     #[inline(always)]
-    pub fn apply<S: Arithmetic>(mean: f32, scale: f32, beta: f32, value: f32) -> f32 {
+    pub(crate) fn apply<S: Arithmetic>(mean: f32, scale: f32, beta: f32, value: f32) -> f32 {
         S::fma(value - mean, scale, beta)
     }
 }
@@ -158,7 +158,7 @@ pub(crate) struct GradientCoefficients {
 
 impl GradientCoefficients {
     /// From the sums of `g` and `g ⊙ (t − mean)`; also writes the gradients of gamma and beta.
-    pub fn new(
+    pub(crate) fn new(
         rows: usize,
         sums: &[f64],
         used: UsedStatistics<'_>,

@@ -22,7 +22,7 @@ impl Dropout {
     }
 }
 
-/// A prepared mask.
+/// A mask, ready to use.
 #[derive(Clone, Copy)]
 pub(crate) struct Mask {
     first_key: u32,
@@ -51,7 +51,7 @@ impl Mask {
 
     /// 0 for a dropped element, `scale` for a kept one.
     #[inline(always)]
-    pub fn factor(&self, index: u32) -> f32 {
+    pub(crate) fn factor(&self, index: u32) -> f32 {
         let mut hash = index ^ self.first_key;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x7FEB_352D);
         hash = (hash ^ (hash >> 15)).wrapping_add(self.second_key).wrapping_mul(0x846C_A68B);

@@ -1,7 +1,19 @@
 //! Fused CPU kernels of GraphMinNet: slices in, slices out.
 //!
-//! The crate knows nothing of any tensor framework. Every operation is a forward function and a backward function
-//! over row-major `f32` slices; the file of an operation opens with its formula, its shapes and its gradient.
+//! **This crate is for the other crates of GraphMinNet.** Its functions may change with any version; use the operations
+//! of `graphminnet::ops`, which work on tensors and have gradients.
+//!
+//! ```
+//! use graphminnet_kernels::linear::{Activation, LinearShape, linear};
+//!
+//! let shape = LinearShape { rows: 2, inputs: 3, outputs: 1 };
+//! let mut y = [0.0; 2];
+//! linear(shape, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.0, 0.0, -1.0], Some(&[0.5]), Activation::None, &mut y);
+//! assert_eq!(y, [-1.5, -1.5]);
+//! ```
+//!
+//! No tensor framework is involved. Every operation is a forward function and a backward function over row-major `f32`
+//! slices. The module of an operation opens with its formula, its shapes and its gradient.
 //!
 //! * Outputs are given by the caller and are overwritten completely unless the function's name says `accumulate`.
 //! * Gradients that may not be wanted are `Option<&mut [f32]>`; work for absent ones is skipped.
@@ -13,6 +25,7 @@
 //! time, which matters for kernels of a few microseconds.
 
 // Kernels walk several slices with one index; that form is what vectorises reliably.
+#![warn(unreachable_pub)]
 #![allow(clippy::needless_range_loop)]
 
 mod dispatch;
@@ -45,4 +58,7 @@ pub mod residual_norm;
 pub mod spectral_product;
 pub mod weighted_squares;
 
-pub use dispatch::{force_portable, uses_wide_instructions};
+// For tests that compare the two paths.
+#[doc(hidden)]
+pub use dispatch::force_portable;
+pub use dispatch::uses_wide_instructions;

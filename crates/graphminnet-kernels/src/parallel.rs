@@ -107,7 +107,7 @@ unsafe impl<T: Send> Send for Disjoint<'_, T> {}
 unsafe impl<T: Send> Sync for Disjoint<'_, T> {}
 
 impl<'a, T> Disjoint<'a, T> {
-    pub fn new(slice: &'a mut [T]) -> Self {
+    pub(crate) fn new(slice: &'a mut [T]) -> Self {
         Self { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
 
@@ -117,7 +117,7 @@ impl<'a, T> Disjoint<'a, T> {
     ///
     /// No two live borrows may overlap.
     #[allow(clippy::mut_from_ref)]
-    pub unsafe fn range(&self, range: Range<usize>) -> &'a mut [T] {
+    pub(crate) unsafe fn range(&self, range: Range<usize>) -> &'a mut [T] {
         assert!(range.start <= range.end && range.end <= self.len, "range outside of the slice");
         // SAFETY: inside the slice as just checked; exclusive by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(range.start), range.len()) }
@@ -129,7 +129,7 @@ impl<'a, T> Disjoint<'a, T> {
     ///
     /// As [`Self::range`].
     #[allow(clippy::mut_from_ref)]
-    pub unsafe fn rows(&self, rows: &Range<usize>, width: usize) -> &'a mut [T] {
+    pub(crate) unsafe fn rows(&self, rows: &Range<usize>, width: usize) -> &'a mut [T] {
         // SAFETY: passed on to the caller.
         unsafe { self.range(rows.start * width..rows.end * width) }
     }

@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// A buffer of `len` values, recycled if a large enough one is free.
-    pub fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         let wanted = len.div_ceil(LINE);
         let recycled = FREE.with_borrow_mut(|free| {
             let best = (0..free.len()).filter(|&i| free[i].len() >= wanted).min_by_key(|&i| free[i].len());
@@ -38,7 +38,7 @@ impl Scratch {
     }
 
     /// A buffer of `len` zeros.
-    pub fn zeroed(len: usize) -> Self {
+    pub(crate) fn zeroed(len: usize) -> Self {
         let mut scratch = Self::new(len);
         scratch.fill(0.0);
         scratch

@@ -36,8 +36,8 @@ impl Display for Svg {
     }
 }
 
-/// Text as it may stand between tags or in a quoted attribute. Control characters, which no document may hold, become
-/// a visible mark.
+/// Text made safe between tags or in a quoted attribute. Control characters, which no document may hold, become a
+/// visible mark.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

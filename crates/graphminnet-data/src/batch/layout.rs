@@ -11,8 +11,8 @@ use crate::graph::{Graph, GraphError, offsets};
 /// | `edge_offsets` | graphs + 1 | the same for edges, in the order given and in that of `topology` alike |
 /// | `topology` | | edges with batch-wide node numbers, sorted by target |
 ///
-/// Offsets are explicit, so empty graphs anywhere in a batch are kept. Only [`Layout::new`] makes one: its indices are
-/// in range.
+/// Offsets are explicit, so empty graphs anywhere in a batch are kept. Only [`Layout::new`] makes a layout, so
+/// its indices are in range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layout {
     node_offsets: Vec<u32>,

@@ -1,5 +1,21 @@
 //! Batches: many prepared graphs as one, which is what a model reads.
 //!
+//! ```
+//! use graphminnet_data::batch::{BatchLimit, Batches, Order, plan_batches};
+//! use graphminnet_data::generate::CircularSkipLinks;
+//! use graphminnet_data::preparation::prepare_dataset;
+//! use graphminnet_data::spectral::PrepareOptions;
+//! use std::sync::Arc;
+//!
+//! let rings = CircularSkipLinks { nodes: 11, skips: vec![2, 3], copies: 4 }.generate(0)?;
+//! let (prepared, _) = prepare_dataset(&rings, &PrepareOptions::default(), None, &())?;
+//! let plan = plan_batches(&prepared, &[0, 1, 2, 3, 4], BatchLimit::graphs(2), Order::Given);
+//! for batch in Batches::start(Arc::new(prepared), plan, 2)? {
+//!     assert!(batch?.layout.num_graphs() <= 2);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! ```text
 //! PreparedDataset ─ plan_batches ─→ which samples ─ Batches (another thread) ─ Batch::collate ─→ Batch ─ moved ─→ model
 //! ```
@@ -9,7 +25,7 @@
 //! | `plan` | which samples go together: a pure function of the seed and the epoch |
 //! | `loader` | batches put together ahead of their use |
 //! | `layout`, `topology` | where each graph stands, who is connected to whom |
-//! | `targets` | what is to be learnt |
+//! | `targets` | what the model learns |
 //!
 //! Every array is written once, when the batch is put together. A model takes the batch apart and makes tensors of the
 //! arrays as they are.
@@ -29,7 +45,7 @@ pub use topology::Topology;
 use crate::graph::{Encodings, Features, Graph, GraphError, Mismatch, Part};
 use crate::spectral::PreparedGraph;
 
-/// Everything that a model may want to know about some graphs.
+/// Everything that a model reads about some graphs.
 ///
 /// `G` graphs, `n` nodes, `e` edges, `K` stored eigenpairs; all arrays are row-major, with the rows of one graph after
 /// those of another. What was not prepared is empty.
@@ -84,7 +100,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Puts prepared graphs side by side, which must have the same columns and have been prepared alike.
+    /// Puts prepared graphs side by side. All must have the same columns and the same preparation.
     ///
     /// # Errors
     ///
@@ -107,7 +123,7 @@ impl Batch {
         })
     }
 
-    /// Puts graphs side by side of which nothing was computed.
+    /// Puts graphs side by side that are not prepared.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What is to be learnt of a batch: rows of targets, per graph, node or edge, some of which may not count.
+//! The targets of a batch: rows per graph, node or edge. Some of them may not count.
 
 use super::Batch;
 use crate::dataset::Level;
@@ -6,7 +6,7 @@ use crate::graph::GraphError;
 
 /// Targets of a batch.
 ///
-/// A value that is not known is NaN. A row that is known but must not be looked at now (it belongs to another part of the
+/// A value that is not known is NaN. A row that is known but must not be used now (it belongs to another part of the
 /// data) is switched off by the mask.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {

@@ -14,7 +14,8 @@
 mod parse;
 mod write;
 
-pub use write::{write_jsonl, write_jsonl_to};
+pub use write::write_jsonl;
+pub(crate) use write::write_jsonl_to;
 
 use crate::formats::Lines;
 use crate::limits::within;

@@ -1,10 +1,26 @@
-//! One reader per file format, and how a path tells which.
+//! The file formats: their names, how a path tells which one it is, and how to write them.
 //!
-//! Readers stream, are bounded by [`Limits`](super::Limits), and treat every byte as hostile until a [`Graph`]
-//! has been built from it. Layouts of several files are read alike from folders and from archives.
+//! ```
+//! use graphminnet_data::formats::{Format, detect, write};
+//! use graphminnet_data::generate::CircularSkipLinks;
+//! use graphminnet_data::{ReadOptions, open};
+//!
+//! let rings = CircularSkipLinks { nodes: 11, skips: vec![2, 3], copies: 2 }.generate(0)?;
+//! let path = std::env::temp_dir().join(format!("rings-{}.jsonl", std::process::id()));
+//! assert_eq!(write(&rings, &path)?, Format::Jsonl);
+//! assert_eq!(detect(&path)?, Format::Jsonl);
+//! assert_eq!(open(&path, &ReadOptions::default())?.dataset.samples.len(), 4);
+//! # std::fs::remove_file(path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`open`](crate::open) reads any of them. Readers stream, stay within [`Limits`](super::Limits), and treat every byte
+//! as hostile until a [`Graph`] has been built from it. A layout of several files may be a folder or an archive.
 //!
 //! [`Graph`]: crate::graph::Graph
 
+// For the other crates of this workspace: the one reader and writer of CSV.
+#[doc(hidden)]
 pub mod csv;
 mod csv_folder;
 mod edgelist_folder;
@@ -23,7 +39,8 @@ pub use csv_folder::write_csv_folder;
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
 pub(crate) use jsonl::read_lines as read_jsonl_lines;
-pub use jsonl::{write_jsonl, write_jsonl_to};
+pub use jsonl::write_jsonl;
+pub(crate) use jsonl::write_jsonl_to;
 pub(crate) use lines::Lines;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;

@@ -68,7 +68,7 @@ pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Re
     collect(path, options, columns, featurizer, rows)
 }
 
-/// The place and SMILES string of every record, in order; `None` for a record that cannot even be taken apart.
+/// The place and SMILES string of every record, in order; `None` for a record that cannot be split into fields.
 pub(crate) fn smiles(path: &Path, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
     let mut reader = CsvReader::new(Lines::open(path, &options.limits)?, &options.limits)?;
     let columns = Columns::find(&reader, options)?;

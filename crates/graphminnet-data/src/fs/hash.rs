@@ -1,9 +1,10 @@
 //! SHA-256 of bytes, files and streams, as lower-case hexadecimal text.
 
+#[cfg(feature = "benchmarks")]
 use super::{IoError, open};
 use sha2::{Digest, Sha256};
-use std::io::{self, Read};
-use std::path::Path;
+#[cfg(feature = "benchmarks")]
+use std::{io, io::Read, path::Path};
 
 /// The SHA-256 of some bytes.
 pub fn sha256(bytes: &[u8]) -> String {
@@ -15,7 +16,8 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// # Errors
 ///
 /// The stream's own.
-pub fn hash_reader(mut stream: impl Read) -> io::Result<(u64, String)> {
+#[cfg(feature = "benchmarks")]
+pub(super) fn hash_reader(mut stream: impl Read) -> io::Result<(u64, String)> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0u8; 1 << 16];
     let mut total = 0u64;
@@ -38,7 +40,8 @@ pub fn hash_reader(mut stream: impl Read) -> io::Result<(u64, String)> {
 /// # Errors
 ///
 /// [`IoError`] if it cannot be read.
-pub fn hash_file(path: &Path) -> Result<(u64, String), IoError> {
+#[cfg(feature = "benchmarks")]
+pub(crate) fn hash_file(path: &Path) -> Result<(u64, String), IoError> {
     hash_reader(open(path)?).map_err(IoError::at("read", path))
 }
 
@@ -54,6 +57,7 @@ mod tests {
     fn the_hash_of_abc_is_the_published_one() {
         let published = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256(b"abc"), published);
+        #[cfg(feature = "benchmarks")]
         assert_eq!(hash_reader(&b"abc"[..]).unwrap(), (3, published.to_owned()));
     }
 }

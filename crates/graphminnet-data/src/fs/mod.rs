@@ -1,6 +1,6 @@
 //! Bytes in and out: files opened with their compression undone, files written whole, hashes, memory.
 //!
-//! Nothing here knows what the bytes mean; that is the business of [`crate::formats`].
+//! Nothing here knows what the bytes mean; [`crate::formats`] does.
 
 mod atomic;
 mod error;
@@ -12,7 +12,9 @@ mod zstd;
 
 pub use atomic::{AtomicFile, scratch_name, write_atomically, write_atomically_with};
 pub use error::IoError;
-pub use hash::{hash_file, hash_reader, sha256};
+#[cfg(feature = "benchmarks")]
+pub(crate) use hash::hash_file;
+pub use hash::sha256;
 pub use memory::peak_memory;
 pub(crate) use open::{decompress, open_decompressed, without_compression};
 pub use plain::{create_dir, open, read, rename, sync_dir, write_new};

@@ -1,4 +1,4 @@
-//! Zstandard streams, with what the format offers against damage checked: checksums and declared sizes of frames.
+//! Zstandard streams. The checksums and declared sizes of frames are checked.
 //!
 //! The decoder computes the checksum of a frame and reads the stored one, but leaves it to its caller to compare them.
 //! A stream may have several frames, one after the other, and frames to be skipped.
@@ -94,7 +94,7 @@ fn damaged(reason: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, reason.to_owned())
 }
 
-/// What the system refused stays that; everything else is damage.
+/// An error of the system stays one; everything else is damage.
 fn cause(error: FrameDecoderError) -> io::Error {
     let mut inner: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = inner {

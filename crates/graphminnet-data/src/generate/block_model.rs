@@ -12,25 +12,25 @@ pub(super) struct Adjacency {
 }
 
 impl Adjacency {
-    pub fn empty(nodes: usize) -> Self {
+    pub(super) fn empty(nodes: usize) -> Self {
         Self { nodes, entries: vec![false; nodes * nodes] }
     }
 
-    pub fn nodes(&self) -> usize {
+    pub(super) fn nodes(&self) -> usize {
         self.nodes
     }
 
-    pub fn connect(&mut self, a: usize, b: usize) {
+    pub(super) fn connect(&mut self, a: usize, b: usize) {
         self.entries[a * self.nodes + b] = true;
         self.entries[b * self.nodes + a] = true;
     }
 
-    pub fn has(&self, a: usize, b: usize) -> bool {
+    pub(super) fn has(&self, a: usize, b: usize) -> bool {
         self.entries[a * self.nodes + b]
     }
 
     /// Connects each pair of the nodes `range` with a probability that depends on the pair.
-    pub fn connect_randomly(
+    pub(super) fn connect_randomly(
         &mut self,
         range: std::ops::Range<usize>,
         random: &mut Stream,
@@ -46,7 +46,7 @@ impl Adjacency {
     }
 
     /// Both directions of every edge in row-major order, node `a` having become `renumbered[a]`.
-    pub fn edges(&self, renumbered: &[usize]) -> Vec<[u32; 2]> {
+    pub(super) fn edges(&self, renumbered: &[usize]) -> Vec<[u32; 2]> {
         let mut original = vec![0usize; self.nodes];
         for (from, &to) in renumbered.iter().enumerate() {
             original[to] = from;

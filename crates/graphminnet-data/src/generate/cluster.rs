@@ -1,4 +1,4 @@
-//! CLUSTER: tell which community each node belongs to, one node of each being labelled (Dwivedi et al. 2023).
+//! CLUSTER: find the community of every node; one node of each community is labelled (Dwivedi et al. 2023).
 
 use super::block_model::{Adjacency, random_communities};
 use super::{PartSizes, assemble, number_columns, one_hot, sample_id, schema};

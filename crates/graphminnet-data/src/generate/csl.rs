@@ -1,4 +1,4 @@
-//! Circular skip links: regular graphs that no 1-WL method tells apart (Murphy et al. 2019).
+//! Circular skip links: regular graphs that no 1-WL method distinguishes (Murphy et al. 2019).
 
 use super::{PartSizes, assemble, number_columns, schema};
 use crate::dataset::{Dataset, Level, Sample, Task};

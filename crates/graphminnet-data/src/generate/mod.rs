@@ -1,8 +1,17 @@
-//! Graphs made from a recipe and a seed, of any number and size.
+//! Graphs made from parameters and a seed, as many and as large as you like.
 //!
-//! One generator per file. Each is a plain struct of parameters whose default is the published setting, with a
-//! `generate(seed)` that returns a [`Dataset`]; the graphs are a pure function of the parameters and the seed, made
-//! in parallel from one random stream per graph.
+//! ```
+//! use graphminnet_data::generate::Pattern;
+//!
+//! let pattern = Pattern::with_graphs(20).generate(7)?;
+//! assert_eq!(pattern.samples.len(), 20);
+//! assert_eq!(pattern, Pattern::with_graphs(20).generate(7)?);
+//! # Ok::<(), graphminnet_data::GraphError>(())
+//! ```
+//!
+//! Each generator is a plain struct of parameters. Its default is the published setting, and `generate(seed)` returns a
+//! [`Dataset`]. The graphs depend on the parameters and the seed alone. They are made in parallel, each from a random
+//! stream of its own.
 
 mod block_model;
 mod cluster;

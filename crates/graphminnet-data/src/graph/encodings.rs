@@ -18,7 +18,7 @@ pub struct Encodings {
     pub graphs: BTreeMap<String, Features>,
 }
 
-/// Ordered pairs of nodes of one graph, with a row of features each: all pairs, or any choice of them. They are no edges
+/// Ordered pairs of nodes of one graph, with a row of features each: all pairs, or any choice of them. They are not edges
 /// of the graph, and their order stays as it was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pairs {

@@ -84,6 +84,7 @@ impl Features {
     }
 
     /// The categories and the numbers, both row-major, without a copy.
+    #[doc(hidden)] // For the library, which makes tensors of the values as they are.
     pub fn into_values(self) -> (Vec<u32>, Vec<f32>) {
         (self.categories, self.numbers)
     }
@@ -182,7 +183,7 @@ impl Features {
     }
 }
 
-/// Tables that cannot stand below one another.
+/// Tables that cannot be joined, because their columns differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mismatch {
     /// Position of the first table with other columns than the table at position 0.

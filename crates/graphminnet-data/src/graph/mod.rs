@@ -1,6 +1,21 @@
-//! A graph as the rest of the project sees it: validated once, immutable afterwards.
+//! Graphs: validated once, immutable afterwards.
 //!
-//! Building a [`Graph`] is the only place where graph data can be refused. The number of nodes is always given, never
+//! ```
+//! use graphminnet_data::{Features, Graph};
+//!
+//! // A triangle whose nodes carry one category each.
+//! let graph = Graph::new(
+//!     3,
+//!     vec![[0, 1], [1, 0], [1, 2], [2, 1], [2, 0], [0, 2]],
+//!     Features::categories(3, 1, vec![6, 6, 8])?,
+//!     Features::none(6),
+//! )?;
+//! assert_eq!(graph.num_nodes(), 3);
+//! assert_eq!(graph.num_edges(), 6);
+//! # Ok::<(), graphminnet_data::GraphError>(())
+//! ```
+//!
+//! Graph data can only be refused when a [`Graph`] is built. The number of nodes is always given, never
 //! guessed from the edges. Empty, single-node, edgeless and disconnected graphs, self-loops and repeated edges are legal.
 
 mod encodings;
@@ -116,23 +131,6 @@ pub enum GraphError {
 ///
 /// An undirected graph stores each edge in both directions. Message passing follows the directions as given; only
 /// the Laplacian ignores them.
-///
-/// # Examples
-///
-/// ```
-/// use graphminnet_data::{Features, Graph};
-///
-/// // A triangle whose nodes carry one category each.
-/// let graph = Graph::new(
-///     3,
-///     vec![[0, 1], [1, 0], [1, 2], [2, 1], [2, 0], [0, 2]],
-///     Features::categories(3, 1, vec![6, 6, 8])?,
-///     Features::none(6),
-/// )?;
-/// assert_eq!(graph.num_nodes(), 3);
-/// assert_eq!(graph.num_edges(), 6);
-/// # Ok::<(), graphminnet_data::GraphError>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     num_nodes: usize,
@@ -144,7 +142,7 @@ pub struct Graph {
 
 impl Graph {
     /// Largest number of nodes or edges of one graph or batch: indices are 32-bit.
-    pub const MAX_COUNT: usize = u32::MAX as usize - 1;
+    pub(crate) const MAX_COUNT: usize = u32::MAX as usize - 1;
 
     /// Builds a graph from `[source, target]` pairs.
     ///

@@ -1,5 +1,13 @@
 //! The ten benchmark data sets of the paper, by name: what they are, where they come from, what the paper says of them.
 //!
+//! ```
+//! use graphminnet_data::registry::{datasets, find};
+//!
+//! assert_eq!(datasets().len(), 10);
+//! assert_eq!(find("zinc-12k")?.paper.graphs, 12_000);
+//! # Ok::<(), graphminnet_data::DataError>(())
+//! ```
+//!
 //! The facts are data ([`datasets.toml`](self), compiled in); the code here only finds a local copy and applies the
 //! facts to it. A data set is looked for in the folder that is given, or in the folder that the environment variable
 //! `GRAPHMINNET_DATA` names. There it may be
@@ -8,7 +16,7 @@
 //! * a sub-folder with the published archives, which are then imported, or
 //! * a sub-folder in the native form that [`store`] writes: `graphs.jsonl.gz` and `schema.json`.
 //!
-//! A copy may say of itself how it deviates from the published one: the points under the heading `Deviations` of its
+//! A copy may say of itself how it differs from the published one: the points under the heading `Deviations` of its
 //! `README.md` go into the report.
 
 mod compare;

@@ -33,12 +33,12 @@ const fn names<const N: usize>(columns: &[(&'static str, u64); N]) -> [&'static 
 }
 
 /// The atom columns of a molecule read from SMILES.
-pub fn atom_columns() -> Vec<Column> {
+pub(super) fn atom_columns() -> Vec<Column> {
     of(&ATOM_COLUMNS)
 }
 
 /// The bond columns of a molecule read from SMILES.
-pub fn bond_columns() -> Vec<Column> {
+pub(super) fn bond_columns() -> Vec<Column> {
     of(&BOND_COLUMNS)
 }
 

@@ -1,8 +1,17 @@
 //! Molecules: SMILES strings to graphs with the categorical columns of the Open Graph Benchmark.
 //!
+//! ```
+//! use graphminnet_data::{Featurizer, Limits, molecule_graph};
+//!
+//! let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
+//! assert_eq!(ethanol.num_nodes(), 3);
+//! assert_eq!(ethanol.edges(), [[0, 1], [1, 0], [1, 2], [2, 1]]);
+//! # Ok::<(), graphminnet_data::SmilesError>(())
+//! ```
+//!
 //! Parsing and perception (hydrogens, rings, aromaticity, hybridisation, conjugation, stereo) are those of the
-//! pure-Rust `chematic` crate in its RDKit-compatible form; this module bounds its input, turns its result into a
-//! validated [`Graph`], and keeps the promise that no string whatever can make the program panic.
+//! pure-Rust `chematic` crate in its RDKit-compatible form. This module bounds its input, turns its result into a
+//! validated [`Graph`], and makes sure that no string can make the program panic.
 //!
 //! Nodes are in the order of the atoms in the string; every bond is stored in both directions, one after the other.
 //! How often the columns equal those of RDKit, and where they do not, is in `docs/smiles-differences.md`.
@@ -13,8 +22,10 @@ mod guard;
 mod sketch;
 mod zinc;
 
-pub use columns::{atom_columns, bond_columns};
+use columns::{atom_columns, bond_columns};
 pub(crate) use columns::{column_names, completed_sizes};
+// For the drawings of `graphminnet-report`.
+#[doc(hidden)]
 pub use sketch::{Sketch, SketchAtom, SketchBond};
 
 use super::{Column, Limits, Schema};
@@ -101,17 +112,6 @@ pub enum SmilesError {
 /// # Errors
 ///
 /// [`SmilesError`] for anything that is not a molecule within the limits.
-///
-/// # Examples
-///
-/// ```
-/// use graphminnet_data::{Featurizer, Limits, molecule_graph};
-///
-/// let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
-/// assert_eq!(ethanol.num_nodes(), 3);
-/// assert_eq!(ethanol.edges(), [[0, 1], [1, 0], [1, 2], [2, 1]]);
-/// # Ok::<(), graphminnet_data::SmilesError>(())
-/// ```
 pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> Result<Graph, SmilesError> {
     let smiles = guard::check(smiles, limits)?;
     contained(|| {

@@ -29,7 +29,7 @@ impl Filter {
     /// Replaces the `B` columns of `block` by the filtered ones; `scratch` has the same shape.
     ///
     /// A stop is obeyed between two products; what the columns hold then means nothing.
-    pub fn apply<const B: usize>(
+    pub(super) fn apply<const B: usize>(
         &self,
         laplacian: &Laplacian,
         block: &mut Tall,
@@ -55,7 +55,7 @@ impl Filter {
     }
 
     /// The value at an eigenvalue not above the cut.
-    pub fn value(&self, eigenvalue: f64) -> f64 {
+    pub(super) fn value(&self, eigenvalue: f64) -> f64 {
         let (half_width, centre) = self.interval();
         let degree = self.degree as f64;
         let angle = |at: f64| degree * ((centre - at) / half_width).max(1.0).acosh();
@@ -64,7 +64,7 @@ impl Filter {
     }
 
     /// The eigenvalue below the cut with the given value, and the inverse of the slope there.
-    pub fn inverse(&self, value: f64) -> Option<(f64, f64)> {
+    pub(super) fn inverse(&self, value: f64) -> Option<(f64, f64)> {
         let (half_width, centre) = self.interval();
         let degree = self.degree as f64;
         let largest = (degree * (centre / half_width).acosh()).cosh();

@@ -3,10 +3,10 @@
 use crate::graph::{Features, Graph, GraphError};
 
 /// Columns of the local degree profile.
-pub const DEGREE_PROFILE_COLUMNS: usize = 5;
+pub(super) const DEGREE_PROFILE_COLUMNS: usize = 5;
 
 /// `ln(1 + degree)` of every node in the undirected simple graph underneath.
-pub fn log_degrees(graph: &Graph) -> Vec<f32> {
+pub(super) fn log_degrees(graph: &Graph) -> Vec<f32> {
     distinct_neighbours(graph).into_iter().map(|degree| f64::from(degree).ln_1p() as f32).collect()
 }
 
@@ -45,7 +45,7 @@ fn distinct_neighbours(graph: &Graph) -> Vec<u32> {
 /// Local degree profile of every node: its out-degree, and the minimum, maximum, mean and unbiased standard deviation
 /// of the out-degrees at the ends of its outgoing edges (Cai and Wang 2018).
 ///
-/// All are 0 where there is no outgoing edge; the deviation is 0 where there is only one.
+/// All are 0 where there is no outgoing edge; the standard deviation is 0 where there is only one.
 ///
 /// # Errors
 ///

@@ -15,7 +15,7 @@ pub(crate) struct Laplacian {
 
 impl Laplacian {
     /// The Laplacian of the undirected simple graph underneath `graph`.
-    pub fn of(graph: &Graph) -> Self {
+    pub(super) fn of(graph: &Graph) -> Self {
         // Two rounds of counting sort, by neighbour and then by node, leave every list ascending in linear time.
         let nodes = graph.num_nodes();
         let edges = graph.edges().iter().filter(|[a, b]| a != b);
@@ -39,25 +39,25 @@ impl Laplacian {
         Self { offsets, neighbours }
     }
 
-    pub fn num_nodes(&self) -> usize {
+    pub(super) fn num_nodes(&self) -> usize {
         self.offsets.len() - 1
     }
 
     /// Number of off-diagonal entries (twice the number of undirected edges).
-    pub fn num_entries(&self) -> usize {
+    pub(super) fn num_entries(&self) -> usize {
         self.neighbours.len()
     }
 
-    pub fn neighbours(&self, node: usize) -> &[u32] {
+    pub(super) fn neighbours(&self, node: usize) -> &[u32] {
         &self.neighbours[self.offsets[node] as usize..self.offsets[node + 1] as usize]
     }
 
-    pub fn degree(&self, node: usize) -> usize {
+    pub(super) fn degree(&self, node: usize) -> usize {
         (self.offsets[node + 1] - self.offsets[node]) as usize
     }
 
     /// The Laplacian of a set of nodes that is closed under neighbourhood; `local` numbers the nodes inside it.
-    pub fn restricted_to(&self, nodes: &[u32], local: &[u32]) -> Self {
+    pub(super) fn restricted_to(&self, nodes: &[u32], local: &[u32]) -> Self {
         let mut offsets = vec![0u32];
         let mut neighbours = Vec::new();
         for &node in nodes {
@@ -68,7 +68,7 @@ impl Laplacian {
     }
 
     /// An upper bound of the largest eigenvalue: the largest sum of degrees over an edge (Anderson and Morley 1985).
-    pub fn spectral_bound(&self) -> f64 {
+    pub(super) fn spectral_bound(&self) -> f64 {
         let largest =
             |node: usize| self.neighbours(node).iter().map(|&other| self.degree(other as usize)).max();
         (0..self.num_nodes())
@@ -78,7 +78,7 @@ impl Laplacian {
     }
 
     /// `‖L v − λ v‖` of one column of a row-major table with `stride` columns.
-    pub fn residual(&self, vectors: &[f64], stride: usize, column: usize, eigenvalue: f64) -> f64 {
+    pub(super) fn residual(&self, vectors: &[f64], stride: usize, column: usize, eigenvalue: f64) -> f64 {
         let entry = |node: usize| vectors[node * stride + column];
         (0..self.num_nodes())
             .map(|node| {
@@ -94,7 +94,7 @@ impl Laplacian {
     ///
     /// Row `i` of `out` depends on row `i` of its old value only, so one pass suffices; rows are cut into fixed
     /// chunks, so the result does not depend on the number of threads.
-    pub fn apply<const B: usize>(
+    pub(super) fn apply<const B: usize>(
         &self,
         x: &Tall,
         out: &mut Tall,

@@ -1,6 +1,19 @@
 //! What is computed once per graph before training: Laplacian eigenpairs, random-walk return probabilities,
 //! degrees, local degree profiles.
 //!
+//! ```
+//! use graphminnet_data::Graph;
+//! use graphminnet_data::spectral::{PrepareOptions, prepare_graph};
+//! use std::sync::Arc;
+//!
+//! let path = Arc::new(Graph::from_edges(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]])?);
+//! let prepared = prepare_graph(&path, &PrepareOptions { eigenpairs: 4, ..Default::default() })?;
+//! assert_eq!(prepared.num_eigenpairs, 3); // three nodes, three pairs, and one place left empty
+//! assert!((prepared.eigenvalues[1] - 1.0).abs() < 1e-6);
+//! assert!((prepared.eigenvalues[2] - 3.0).abs() < 1e-6);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The definitions (section and equation numbers are the paper's where it has them):
 //!
 //! * **Laplacian** `L = Deg − A` of the undirected simple graph underneath (directions, self-loops and repeated
@@ -11,10 +24,10 @@
 //! * **Local degree profile**: out-degree, and minimum, maximum, mean and unbiased standard deviation of the
 //!   out-neighbours' out-degrees.
 //!
-//! Every returned eigenpair has been checked for its residual and for orthogonality to the others; where no solver
-//! reaches the accuracy the answer is a [`SpectralError`], never a wrong number. Results are a pure function of the
-//! graph: they do not depend on the number of threads. Inside a repeated eigenvalue any orthonormal basis is as good
-//! as any other; which one comes out is deterministic, but not invariant to renumbering the nodes.
+//! Every returned eigenpair has been checked: its residual is small, and it is orthogonal to the others. Where no solver
+//! reaches the accuracy, the answer is a [`SpectralError`], never a wrong number. Results depend on the graph alone, not
+//! on the number of threads. For a repeated eigenvalue any orthonormal basis is as good as any other. Which one comes out
+//! is deterministic, but it changes when the nodes are renumbered.
 //!
 //! | file | idea |
 //! |---|---|
@@ -45,12 +58,12 @@ mod tall;
 mod tridiagonal;
 mod verify;
 
-pub use degree::{DEGREE_PROFILE_COLUMNS, degree_profile, log_degrees};
+pub use degree::degree_profile;
 pub use eigenpairs::{Eigenpairs, lowest_eigenpairs};
 pub use error::SpectralError;
+pub(crate) use prepared::StoredEigenpairs;
 pub(crate) use prepared::for_each_graph;
-pub use prepared::{PreparationCounts, StoredEigenpairs, prepare_all, prepare_graph, prepare_graph_unless};
-pub use random_walk::return_probabilities;
+pub use prepared::{PreparationCounts, prepare_all, prepare_graph, prepare_graph_unless};
 pub(crate) use random_walk::return_probabilities_unless;
 
 use crate::graph::{Encodings, Graph, Part};

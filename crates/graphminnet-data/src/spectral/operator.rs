@@ -17,7 +17,7 @@ pub(crate) enum Operator {
 
 impl Operator {
     /// Replaces the `B` columns of `block`; `scratch` has the same shape. What is in them after a stop means nothing.
-    pub fn apply<const B: usize>(
+    pub(super) fn apply<const B: usize>(
         &self,
         laplacian: &Laplacian,
         block: &mut Tall,
@@ -31,7 +31,7 @@ impl Operator {
     }
 
     /// The value of the function at an eigenvalue of the Laplacian.
-    pub fn value(&self, eigenvalue: f64) -> f64 {
+    pub(super) fn value(&self, eigenvalue: f64) -> f64 {
         match self {
             Self::Inverse(inverse) => 1.0 / (eigenvalue + inverse.shift()),
             Self::Polynomial(filter) => filter.value(eigenvalue),
@@ -39,8 +39,8 @@ impl Operator {
     }
 
     /// The eigenvalue of the Laplacian at which the function has the given value, and how far an error of 1 in the
-    /// value moves it. `None` where the function does not tell eigenvalues apart.
-    pub fn eigenvalue(&self, value: f64) -> Option<(f64, f64)> {
+    /// value moves it. `None` where different eigenvalues have the same value.
+    pub(super) fn eigenvalue(&self, value: f64) -> Option<(f64, f64)> {
         match self {
             Self::Inverse(inverse) if value > 0.0 => {
                 Some(((1.0 / value - inverse.shift()).max(0.0), 1.0 / (value * value)))

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// The eigenpairs of one graph as they are stored: single precision, zeros where the graph has fewer than `K` nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct StoredEigenpairs {
+pub(crate) struct StoredEigenpairs {
     /// Eigenvalues, ascending, `[K]`.
     pub values: Vec<f32>,
     /// Eigenvectors, `[nodes, K]` row-major.
@@ -32,11 +32,6 @@ impl StoredEigenpairs {
     /// # Errors
     ///
     /// [`SpectralError`] if a pair could not be computed to the accuracy that is verified.
-    pub fn compute(graph: &Graph, stored: usize) -> Result<Self, SpectralError> {
-        Self::compute_unless(graph, stored, NEVER)
-    }
-
-    /// The same, unless it is to stop.
     pub(crate) fn compute_unless(
         graph: &Graph,
         stored: usize,
@@ -80,7 +75,7 @@ impl PreparedGraph {
     /// # Errors
     ///
     /// [`SpectralError::Graph`] if the degree profile cannot be attached.
-    pub fn from_parts(
+    pub(crate) fn from_parts(
         graph: &Arc<Graph>,
         options: &PrepareOptions,
         eigenpairs: StoredEigenpairs,
@@ -114,21 +109,6 @@ impl PreparedGraph {
 /// # Errors
 ///
 /// [`SpectralError`] if an eigenpair could not be computed to the accuracy that is verified for each.
-///
-/// # Examples
-///
-/// ```
-/// use graphminnet_data::Graph;
-/// use graphminnet_data::spectral::{PrepareOptions, prepare_graph};
-/// use std::sync::Arc;
-///
-/// let path = Arc::new(Graph::from_edges(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]])?);
-/// let prepared = prepare_graph(&path, &PrepareOptions { eigenpairs: 4, ..Default::default() })?;
-/// assert_eq!(prepared.num_eigenpairs, 3); // three nodes, three pairs, and one place left empty
-/// assert!((prepared.eigenvalues[1] - 1.0).abs() < 1e-6);
-/// assert!((prepared.eigenvalues[2] - 3.0).abs() < 1e-6);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub fn prepare_graph(graph: &Arc<Graph>, options: &PrepareOptions) -> Result<PreparedGraph, SpectralError> {
     prepare_graph_unless(graph, options, NEVER)
 }
@@ -165,7 +145,7 @@ pub struct PreparationCounts {
 
 impl PreparationCounts {
     /// Counts over prepared graphs.
-    pub fn new(prepared: &[PreparedGraph], options: &PrepareOptions, elapsed: Duration) -> Self {
+    pub(crate) fn new(prepared: &[PreparedGraph], options: &PrepareOptions, elapsed: Duration) -> Self {
         let count =
             |test: &dyn Fn(&PreparedGraph) -> bool| prepared.iter().filter(|graph| test(graph)).count();
         Self {

@@ -4,12 +4,13 @@
 //! node without outgoing edges has a zero row). Only half of the powers are formed:
 //! `(P^(a+b))_uu = Σ_w (P^a)_uw (P^b)_wu` with `a − b` equal to 0 or 1.
 //!
-//! Small graphs keep whole powers and multiply them with `P`, sparse or dense. Large ones walk from every node on its own, forwards for the row of `P^a`
-//! and backwards for the column of `P^b`, touching only the nodes within `steps / 2` edges: the cost is the number of
-//! nodes times the size of such a neighbourhood, and the memory of a walk is linear in the graph.
+//! Small graphs keep whole powers and multiply them with `P`, sparse or dense. Large ones walk from every node on its
+//! own, forwards for the row of `P^a` and backwards for the column of `P^b`. A walk touches only the nodes within
+//! `steps / 2` edges. The cost is the number of nodes times the size of such a neighbourhood, and the memory of a walk is
+//! linear in the graph.
 
 use super::error::SpectralError;
-use super::{NEVER, Stop, unless_stopped};
+use super::{Stop, unless_stopped};
 use crate::graph::Graph;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
@@ -21,11 +22,6 @@ const DENSE_NODES: usize = 192;
 const NODES_PER_TASK: usize = 64;
 
 /// Return probabilities after 1…`steps` steps, row-major `[nodes, steps]`.
-pub fn return_probabilities(graph: &Graph, steps: usize) -> Vec<f32> {
-    probabilities(graph, steps, NEVER)
-}
-
-/// The same, unless it is to stop.
 pub(crate) fn return_probabilities_unless(
     graph: &Graph,
     steps: usize,
@@ -245,10 +241,15 @@ fn by_walking(graph: &Graph, steps: usize, stop: Stop<'_>) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spectral::NEVER;
     use proptest::prelude::*;
 
     fn close(a: &[f32], b: &[f32]) -> bool {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6)
+    }
+
+    fn return_probabilities(graph: &Graph, steps: usize) -> Vec<f32> {
+        return_probabilities_unless(graph, steps, NEVER).unwrap()
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Long thin graphs (paths, trees, planar grids, road networks) have tightly clustered low eigenvalues, on which
 //! polynomials of `L` converge slowly; the same graphs factorise with little fill. Graphs that expand (random
-//! graphs) are the other way round. The width of breadth-first levels tells the two apart before any
-//! factorisation is tried.
+//! graphs) are the other way round. The width of breadth-first levels distinguishes the two before any factorisation
+//! is tried.
 
 use super::laplacian::Laplacian;
 use super::tall::Tall;
@@ -29,7 +29,7 @@ pub(crate) struct ShiftInverse {
 
 impl ShiftInverse {
     /// Factorises, or gives `None` where the graph looks expensive or the matrix is numerically singular.
-    pub fn new(laplacian: &Laplacian, bound: f64) -> Option<Self> {
+    pub(super) fn new(laplacian: &Laplacian, bound: f64) -> Option<Self> {
         let nodes = laplacian.num_nodes();
         if widest_level(laplacian) as f64 > LEVEL_WIDTH * (nodes as f64).sqrt() {
             return None;
@@ -70,12 +70,12 @@ impl ShiftInverse {
     }
 
     /// What was added to the diagonal.
-    pub fn shift(&self) -> f64 {
+    pub(super) fn shift(&self) -> f64 {
         self.shift
     }
 
     /// Replaces the columns of `block` by the solutions for them.
-    pub fn apply(&self, block: &mut Tall) {
+    pub(super) fn apply(&self, block: &mut Tall) {
         let (rows, columns) = (block.rows(), block.stride());
         let mut right = Mat::from_fn(rows, columns, |row, column| block.data()[row * columns + column]);
         let scratch = self.symbolic.solve_in_place_scratch::<f64>(columns, Par::Seq);

@@ -19,23 +19,23 @@ pub(crate) struct Tall {
 }
 
 impl Tall {
-    pub fn zeros(rows: usize, stride: usize) -> Self {
+    pub(super) fn zeros(rows: usize, stride: usize) -> Self {
         Self { stride, data: vec![0.0; rows * stride] }
     }
 
-    pub fn stride(&self) -> usize {
+    pub(super) fn stride(&self) -> usize {
         self.stride
     }
 
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.data.len() / self.stride
     }
 
-    pub fn data(&self) -> &[f64] {
+    pub(super) fn data(&self) -> &[f64] {
         &self.data
     }
 
-    pub fn data_mut(&mut self) -> &mut [f64] {
+    pub(super) fn data_mut(&mut self) -> &mut [f64] {
         &mut self.data
     }
 
@@ -48,7 +48,7 @@ impl Tall {
     }
 
     /// `selfᵀ · other` of the leading columns of both.
-    pub fn inner_products(&self, columns: usize, other: &Self, other_columns: usize) -> Mat<f64> {
+    pub(super) fn inner_products(&self, columns: usize, other: &Self, other_columns: usize) -> Mat<f64> {
         let of_chunk = |(left, right): (&[f64], &[f64])| {
             let mut product = Mat::zeros(columns, other_columns);
             let left = view(left, self.stride, columns);
@@ -64,7 +64,7 @@ impl Tall {
     }
 
     /// `self ← self − basis · coefficients` on the leading columns.
-    pub fn subtract_product(&mut self, columns: usize, basis: &Self, coefficients: MatRef<'_, f64>) {
+    pub(super) fn subtract_product(&mut self, columns: usize, basis: &Self, coefficients: MatRef<'_, f64>) {
         let (stride, basis_stride) = (self.stride, basis.stride);
         self.chunks_mut().zip(basis.chunks()).for_each(|(chunk, basis)| {
             let basis = view(basis, basis_stride, coefficients.nrows());
@@ -74,7 +74,7 @@ impl Tall {
     }
 
     /// Writes `basis · coefficients` into the leading columns.
-    pub fn set_product(&mut self, basis: &Self, coefficients: MatRef<'_, f64>) {
+    pub(super) fn set_product(&mut self, basis: &Self, coefficients: MatRef<'_, f64>) {
         let (stride, basis_stride) = (self.stride, basis.stride);
         self.chunks_mut().zip(basis.chunks()).for_each(|(chunk, basis)| {
             let basis = view(basis, basis_stride, coefficients.nrows());
@@ -84,7 +84,7 @@ impl Tall {
     }
 
     /// `self ← self · coefficients` in place; the result occupies the leading columns.
-    pub fn multiply_right(&mut self, coefficients: MatRef<'_, f64>) {
+    pub(super) fn multiply_right(&mut self, coefficients: MatRef<'_, f64>) {
         let (stride, columns) = (self.stride, coefficients.ncols());
         self.chunks_mut().for_each(|chunk| {
             let mut product = Mat::zeros(chunk.len() / stride, columns);
@@ -95,7 +95,7 @@ impl Tall {
     }
 
     /// Copies `count` columns of `source` from `from` on to the columns from `first` on.
-    pub fn copy_columns(&mut self, first: usize, source: &Self, from: usize, count: usize) {
+    pub(super) fn copy_columns(&mut self, first: usize, source: &Self, from: usize, count: usize) {
         let (stride, source_stride) = (self.stride, source.stride);
         self.chunks_mut().zip(source.chunks()).for_each(|(chunk, source)| {
             for (row, old) in chunk.chunks_exact_mut(stride).zip(source.chunks_exact(source_stride)) {
@@ -105,7 +105,7 @@ impl Tall {
     }
 
     /// Copies `count` leading columns of `source` to the columns from `first` on.
-    pub fn set_columns(&mut self, first: usize, source: &Self, count: usize) {
+    pub(super) fn set_columns(&mut self, first: usize, source: &Self, count: usize) {
         self.copy_columns(first, source, 0, count);
     }
 
@@ -133,12 +133,12 @@ impl Tall {
     }
 
     /// Euclidean norms of the leading columns.
-    pub fn column_norms(&self, columns: usize) -> Vec<f64> {
+    pub(super) fn column_norms(&self, columns: usize) -> Vec<f64> {
         self.column_sums(columns, |entry| entry * entry).into_iter().map(f64::sqrt).collect()
     }
 
     /// Multiplies each leading column by its own factor.
-    pub fn scale_columns(&mut self, factors: &[f64]) {
+    pub(super) fn scale_columns(&mut self, factors: &[f64]) {
         let stride = self.stride;
         self.chunks_mut().for_each(|chunk| {
             for row in chunk.chunks_exact_mut(stride) {
@@ -150,7 +150,7 @@ impl Tall {
     }
 
     /// Makes the leading columns orthogonal to the constant vector.
-    pub fn subtract_means(&mut self, columns: usize) {
+    pub(super) fn subtract_means(&mut self, columns: usize) {
         let rows = self.rows() as f64;
         let means: Vec<f64> =
             self.column_sums(columns, |entry| entry).into_iter().map(|sum| sum / rows).collect();

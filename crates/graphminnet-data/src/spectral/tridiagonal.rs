@@ -24,14 +24,14 @@ pub(super) struct Tridiagonal {
 }
 
 impl Tridiagonal {
-    pub fn new(diagonal: Vec<f64>, beside: Vec<f64>) -> Self {
+    pub(super) fn new(diagonal: Vec<f64>, beside: Vec<f64>) -> Self {
         Self { diagonal, beside }
     }
 
     /// The lowest `count` eigenvalues, ascending, and unit eigenvectors, one after the other.
     ///
     /// `None` if a vector does not settle.
-    pub fn lowest_pairs(&self, count: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
+    pub(super) fn lowest_pairs(&self, count: usize) -> Option<(Vec<f64>, Vec<Vec<f64>>)> {
         let values: Vec<f64> =
             (0..count).step_by(LANES).flat_map(|first| self.bisect(first)).take(count).collect();
         let norm = self.norm();

@@ -11,7 +11,7 @@ use std::path::Path;
 const GROUPS: usize = 10;
 
 impl Splits {
-    /// Random parts in which the targets have nearly the same share: classes, combinations of yes/no targets, or ten
+    /// Random parts in which the targets have nearly the same share: classes, combinations of binary targets, or ten
     /// equally large ranges of the first real-valued one. Missing targets are a class of their own.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Splits {
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the file; [`DataError::BadRows`] for molecules whose scaffold cannot be had.
+/// Whatever is wrong with the file; [`DataError::BadRows`] for molecules whose scaffold cannot be computed.
 pub fn read_with_scaffolds(path: &Path, options: &ReadOptions) -> Result<(Read, Vec<String>), DataError> {
     // Under `null` every record keeps its place, so that the strings can be found again.
     let on_bad_row = if options.on_bad_row == OnBadRow::Skip { OnBadRow::Null } else { options.on_bad_row };

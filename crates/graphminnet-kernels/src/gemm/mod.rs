@@ -2,7 +2,7 @@
 //!
 //! B is packed in panels of 16 columns (the last one padded with zeros), so that a step along the depth reads one
 //! cache line. A tile of 6 × 16 sums lives in registers; A is read in place through two strides, which also serves
-//! products with a transposed A. What happens to a finished row of sums is the `Epilogue`'s business.
+//! products with a transposed A. The `Epilogue` decides what happens to a finished row of sums.
 
 mod pack;
 mod tile;
@@ -30,12 +30,12 @@ pub(crate) struct Left<'a> {
 
 impl<'a> Left<'a> {
     /// `A` stored row by row, `depth` values each.
-    pub fn row_major(values: &'a [f32], depth: usize) -> Self {
+    pub(crate) fn row_major(values: &'a [f32], depth: usize) -> Self {
         Self { values, row_stride: depth, depth_stride: 1 }
     }
 
     /// `A` stored transposed: `values` is `[depth, rows]`.
-    pub fn transposed(values: &'a [f32], rows: usize) -> Self {
+    pub(crate) fn transposed(values: &'a [f32], rows: usize) -> Self {
         Self { values, row_stride: 1, depth_stride: rows }
     }
 }
@@ -52,13 +52,18 @@ pub(crate) struct Right<'a> {
 
 impl<'a> Right<'a> {
     /// Packed by [`pack`] or [`pack_transposed`].
-    pub fn packed(values: &'a [f32], depth: usize, columns: usize) -> Self {
+    pub(crate) fn packed(values: &'a [f32], depth: usize, columns: usize) -> Self {
         assert!(values.len() >= packed_len(depth, columns), "matrix product: packed operand is too short");
         Self { values, line_stride: PANEL, panel_stride: PANEL * depth }
     }
 
     /// Some steps of the depth of an operand packed by [`pack`] or [`pack_transposed`].
-    pub fn packed_steps(values: &'a [f32], depth: usize, columns: usize, steps: &Range<usize>) -> Self {
+    pub(crate) fn packed_steps(
+        values: &'a [f32],
+        depth: usize,
+        columns: usize,
+        steps: &Range<usize>,
+    ) -> Self {
         assert!(
             steps.start <= steps.end && steps.end <= depth,
             "matrix product: steps outside of the operand"
@@ -68,7 +73,7 @@ impl<'a> Right<'a> {
     }
 
     /// `[depth, columns]` row by row, rows `row_stride` apart, which hold whole panels.
-    pub fn strided(values: &'a [f32], depth: usize, columns: usize, row_stride: usize) -> Self {
+    pub(crate) fn strided(values: &'a [f32], depth: usize, columns: usize, row_stride: usize) -> Self {
         assert!(columns.next_multiple_of(PANEL) <= row_stride, "matrix product: rows end within a panel");
         assert!(values.len() >= depth * row_stride, "matrix product: right operand is too short");
         Self { values, line_stride: row_stride, panel_stride: PANEL }
@@ -76,7 +81,7 @@ impl<'a> Right<'a> {
 
     /// `[depth, columns]` as it stands, row by row, if its last panel can be read without leaving a row and its rows
     /// do not fall on the same few places of the cache.
-    pub fn in_place(values: &'a [f32], depth: usize, columns: usize) -> Option<Self> {
+    pub(crate) fn in_place(values: &'a [f32], depth: usize, columns: usize) -> Option<Self> {
         assert!(values.len() >= depth * columns, "matrix product: right operand is too short");
         let suitable = matches!(columns % PANEL, 0 | 4 | 8) && !columns.is_multiple_of(64);
         suitable.then_some(Self { values, line_stride: columns, panel_stride: PANEL })

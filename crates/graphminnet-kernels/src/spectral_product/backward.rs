@@ -130,7 +130,7 @@ impl Sink<'_> {
     /// # Safety
     ///
     /// No other borrow of the same graph may be alive.
-    pub unsafe fn write_f(&self, inputs: &SpectralInputs<'_>, graph: usize, df: &[f32]) {
+    pub(super) unsafe fn write_f(&self, inputs: &SpectralInputs<'_>, graph: usize, df: &[f32]) {
         if let Some(f) = &self.f {
             let size = inputs.eigenpairs * inputs.channels;
             // SAFETY: promised by the caller.
@@ -353,7 +353,7 @@ fn pair_row<S: Arithmetic>(
         let at = start..(start + PANEL).min(channels);
         let (b, dq, f) = (&b[at.clone()], &dq[at.clone()], &f[at.clone()]);
         let (db, df) = (&mut db[at.clone()], &mut df[at]);
-        // Told apart so that the usual case is compiled for the full width.
+        // A branch of its own, so that the usual case is compiled for the full width.
         if b.len() == PANEL {
             pair_lanes::<S>(PANEL, code, b, dq, f, db, df, &mut sums);
         } else {

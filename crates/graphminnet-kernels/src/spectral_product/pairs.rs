@@ -82,7 +82,7 @@ pub(super) struct Channels {
 impl Channels {
     /// Of the panel that begins with pair `pair`.
     #[inline(always)]
-    pub fn of(pair: usize, channels: usize) -> Self {
+    pub(super) fn of(pair: usize, channels: usize) -> Self {
         let first = pair % channels;
         Self { first, second: first + pair / channels }
     }
@@ -107,7 +107,7 @@ pub(super) struct PairFactors {
 }
 
 impl PairFactors {
-    pub fn new(inputs: &SpectralInputs<'_>, graph: usize, table: &[f32]) -> Self {
+    pub(super) fn new(inputs: &SpectralInputs<'_>, graph: usize, table: &[f32]) -> Self {
         let SpectralInputs { channels, eigenpairs, .. } = *inputs;
         let pairs = num_pairs(channels);
         let mut factors = Self {
@@ -120,13 +120,13 @@ impl PairFactors {
 
     /// The part of `first` with the pairs from `pair` on.
     #[inline(always)]
-    pub fn first_from(&self, pair: usize, eigenpairs: usize) -> &[f32] {
+    pub(super) fn first_from(&self, pair: usize, eigenpairs: usize) -> &[f32] {
         &self.first[pair * eigenpairs..]
     }
 
     /// The part of `second` with the pairs from `pair` on.
     #[inline(always)]
-    pub fn second_from(&self, pair: usize, channels: usize, eigenpairs: usize) -> &[f32] {
+    pub(super) fn second_from(&self, pair: usize, channels: usize, eigenpairs: usize) -> &[f32] {
         &self.second[(pair - channels) * eigenpairs..]
     }
 }

@@ -61,7 +61,7 @@ fn padded(eigenpairs: usize) -> usize {
 }
 
 impl PairSums {
-    pub fn zeroed(inputs: &SpectralInputs<'_>) -> Self {
+    pub(super) fn zeroed(inputs: &SpectralInputs<'_>) -> Self {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = *inputs;
         let length = padded(eigenpairs);
         let [squares, first, second] =
@@ -70,12 +70,12 @@ impl PairSums {
     }
 
     /// Forgets the sums that belong to one graph.
-    pub fn begin_graph(&mut self) {
+    pub(super) fn begin_graph(&mut self) {
         self.first.fill(0.0);
         self.second.fill(0.0);
     }
 
-    pub fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         let sums = [
             (&mut self.squares, &other.squares),
             (&mut self.first, &other.first),

@@ -24,7 +24,7 @@ impl<'a> RowGradients<'a> {
     /// # Safety
     ///
     /// No other borrow of the rows of `nodes` may be alive.
-    pub unsafe fn new(pass: &Pass<'a>, graph: usize, nodes: Range<usize>, sink: &Sink<'a>) -> Self {
+    pub(super) unsafe fn new(pass: &Pass<'a>, graph: usize, nodes: Range<usize>, sink: &Sink<'a>) -> Self {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = pass.inputs;
         // SAFETY: promised by the caller.
         let mut dw = sink.w.as_ref().map(|w| unsafe { w.rows(&nodes, channels) });
@@ -38,7 +38,7 @@ impl<'a> RowGradients<'a> {
     }
 
     /// Adds what all eigenpairs contribute.
-    pub fn add_all(&mut self, terms: &GraphTerms) {
+    pub(super) fn add_all(&mut self, terms: &GraphTerms) {
         let SpectralInputs { channels, eigenpairs, hidden, .. } = self.pass.inputs;
         let padded = hidden.div_ceil(PANEL) * PANEL;
         for pair in 0..eigenpairs {

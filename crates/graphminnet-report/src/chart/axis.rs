@@ -22,7 +22,7 @@ impl Axis {
         (low <= high).then(|| Self::between(low, high, scale, wanted))
     }
 
-    /// From one value to another, widened to room for what is drawn there.
+    /// From one value to another, with room for what is drawn there.
     pub(super) fn between(low: f64, high: f64, scale: Scale, wanted: usize) -> Self {
         let (mut first, mut last) = (position(low, scale), position(high, scale));
         if last - first < 1e-12 * first.abs().max(1e-12) {

@@ -1,7 +1,7 @@
 //! Places for the nodes of a graph without coordinates: distances on paper follow distances in the graph.
 //!
 //! Classical scaling of the hop distances gives a start, stress majorisation (each node moves to the mean of where the
-//! others want it, near ones counting most) the result. There is no chance in it: equal graphs give equal pictures.
+//! others want it, near ones counting most) the result. Nothing is random: equal graphs give equal pictures.
 //! Components are laid out on their own and set side by side.
 
 /// A place on paper; neighbours are about one unit apart.

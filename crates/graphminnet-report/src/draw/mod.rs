@@ -1,12 +1,26 @@
 //! Pictures of graphs, nodes and edges coloured by a signed value such as an attribution.
 //!
+//! ```
+//! use graphminnet_data::{Featurizer, Limits, molecule_graph};
+//! use graphminnet_report::draw::GraphPicture;
+//!
+//! let graph = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
+//! let picture = GraphPicture {
+//!     node_values: &[0.1, -0.2, 0.7],
+//!     featurizer: Some(Featurizer::Ogb),
+//!     ..GraphPicture::new("ethanol", &graph)
+//! };
+//! assert!(picture.svg()?.as_str().contains(">OH<"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Molecules (graphs with the columns of one of the featurizers) are drawn as chemists draw them, with coordinates of
 //! `chematic`. Other graphs are laid out so that distances on paper follow distances in the graph. The two directions
 //! of an edge are one line with the sum of their values; self-loops are not drawn.
 //!
-//! Of a graph with more than [`GraphPicture::MAX_NODES`] nodes the neighbourhood of the node with the largest value is
-//! drawn (without values: with most neighbours), of more than [`GraphPicture::MAX_EDGES`] edges the strongest; the
-//! picture says so.
+//! A graph with more than [`GraphPicture::MAX_NODES`] nodes is drawn in part: the neighbourhood of the node with the
+//! largest value (without values: with most neighbours). Of more than [`GraphPicture::MAX_EDGES`] edges the strongest are
+//! drawn. The picture says what is left out.
 
 mod layout;
 mod molecule;
@@ -44,20 +58,6 @@ pub enum DrawError {
 }
 
 /// A graph to be drawn.
-///
-/// ```
-/// use graphminnet_data::{Featurizer, Limits, molecule_graph};
-/// use graphminnet_report::draw::GraphPicture;
-///
-/// let graph = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
-/// let picture = GraphPicture {
-///     node_values: &[0.1, -0.2, 0.7],
-///     featurizer: Some(Featurizer::Ogb),
-///     ..GraphPicture::new("ethanol", &graph)
-/// };
-/// assert!(picture.svg()?.as_str().contains(">OH<"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone)]
 pub struct GraphPicture<'a> {
     /// Title, shown above the picture.
@@ -75,9 +75,9 @@ pub struct GraphPicture<'a> {
 }
 
 impl<'a> GraphPicture<'a> {
-    /// Nodes that are drawn at most.
+    /// Most nodes in one picture.
     pub const MAX_NODES: usize = 500;
-    /// Edges that are drawn at most.
+    /// Most edges in one picture.
     pub const MAX_EDGES: usize = 4000;
 
     /// A graph without colours.

@@ -1,7 +1,16 @@
 //! A page in one file: no scripts, nothing to fetch, readable light and dark, on a telephone and on paper.
 //!
-//! Everything that is given as text is escaped; the only markup that gets in is that of [`Svg`], which only this crate
-//! makes.
+//! ```
+//! use graphminnet_report::page::Page;
+//!
+//! let mut page = Page::new("A <report>", "of nothing");
+//! page.section("Numbers");
+//! page.table(&["seed", "test mae"], &[vec!["0".into(), "0.07".into()]]);
+//! let html = page.finish();
+//! assert!(html.contains("A &lt;report&gt;") && !html.contains("<script"));
+//! ```
+//!
+//! All text is escaped. The only markup in a page is that of [`Svg`], which only this crate makes.
 
 use crate::svg::{Svg, escape};
 use std::fmt::Write;
@@ -12,16 +21,6 @@ const STYLE: &str = include_str!("style.css");
 pub type Row = Vec<String>;
 
 /// A page that grows from top to bottom.
-///
-/// ```
-/// use graphminnet_report::page::Page;
-///
-/// let mut page = Page::new("A <report>", "of nothing");
-/// page.section("Numbers");
-/// page.table(&["seed", "test mae"], &[vec!["0".into(), "0.07".into()]]);
-/// let html = page.finish();
-/// assert!(html.contains("A &lt;report&gt;") && !html.contains("<script"));
-/// ```
 #[derive(Debug, Clone)]
 pub struct Page {
     title: String,

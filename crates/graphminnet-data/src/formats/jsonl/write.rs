@@ -23,7 +23,7 @@ pub fn write_jsonl(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
 /// # Errors
 ///
 /// The sink's own, or that of a data set with edge-level targets or graph features, which the format does not hold.
-pub fn write_jsonl_to(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_jsonl_to(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
     super::super::check_writable(dataset)?;
     for (position, sample) in dataset.samples.iter().enumerate() {
         let split = dataset.official_split.as_ref().and_then(|splits| splits.get(position));
