@@ -74,11 +74,10 @@ fn causes(found: &Graph, stored: &Graph) -> Vec<String> {
 #[ignore = "needs the benchmark data: GRAPHMINNET_DATA"]
 fn ogb_columns_equal_the_stored_ones() {
     let data = common::real_data();
-    let pinned: [(&str, usize, usize, &[(&str, usize)]); 2] = [
-        ("ogbg-molhiv", 41_127, 41_106, &[("aromaticity", 14), ("bond type", 14), ("refused", 7)]),
-        ("peptides-func", 15_535, 15_535, &[]),
-    ];
-    for (name, molecules, expected, expected_causes) in pinned {
+    let of_molhiv = [("aromaticity", 14), ("bond type", 14), ("refused", 7)];
+    for (name, molecules, expected, expected_causes) in
+        [("ogbg-molhiv", 41_127, 41_106, &of_molhiv[..]), ("peptides-func", 15_535, 15_535, &[])]
+    {
         let stored = open(&data.join(name), &ReadOptions::default()).unwrap().dataset;
         let smiles = smiles_column(&data.join(name).join("mapping/mol.csv.gz"));
         assert_eq!((smiles.len(), stored.samples.len()), (molecules, molecules), "{name}");
