@@ -87,6 +87,13 @@ fn results() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.starts_with("zinc-graphminnet"))
         .collect();
+    // Trainings of an experiment are runs like any other: with a start time, a command and a summary.
+    let file = |name: &str| {
+        String::from_utf8(workspace.read(&format!("out/runs/{}/{name}", runs.first().unwrap()))).unwrap()
+    };
+    assert!(file("run.toml").contains("started = \"20"), "{}", file("run.toml"));
+    assert!(file("started.json").contains("graphminnet repro table1 --smoke"), "{}", file("started.json"));
+    assert!(file("summary.json").contains("\"seeds\""));
     let run = workspace.run(&format!(
         "repro table1 --collect --run out/runs/{} --datasets zinc -o collected",
         runs.first().unwrap()

@@ -1,10 +1,11 @@
-//! Training without the command: generated data, an inferred recipe, a model file, a prediction.
+//! Training without the command: graphs in memory, an inferred recipe, a run, a model file, a prediction.
 
 use graphminnet::config::Override;
 use graphminnet::data::Level;
 use graphminnet::data::generate::{PartSizes, RingTransfer};
-use graphminnet::data::split::Splits;
-use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, infer_recipe, train_seed};
+use graphminnet::train::{
+    DataSource, Loaded, Resources, Run, RunOutcome, RunSpec, SplitChoice, infer_recipe,
+};
 use graphminnet::{Bundle, DeviceKind};
 use std::sync::atomic::AtomicBool;
 
@@ -16,22 +17,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let overrides = ["train.epochs=10", "model.hidden=32", "model.layers=3", "model.lap_dim=8"];
     let overrides: Vec<_> = overrides.iter().map(|field| Override::parse(field)).collect::<Result<_, _>>()?;
     let recipe = infer_recipe("rings", &dataset.schema, sizes.train, &overrides)?.recipe;
-    let (data, _) = TrainingData::prepare(&dataset, Splits::official(&dataset)?, &recipe.model, None, &())?;
     let folder = std::env::temp_dir().join(format!("graphminnet-example-{}", std::process::id()));
-    let directory = SeedDir::new(folder.clone())?;
-    let settings = Settings {
-        name: &recipe.name,
-        model: &recipe.model,
-        train: &recipe.train,
-        edges: None,
-        seed: 0,
-        device: DeviceKind::Cpu.open()?,
-        interrupt: &AtomicBool::new(false),
-    };
-    if let Outcome::Finished(result) = train_seed(&settings, &data, Some(&directory), &mut ())? {
-        println!("test {}: {:?} at epoch {}", recipe.train.metric, result.best.test, result.best.epoch + 1);
+    let spec = RunSpec::new(recipe, DataSource::Given { edges: None });
+    let mut run =
+        Run::create(&folder, &spec)?.with_data(Loaded::split(dataset.clone(), &SplitChoice::Official)?);
+    let resources = Resources::on(DeviceKind::Cpu.open()?);
+    // Whoever sets the flag makes the run save its state and stop; `Run::open` goes on with it.
+    if let RunOutcome::Finished(summary) = run.train(&resources, &mut (), &AtomicBool::new(false))? {
+        let best = &summary.seeds[0].best;
+        println!("test {}: {:?} at epoch {}", summary.metric, best.test, best.epoch + 1);
     }
-    let bundle = Bundle::load(&directory.file("best.gmn"))?;
+    let bundle = Bundle::load(&run.seed(0).file("best.gmn"))?;
     let (graph, targets) = (dataset.samples[0].graph.clone(), &dataset.samples[0].targets);
     let marked = targets.iter().position(|class| !class.is_nan()).unwrap_or(0);
     let answers = bundle.predict(&[graph]);

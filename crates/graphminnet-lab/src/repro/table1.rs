@@ -3,8 +3,7 @@
 use super::{Attempt, Lab, Outcome, ReproError, Sheet, Side, Trained, Verdict, systems, verdict};
 use crate::paper;
 use graphminnet::config::{Recipe, with_overrides};
-use graphminnet::train::{RunFile, SeedDir};
-use graphminnet_data::fs;
+use graphminnet::train::RunFile;
 use std::path::{Path, PathBuf};
 
 /// What to run.
@@ -132,20 +131,9 @@ fn is(trained: &Trained, dataset: &str, system: &str) -> bool {
 ///
 /// [`ReproError`] if it is not a run directory.
 pub(super) fn read_run(path: &Path) -> Result<Option<Trained>, ReproError> {
-    let file = path.join("run.toml");
-    let text = String::from_utf8_lossy(&fs::read(&file)?).into_owned();
-    let run: RunFile = toml::from_str(&text)
-        .map_err(|error| ReproError::Damaged { path: file.clone(), reason: error.to_string() })?;
-    let mut results = Vec::new();
-    for seed in &run.seeds {
-        let folder = path.join(format!("seed-{seed}"));
-        if folder.is_dir() {
-            results.extend(SeedDir::new(folder)?.result()?);
-        }
-    }
-    if results.is_empty() {
-        return Ok(None);
-    }
+    let run = RunFile::read(path)?;
+    let Some(summary) = run.summary(path)? else { return Ok(None) };
+    let results = summary.seeds;
     let full = Recipe::named(&run.name)?;
     let mut short = Vec::new();
     if run.train.epochs < full.train.epochs {

@@ -111,7 +111,7 @@ pub enum TrainError {
         found: String,
     },
     /// A directory in which no run was ever started.
-    #[error("{} holds no run: nothing was started there yet, so there is nothing to resume; start it", path.display())]
+    #[error("{} holds no run: there is no run.toml in it, so nothing was started there yet", path.display())]
     NoRun {
         /// The directory.
         path: PathBuf,

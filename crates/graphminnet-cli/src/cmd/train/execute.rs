@@ -58,11 +58,8 @@ pub fn create(path: &Path, request: Request, context: &Context) -> Result<Run, F
 pub fn resume(path: &Path, context: &Context) -> Result<ExitCode, Failure> {
     match Run::open(path) {
         Ok(run) => finish(run, context),
-        Err(TrainError::NoRun { .. }) => match runs_in(path)? {
-            runs if runs.is_empty() => Err(Failure::usage(format!(
-                "{} holds no run, so there is nothing to resume; start one there with --run-dir",
-                path.display()
-            ))),
+        Err(error @ TrainError::NoRun { .. }) => match runs_in(path).unwrap_or_default() {
+            runs if runs.is_empty() => Err(Failure::usage(format!("{error}; start it with --run-dir"))),
             runs => resume_all(&runs, context),
         },
         Err(error) => Err(error.into()),

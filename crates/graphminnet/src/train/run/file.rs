@@ -74,7 +74,7 @@ impl RunFile {
     /// version does not know.
     pub fn read(run: &Path) -> Result<Self, TrainError> {
         let file = run.join(RUN);
-        let bytes = fs::read(&file).map_err(|error| match error.is_not_found() && run.is_dir() {
+        let bytes = fs::read(&file).map_err(|error| match error.is_not_found() {
             true => TrainError::NoRun { path: run.to_owned() },
             false => error.into(),
         })?;

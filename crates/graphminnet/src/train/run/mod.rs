@@ -122,7 +122,6 @@ impl Run {
         let mut run = match Self::open(path) {
             Ok(run) => run,
             Err(TrainError::NoRun { .. }) => return Self::create(path, spec),
-            Err(TrainError::Io(error)) if error.is_not_found() => return Self::create(path, spec),
             Err(error) => return Err(error),
         };
         let asked = RunFile::new(spec)?.identity();
