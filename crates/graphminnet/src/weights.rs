@@ -197,8 +197,9 @@ fn format_error(error: safetensors::SafeTensorError) -> WeightsError {
     WeightsError::Format { message: error.to_string() }
 }
 
-/// The path of the module being visited. Enum variants are not part of a name: they say which form a part has,
-/// not where it is.
+/// The path of the module being visited. An enum variant is not part of a name: it says which form a part has, not where
+/// it is. One in lower case is the exception: it stands in the place of the field that holds the enum (`layers.0.gmn`,
+/// not `layers.0.global`).
 #[derive(Default)]
 pub(crate) struct Names(Vec<String>);
 
@@ -206,6 +207,10 @@ impl Names {
     pub(crate) fn enter(&mut self, name: &str, container: &str) {
         if !container.starts_with("Enum:") {
             self.0.push(name.to_owned());
+        } else if name.starts_with(|first: char| first.is_ascii_lowercase())
+            && let Some(field) = self.0.last_mut()
+        {
+            name.clone_into(field);
         }
     }
 

@@ -61,6 +61,41 @@ impl Local {
     }
 }
 
+/// The global branch. A variant has the name that its parameters have in a weights file, in the place of the field's.
+#[allow(non_camel_case_types)]
+#[derive(Module, Debug)]
+enum Global {
+    /// The GraphMinNet block.
+    gmn(Block),
+    /// Attention among all nodes of a graph.
+    attention(Attention),
+    /// Graph state space convolution.
+    gssc(Gssc),
+}
+
+impl Global {
+    fn new(config: &ModelConfig, init: &mut Init) -> Option<Self> {
+        match config.global {
+            GlobalKind::Graphminnet => Some(Self::gmn(Block::new(config, init))),
+            GlobalKind::Attention => {
+                Some(Self::attention(Attention::new(config.hidden, config.attention_heads, init)))
+            }
+            GlobalKind::Gssc => Some(Self::gssc(Gssc::new(config, init))),
+            GlobalKind::None => None,
+        }
+    }
+
+    /// The branch's output before its dropout: `[nodes, hidden]`.
+    fn forward(&self, nodes: Tensor<2>, shared: Shared<'_>, layer: usize, pass: Pass) -> Tensor<2> {
+        let Shared { config, input, spectrum } = shared;
+        match self {
+            Self::gmn(block) => block.forward(nodes, input, spectrum, config, layer, pass),
+            Self::attention(attention) => attention.forward(nodes, &input.structure),
+            Self::gssc(gssc) => gssc.forward(nodes, input, spectrum),
+        }
+    }
+}
+
 /// What all layers of a pass read.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
@@ -79,13 +114,11 @@ pub(crate) struct Place {
     pub(crate) update_edges: bool,
 }
 
-/// One layer's parameters; at most one of the global branches is there.
+/// One layer's parameters.
 #[derive(Module, Debug)]
 pub struct Layer {
     local: Option<Local>,
-    gmn: Option<Block>,
-    attention: Option<Attention>,
-    gssc: Option<Gssc>,
+    global: Option<Global>,
     norm_local: Option<BatchNorm>,
     norm_global: Option<BatchNorm>,
     norm_ffn: BatchNorm,
@@ -96,22 +129,18 @@ pub struct Layer {
 impl Layer {
     /// Fresh parameters.
     pub fn new(config: &ModelConfig, init: &mut Init) -> Self {
-        let (hidden, global) = (config.hidden, config.global);
-        let local = Local::new(config, init);
-        let gmn = (global == GlobalKind::Graphminnet).then(|| Block::new(config, init));
-        let attention =
-            (global == GlobalKind::Attention).then(|| Attention::new(hidden, config.attention_heads, init));
-        let gssc = (global == GlobalKind::Gssc).then(|| Gssc::new(config, init));
+        let hidden = config.hidden;
+        let (local, global) = (Local::new(config, init), Global::new(config, init));
         let norm_local = local.is_some().then(|| BatchNorm::new(hidden, init));
-        let norm_global = (global != GlobalKind::None).then(|| BatchNorm::new(hidden, init));
+        let norm_global = global.is_some().then(|| BatchNorm::new(hidden, init));
         let norm_ffn = BatchNorm::new(hidden, init);
         let (ffn1, ffn2) = FeedForward::layers(hidden, init);
-        Self { local, gmn, attention, gssc, norm_local, norm_global, norm_ffn, ffn1, ffn2 }
+        Self { local, global, norm_local, norm_global, norm_ffn, ffn1, ffn2 }
     }
 
     /// The block of this layer, where it has one.
     pub fn block(&self) -> Option<&Block> {
-        self.gmn.as_ref()
+        if let Some(Global::gmn(block)) = &self.global { Some(block) } else { None }
     }
 
     /// The local branch of this layer, where it has one.
@@ -121,23 +150,12 @@ impl Layer {
 
     /// The attention of this layer, where it has one.
     pub fn attention(&self) -> Option<&Attention> {
-        self.attention.as_ref()
+        if let Some(Global::attention(attention)) = &self.global { Some(attention) } else { None }
     }
 
     /// The state space convolution of this layer, where it has one.
     pub fn gssc(&self) -> Option<&Gssc> {
-        self.gssc.as_ref()
-    }
-
-    /// The global branch's output before its dropout: `[nodes, hidden]`.
-    fn global(&self, nodes: &Tensor<2>, shared: Shared<'_>, layer: usize, pass: Pass) -> Option<Tensor<2>> {
-        let Shared { config, input, spectrum } = shared;
-        match (&self.gmn, &self.attention, &self.gssc) {
-            (Some(block), _, _) => Some(block.forward(nodes.clone(), input, spectrum, config, layer, pass)),
-            (_, Some(attention), _) => Some(attention.forward(nodes.clone(), &input.structure)),
-            (_, _, Some(gssc)) => Some(gssc.forward(nodes.clone(), input, spectrum)),
-            (None, None, None) => None,
-        }
+        if let Some(Global::gssc(gssc)) = &self.global { Some(gssc) } else { None }
     }
 
     /// New node features, and the edge features for the next layer.
@@ -165,8 +183,9 @@ impl Layer {
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let Shared { config, input, .. } = shared;
         let Place { layer, pass, update_edges } = place;
-        let global = match (self.global(&nodes, shared, layer, pass), &self.norm_global) {
-            (Some(output), Some(norm)) => {
+        let global = match (&self.global, &self.norm_global) {
+            (Some(global), Some(norm)) => {
+                let output = global.forward(nodes.clone(), shared, layer, pass);
                 let branch = Some((output, output_dropout(config, layer, pass)));
                 Some(norm.residual(nodes.clone(), branch, None, pass))
             }
