@@ -192,7 +192,7 @@ mod tests {
         let identity = Identity::of(&model, &train);
         let saving = TrainConfig { checkpoint_seconds: 1.0, checkpoint_steps: Some(3), ..train.clone() };
         assert_eq!(Identity::of(&model, &saving), identity);
-        for field in ["model.hidden=32", "train.epochs=7", "train.recompute_layers=1", "model.beta=0.5"] {
+        for field in ["model.hidden=32", "train.epochs=7", "train.recompute_layers=1", "model.drop_ffn=0.3"] {
             let other = recipe("zinc", &["model.self_term=true", field]);
             let other = Identity::of(&other.model, &other.train);
             assert!(!identity.matches(other.hash()) && !other.matches(identity.hash()), "{field}");
