@@ -1,7 +1,7 @@
 //! What a model is made of: its parts, their shapes and their parameter counts.
 
-use crate::model::GraphMinNet;
 use crate::weights::named_tensors;
+use burn::module::Module;
 use serde::Serialize;
 
 /// One part of a model: a group of tensors with a common name.
@@ -16,7 +16,7 @@ pub struct Part {
 }
 
 /// All parts of a model with trainable parameters, in order.
-pub fn parts(model: &GraphMinNet) -> Vec<Part> {
+pub fn parts<M: Module>(model: &M) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for tensor in named_tensors(model).into_iter().filter(|tensor| tensor.is_parameter()) {
         // `….weight` and `….bias` belong to the same part; a bare parameter such as β is a part of its own.

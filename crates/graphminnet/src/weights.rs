@@ -3,7 +3,7 @@
 //! Names follow the structure of the model (`layers.0.gmn.W.weight`, `layers.0.norm_ffn.running_mean`); linear
 //! weights are `[out, in]`. They are the names of the reference implementation, so files can be exchanged with it.
 
-use crate::model::GraphMinNet;
+use crate::ops::values;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor, TensorData};
 use graphminnet_data::fs::{self, IoError};
@@ -131,22 +131,22 @@ pub fn to_bytes<M: Module>(module: &M) -> Result<Vec<u8>, WeightsError> {
     safetensors::serialize(views, None).map_err(format_error)
 }
 
-/// Writes a model's weights to a safetensors file.
+/// Writes a module's weights to a safetensors file.
 ///
 /// # Errors
 ///
 /// [`WeightsError::Io`] if the file cannot be written.
-pub fn save(model: &GraphMinNet, path: &Path) -> Result<(), WeightsError> {
-    Ok(fs::write_atomically(path, &to_bytes(model)?)?)
+pub fn save<M: Module>(module: &M, path: &Path) -> Result<(), WeightsError> {
+    Ok(fs::write_atomically(path, &to_bytes(module)?)?)
 }
 
-/// The model with the weights of a safetensors file.
+/// The module with the weights of a safetensors file.
 ///
 /// # Errors
 ///
 /// [`WeightsError`] if the file cannot be read, is damaged, or belongs to another model.
-pub fn load(model: GraphMinNet, path: &Path) -> Result<GraphMinNet, WeightsError> {
-    from_bytes(model, &fs::read(path)?)
+pub fn load<M: Module>(module: M, path: &Path) -> Result<M, WeightsError> {
+    from_bytes(module, &fs::read(path)?)
 }
 
 /// The module with the weights in the bytes of a safetensors file.
@@ -316,8 +316,4 @@ impl ModuleMapper for Replacer {
             }
         }
     }
-}
-
-fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().try_to_vec().unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
 }

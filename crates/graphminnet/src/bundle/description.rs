@@ -1,7 +1,7 @@
 //! What a model file says about its weights: everything that is needed to use them, and where they come from.
 
 use super::TargetScaler;
-use crate::config::{LevelKind, Loss, MetricKind, ModelConfig};
+use crate::config::{Loss, MetricKind, ModelConfig};
 use crate::task::loss;
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::{EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
@@ -136,10 +136,7 @@ impl Description {
     /// Finds contradictions that no reader of the parts would notice.
     pub(super) fn check(&self) -> Result<(), String> {
         let (outputs, targets) = (self.model.out_dim, self.schema.num_targets());
-        let level = match self.model.level {
-            LevelKind::Graph => Level::Graph,
-            LevelKind::Node => Level::Node,
-        };
+        let level = Level::from(self.model.level);
         if level != self.schema.level {
             return Err(format!("the model answers per {level}, the schema says per {}", self.schema.level));
         }

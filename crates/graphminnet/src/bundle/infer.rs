@@ -5,6 +5,7 @@ use super::{AnswerKind, Bundle, PredictError};
 use crate::config::{LevelKind, ModelConfig};
 use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
+use crate::ops::values;
 use graphminnet_data::batch::BatchLimit;
 use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
 use rayon::prelude::*;
@@ -195,8 +196,7 @@ impl Bundle {
             Question::Vectors(LevelKind::Node) => self.model.embed(&input, Pass::Eval),
             Question::Vectors(LevelKind::Graph) => self.model.embed_graphs(&input, Pass::Eval),
         };
-        let values = tensor.into_data().try_into_vec();
-        let mut values = values.unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"));
+        let mut values = values(tensor);
         if let (Question::Prediction, Some(scaler)) = (question, &self.description.target_scaler) {
             scaler.restore(&mut values);
         }

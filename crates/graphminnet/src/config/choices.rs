@@ -1,5 +1,6 @@
 //! The named choices of a configuration, each with the words that a configuration file uses for it.
 
+use graphminnet_data::Level;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 use std::str::FromStr;
@@ -383,3 +384,12 @@ impl fmt::Display for Beta {
 }
 
 as_text!(Beta);
+
+impl From<LevelKind> for Level {
+    fn from(level: LevelKind) -> Self {
+        match level {
+            LevelKind::Graph => Self::Graph,
+            LevelKind::Node => Self::Node,
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //!
 //! The first versions hashed all keys, in a fixed order. Their hashes are computed beside the new one and accepted.
 
-use super::{ModelConfig, TrainConfig, keys};
+use super::{ConfigError, ModelConfig, TrainConfig, keys};
 use graphminnet_data::fs::sha256;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -104,6 +104,17 @@ impl Identity {
         }
     }
 
+    /// Of another kind of model, of which all keys count, and the protocol.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::BadValue`] if the model's configuration cannot be written as JSON.
+    pub fn of_keys(model: &(impl Serialize + ?Sized), train: &TrainConfig) -> Result<Self, ConfigError> {
+        let model = serde_json::to_value(model)
+            .map_err(|error| ConfigError::BadValue { key: "model".to_owned(), message: error.to_string() })?;
+        Ok(Self { hash: sha256(sections(model, train).to_string().as_bytes()), first: None })
+    }
+
     /// The hash, as it is stored.
     pub fn hash(&self) -> &str {
         &self.hash
@@ -117,13 +128,16 @@ impl Identity {
 
 /// The keys of a model and its protocol that differ from the baseline, `{"model": …, "train": …}`.
 pub fn distinguishing_keys(model: &ModelConfig, train: &TrainConfig) -> Value {
+    sections(differing(model, &ModelConfig::baseline()).into_iter().collect(), train)
+}
+
+fn sections(model: Value, train: &TrainConfig) -> Value {
     let mut train = differing(train, &TrainConfig::baseline());
     for key in WITHOUT_INFLUENCE {
         train.remove(key);
     }
-    let sections = [("model", differing(model, &ModelConfig::baseline())), ("train", train)];
-    let sections = sections.map(|(name, keys)| (name.to_owned(), keys.into_iter().collect::<Value>()));
-    Value::Object(Map::from_iter(sections))
+    let sections = [("model", model), ("train", train.into_iter().collect())];
+    Value::Object(Map::from_iter(sections.map(|(name, keys)| (name.to_owned(), keys))))
 }
 
 fn differing<T: Serialize>(config: &T, baseline: &T) -> BTreeMap<String, Value> {

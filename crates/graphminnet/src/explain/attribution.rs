@@ -1,9 +1,10 @@
 //! Gradient × input and integrated gradients.
 
-use super::{ExplainError, Explainer, copies_at_once, values};
+use super::{ExplainError, Explainer, copies_at_once};
 use crate::config::LevelKind;
 use crate::model::Encoded;
 use crate::nn::Pass;
+use crate::ops::values;
 use graphminnet_data::spectral::PreparedGraph;
 use std::fmt;
 use std::str::FromStr;

@@ -41,6 +41,7 @@ use crate::bundle::{AnswerKind, Bundle, MaybeGraph, PredictError, prepare};
 use crate::config::{LevelKind, ModelConfig};
 use crate::model::{Encoded, GraphMinNet, InputError, ModelInput};
 use crate::nn::Pass;
+use crate::ops::values;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet_data::spectral::PreparedGraph;
@@ -152,11 +153,4 @@ impl Explainer {
 /// How many copies of a graph go through the model together.
 fn copies_at_once(graph: &PreparedGraph) -> usize {
     (NODES_AT_ONCE / graph.graph.num_nodes().max(1)).max(1)
-}
-
-fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor
-        .into_data()
-        .try_into_vec()
-        .unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
 }

@@ -1,9 +1,10 @@
 //! From how many hops away a prediction's gradient comes.
 
-use super::{ExplainError, Explainer, Target, copies_at_once, values};
+use super::{ExplainError, Explainer, Target, copies_at_once};
 use crate::config::LevelKind;
 use crate::model::Encoded;
 use crate::nn::Pass;
+use crate::ops::values;
 use graphminnet_data::spectral::PreparedGraph;
 use serde::Serialize;
 use std::collections::VecDeque;

@@ -1,15 +1,16 @@
-//! GraphMinNet: encoders, layers, pooling, head.
+//! Models: what one must be able to do, and GraphMinNet itself.
 //!
 //! ```text
-//! node features ─ node encoder ─┐
-//! eigenpairs / walks ─ node PE ─┴─ x ─┐                                   ┌─ pooling ─ head → per graph
-//! edge features ─ edge encoder ─── ε ─┼─ layer ─ layer ─ … ─ layer ── x ──┤
-//! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
+//! Batch ─ Model::input ─→ tensors on a device ─ Model::forward ─→ outputs, a row per graph, node or edge
 //! ```
+//!
+//! Training, evaluation, optimizer and weights know models through [`Model`] alone, so that another system can take the
+//! place of [`GraphMinNet`] in the same harness.
 
 mod attention;
 mod block;
 mod encoder;
+mod graphminnet;
 mod gssc;
 mod inner_product;
 mod input;
@@ -19,209 +20,51 @@ mod spectrum;
 pub use attention::Attention;
 pub use block::Block;
 pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
+pub use graphminnet::{Encoded, GraphMinNet, Trace};
 pub use gssc::Gssc;
 pub use input::{FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
 pub use layer::{Layer, Local};
 pub(crate) use layer::{Place, Shared};
 pub use spectrum::Spectrum;
 
-use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
-use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
-use crate::ops::{PoolKind, pool};
+use crate::nn::Pass;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use graphminnet_data::{Features, Graph};
+use graphminnet_data::{Batch, Graph, Level};
 
-/// The model.
-#[derive(Module, Debug)]
-pub struct GraphMinNet {
-    node_encoder: FeatureEncoder,
-    node_pe: Option<NodePe>,
-    edge_encoder: Option<FeatureEncoder>,
-    set_encoder: Option<SetEncoder>,
-    layers: Vec<Layer>,
-    head: Head,
-    node_scale: Option<Standardize>,
-    edge_scale: Option<Standardize>,
-    #[module(skip)]
-    config: ModelConfig,
-}
+/// A network that reads batches and answers for graphs, nodes or edges.
+///
+/// It is a Burn module, which gives everything that has to do with its parameters and running statistics: their names and
+/// values ([`crate::weights`]), a copy that records nothing ([`Module::valid`]), a step of the optimizer. A running
+/// statistic is a [`Running`](crate::nn::Running) whose name ends in `running_mean` or `running_var`.
+///
+/// A pass must be a pure function of parameters, input and [`Pass`], whatever the number of threads, but for the running
+/// statistics, which a training pass moves.
+pub trait Model: Module {
+    /// A batch as the model reads it.
+    type Input;
 
-/// Everything that a pass computed on its way to the output.
-#[derive(Debug, Clone)]
-pub struct Trace {
-    /// The output, `[graphs or nodes, out_dim]`.
-    pub output: Tensor<2>,
-    /// Node features after the encoder (first) and after every layer, `[nodes, hidden]`.
-    pub nodes: Vec<Tensor<2>>,
-    /// Edge features after the last layer, `[edges, hidden]`, sorted by target; `None` without edge features.
-    pub edges: Option<Tensor<2>>,
-}
-
-/// What the first layer of a model sees of a batch.
-#[derive(Debug, Clone)]
-pub struct Encoded {
-    /// Node features and positional encodings, `[nodes, hidden]`.
-    pub nodes: Tensor<2>,
-    /// Edge features, `[edges, hidden]`, sorted by target; `None` for models without an edge encoder.
-    pub edges: Option<Tensor<2>>,
-}
-
-impl GraphMinNet {
-    /// A model with fresh parameters that depend on the seed alone.
+    /// Checks a batch and puts what the model reads of it on a device.
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the configuration is not valid.
-    pub fn new(config: &ModelConfig, seed: u64, device: &Device) -> Result<Self, ConfigError> {
-        config.check()?;
-        let init = &mut Init::new(seed, device);
-        let node_encoder = FeatureEncoder::for_nodes(config, init);
-        let node_pe = NodePe::new(config, init);
-        let edge_encoder = FeatureEncoder::for_edges(config, init);
-        let set_encoder = config.has_set_encoder().then(|| SetEncoder::new(config.pe_width, init));
-        let layers = (0..config.layers).map(|_| Layer::new(config, init)).collect();
-        let head = Head::new(config, init);
-        let scale = |takes_numbers: bool, columns: usize| {
-            (config.standardize && takes_numbers).then(|| Standardize::new(columns, init))
-        };
-        let node_scale = scale(config.takes_node_numbers(), config.node_in);
-        let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
-        let config = config.clone();
-        Ok(Self {
-            node_encoder,
-            node_pe,
-            edge_encoder,
-            set_encoder,
-            layers,
-            head,
-            node_scale,
-            edge_scale,
-            config,
-        })
-    }
+    /// [`InputError`] if the batch was made for another model.
+    fn input(&self, batch: Batch, device: &Device) -> Result<Self::Input, InputError>;
 
-    /// Takes the scale of numeric features from these graphs, where the configuration asks for it.
-    pub fn fit_scale<'a>(&self, graphs: impl Iterator<Item = &'a Graph> + Clone) {
-        let rows =
-            |features: &'a Features| features.number_values().chunks_exact(features.number_columns().max(1));
-        if let Some(scale) = &self.node_scale {
-            scale.fit(graphs.clone().flat_map(|graph| rows(graph.node_features())));
-        }
-        if let Some(scale) = &self.edge_scale {
-            scale.fit(graphs.flat_map(|graph| rows(graph.edge_features())));
-        }
-    }
+    /// The outputs, `[rows of the level, out_dim]`; those of edges in the order of the batch (sorted by target).
+    fn forward(&self, input: &Self::Input, pass: Pass) -> Tensor<2>;
 
-    /// The configuration.
-    pub fn config(&self) -> &ModelConfig {
-        &self.config
-    }
+    /// What a row of the outputs belongs to.
+    fn level(&self) -> Level;
 
-    /// The layers.
-    pub fn layers(&self) -> &[Layer] {
-        &self.layers
-    }
+    /// Number of outputs per row.
+    fn out_dim(&self) -> usize;
 
-    /// Predictions: `[graphs, out_dim]`, or `[nodes, out_dim]` for node-level models.
-    pub fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.forward_perturbed(input, pass, |nodes| nodes)
-    }
+    /// Takes from the training graphs, before the first step, what the model keeps of them; most keep nothing.
+    fn fit(&self, _graphs: &[&Graph]) {}
 
-    /// The same as [`GraphMinNet::forward`], with the encoded node features changed before the first layer.
-    pub fn forward_perturbed(
-        &self,
-        input: &ModelInput,
-        pass: Pass,
-        change: impl FnOnce(Tensor<2>) -> Tensor<2>,
-    ) -> Tensor<2> {
-        let Encoded { nodes, edges } = self.encode(input, pass);
-        let encoded = Encoded { nodes: change(nodes), edges };
-        let nodes = self.embed_encoded(encoded, input, pass);
-        self.predict(nodes, input)
-    }
-
-    /// Node features after the last layer, `[nodes, hidden]`.
-    pub fn embed(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.embed_encoded(self.encode(input, pass), input, pass)
-    }
-
-    /// Graph features before the head: node features after the last layer, pooled, `[graphs, hidden]`.
-    pub fn embed_graphs(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.pooled(self.embed(input, pass), input)
-    }
-
-    /// The same as [`GraphMinNet::forward`], keeping what was computed on the way.
-    pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
-        let mut trace = Vec::with_capacity(self.layers.len() + 1);
-        let encoded = self.encode(input, pass);
-        let (nodes, edges) = self.run_layers(encoded, input, pass, true, |nodes| trace.push(nodes.clone()));
-        Trace { output: self.predict(nodes, input), nodes: trace, edges }
-    }
-
-    /// What the eigenpairs of a batch contribute, shared by all layers.
-    pub fn spectrum(&self, input: &ModelInput) -> Spectrum {
-        Spectrum::new(&self.config, self.set_encoder.as_ref(), input)
-    }
-
-    /// What the first layer sees of a batch: features and positional encodings after their encoders.
-    pub fn encode(&self, input: &ModelInput, pass: Pass) -> Encoded {
-        let nodes = self.encode_nodes(input, pass);
-        let edge_scale = self.edge_scale.as_ref();
-        let edges = self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, edge_scale, pass));
-        Encoded { nodes, edges }
-    }
-
-    /// Node features after the last layer, `[nodes, hidden]`, from what the first layer sees.
-    pub fn embed_encoded(&self, encoded: Encoded, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.run_layers(encoded, input, pass, false, |_| {}).0
-    }
-
-    fn run_layers(
-        &self,
-        encoded: Encoded,
-        input: &ModelInput,
-        pass: Pass,
-        keep_edges: bool,
-        mut observe: impl FnMut(&Tensor<2>),
-    ) -> (Tensor<2>, Option<Tensor<2>>) {
-        let Encoded { mut nodes, mut edges } = encoded;
-        let spectrum = self.spectrum(input);
-        let shared = Shared { config: &self.config, input, spectrum: &spectrum };
-        observe(&nodes);
-        for (number, layer) in self.layers.iter().enumerate() {
-            // Nobody reads the edges of the last layer, unless a trace was asked for.
-            let update_edges = keep_edges || number + 1 < self.layers.len();
-            let place = Place { layer: number, pass, update_edges };
-            (nodes, edges) = layer.forward(nodes, edges, shared, place);
-            observe(&nodes);
-        }
-        (nodes, edges)
-    }
-
-    fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        let features = self.node_encoder.forward(&input.nodes, self.node_scale.as_ref(), pass);
-        match &self.node_pe {
-            None => features,
-            Some(encoder) => Tensor::cat(vec![features, encoder.forward(input, &self.config, pass)], 1),
-        }
-    }
-
-    /// Predictions from node features after the last layer: `[graphs or nodes, out_dim]`.
-    pub fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
-        let rows = match self.config.level {
-            LevelKind::Node => nodes,
-            LevelKind::Graph => self.pooled(nodes, input),
-        };
-        self.head.forward(rows)
-    }
-
-    fn pooled(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
-        let kind = match self.config.pooling {
-            Pooling::Mean => PoolKind::Mean,
-            Pooling::Add => PoolKind::Sum,
-            Pooling::Max => PoolKind::Max,
-        };
-        pool(nodes, kind, &input.structure)
+    /// Where the first number of a pass arises that is not finite, in words, where the model can tell.
+    fn first_nonfinite(&self, _input: &Self::Input, _pass: Pass) -> Option<String> {
+        None
     }
 }

@@ -48,3 +48,9 @@ pub(crate) use seed_gradient::seed_gradient;
 pub use spectral_product::{batched_rows, outer_sums, spectral_product};
 pub use structure::Structure;
 pub use weighted_squares::weighted_squares;
+
+/// The numbers of a tensor, row-major.
+pub(crate) fn values<const D: usize>(tensor: burn::tensor::Tensor<D>) -> Vec<f32> {
+    let values = tensor.into_data().try_into_vec();
+    values.unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
+}

@@ -1,7 +1,6 @@
 //! The data of a run: prepared graphs, who trains and who reports, and a fingerprint of all of it.
 
-use super::TrainError;
-use crate::config::ModelConfig;
+use super::{Architecture, TrainError};
 use graphminnet_data::cache::Cache;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
 use graphminnet_data::split::Splits;
@@ -33,7 +32,7 @@ impl TrainingData {
     pub fn prepare(
         dataset: &Dataset,
         splits: Splits,
-        model: &ModelConfig,
+        model: &impl Architecture,
         cache: Option<&Cache>,
         progress: &dyn Progress,
     ) -> Result<(Self, PreparationReport), TrainError> {

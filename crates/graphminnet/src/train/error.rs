@@ -8,11 +8,11 @@ use crate::optim::OptimError;
 use crate::task::LossError;
 use crate::weights::WeightsError;
 use graphminnet_data::DataError;
-use graphminnet_data::GraphError;
 use graphminnet_data::batch::LoaderError;
 use graphminnet_data::fs::IoError;
 use graphminnet_data::spectral::SpectralError;
 use graphminnet_data::split::SplitError;
+use graphminnet_data::{GraphError, Level};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -55,6 +55,14 @@ pub enum TrainError {
     /// Targets do not fit the loss.
     #[error(transparent)]
     Loss(#[from] LossError),
+    /// The model answers for something else than the data has targets for.
+    #[error("the model answers per {model}, the data has targets per {data}; choose a model of that level")]
+    Level {
+        /// What a row of the model's outputs belongs to.
+        model: Level,
+        /// What a row of the data's targets belongs to.
+        data: Level,
+    },
     /// There is nothing to train on.
     #[error("the training part of the data has no graphs")]
     NoTrainingData,

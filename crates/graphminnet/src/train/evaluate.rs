@@ -1,11 +1,13 @@
 //! A model over one part of the data: outputs, loss, metric and the worst single error.
 
 use super::{TargetScaler, TrainError, TrainingData};
-use crate::config::{LevelKind, TrainConfig};
-use crate::model::{GraphMinNet, ModelInput};
+use crate::config::TrainConfig;
+use crate::model::Model;
 use crate::nn::Pass;
+use crate::ops::values;
 use crate::task::{Rows, Score, Undefined, loss, metric, worst_error};
 use burn::tensor::Device;
+use graphminnet_data::Level;
 use graphminnet_data::batch::{BatchLimit, Batches, Order, Targets, plan_batches};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +51,7 @@ pub(super) fn batch_limit(train: &TrainConfig) -> BatchLimit {
 ///
 /// [`TrainError`] if the data does not fit the model or the loss.
 pub fn evaluate(
-    model: &GraphMinNet,
+    model: &impl Model,
     data: &TrainingData,
     samples: &[usize],
     train: &TrainConfig,
@@ -57,7 +59,7 @@ pub fn evaluate(
     device: &Device,
     interrupt: &AtomicBool,
 ) -> Result<Option<Evaluation>, TrainError> {
-    let (columns, target_columns) = (model.config().out_dim, data.target_columns());
+    let (columns, target_columns) = (model.out_dim(), data.target_columns());
     let plan = plan_batches(&data.dataset, samples, batch_limit(train), Order::Given);
     let (mut outputs, mut targets) = (Vec::new(), Vec::new());
     for batch in Batches::start(Arc::clone(&data.dataset), plan, AHEAD)? {
@@ -66,7 +68,7 @@ pub fn evaluate(
         }
         let mut batch = batch?;
         targets.extend(batch.targets.take().map(Targets::into_counted).unwrap_or_default());
-        let input = ModelInput::new(model.config(), batch, device)?;
+        let input = model.input(batch, device)?;
         outputs.extend(values(model.forward(&input, Pass::Eval)));
     }
     let loss = {
@@ -82,31 +84,19 @@ pub fn evaluate(
     }
     let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
     let score = metric::evaluate(train.metric, rows);
-    let worst = worst_error(train.loss, rows).and_then(|worst| {
-        Some((worst.error, sample_of_row(model.config().level, data, samples, worst.row)?))
-    });
+    let worst = worst_error(train.loss, rows)
+        .and_then(|worst| Some((worst.error, sample_of_row(model.level(), data, samples, worst.row)?)));
     Ok(Some(Evaluation { outputs, columns, targets, target_columns, loss, score, worst }))
 }
 
 /// Batches assembled ahead of their use.
 pub(super) const AHEAD: usize = 3;
 
-/// The values of a tensor.
-pub(super) fn values<const D: usize>(tensor: burn::tensor::Tensor<D>) -> Vec<f32> {
-    tensor
-        .into_data()
-        .try_into_vec()
-        .unwrap_or_else(|_| unreachable!("the model computes with 32-bit floats"))
-}
-
 /// The sample that a row of outputs belongs to.
-fn sample_of_row(level: LevelKind, data: &TrainingData, samples: &[usize], row: usize) -> Option<usize> {
-    if level == LevelKind::Graph {
-        return samples.get(row).copied();
-    }
+fn sample_of_row(level: Level, data: &TrainingData, samples: &[usize], row: usize) -> Option<usize> {
     let mut end = 0;
     samples.iter().copied().find(|&at| {
-        end += data.dataset.samples.get(at).map_or(0, |sample| sample.prepared.graph.num_nodes());
+        end += data.dataset.samples.get(at).map_or(0, |sample| level.rows(&sample.prepared.graph));
         row < end
     })
 }

@@ -1,28 +1,30 @@
 //! The files that outlive training: models, ready to be used on new data.
 
-use super::{SeedDir, Settings, TargetScaler, TrainError, TrainingData};
+use super::{Architecture, SeedDir, Settings, TargetScaler, TrainError, TrainingData};
 use crate::bundle::{Bundle, Description, EXTENSION, Selection, TrainedOn};
 use graphminnet_data::Featurizer;
 use graphminnet_data::fs;
+use std::borrow::Cow;
 
-/// What a model file says besides the weights. A pure function of the run: bits do not depend on when it is written.
-pub(super) fn describe(
-    settings: &Settings<'_>,
+/// What a model file says besides the weights; `None` for a kind of model that has no such file. A pure function of the run: bits do not depend on when it is written.
+pub(super) fn describe<C: Architecture>(
+    settings: &Settings<'_, C>,
     data: &TrainingData,
     scaler: Option<&TargetScaler>,
     selection: Selection,
-) -> Description {
+) -> Option<Description> {
+    let model = settings.model.model_file()?;
     let schema = data.source_schema.clone();
-    Description {
+    Some(Description {
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         name: settings.name.to_owned(),
-        model: settings.model.clone(),
+        model: model.clone(),
         loss: settings.train.loss,
         metric: settings.train.metric,
         edges: settings.edges,
         featurizer: Featurizer::of_schema(&schema),
         schema,
-        preparation: (&settings.model.prepare_options()).into(),
+        preparation: (&model.prepare_options()).into(),
         target_scaler: scaler.cloned(),
         data: TrainedOn {
             name: data.dataset.name.clone(),
@@ -33,16 +35,19 @@ pub(super) fn describe(
         },
         selection,
         seed: settings.seed,
-    }
+    })
 }
 
-/// Writes a model under a name (`best`, `last`). Everything that saves a usable model goes through here.
+/// Writes a model under a name (`best`, `last`), or its weights alone if there is no description. Everything that saves a usable model goes through here.
 pub(super) fn write_model(
     directory: &SeedDir,
     name: &str,
-    description: &Description,
+    description: Option<&Description>,
     weights: &[u8],
 ) -> Result<(), TrainError> {
-    let bytes = Bundle::pack(description, weights)?;
-    Ok(fs::write_atomically(&directory.file(&format!("{name}.{EXTENSION}")), &bytes)?)
+    let (extension, bytes) = match description {
+        None => ("safetensors", Cow::Borrowed(weights)),
+        Some(description) => (EXTENSION, Cow::Owned(Bundle::pack(description, weights)?)),
+    };
+    Ok(fs::write_atomically(&directory.file(&format!("{name}.{extension}")), &bytes)?)
 }

@@ -13,6 +13,7 @@
 //! and resumed from any saved state goes on to the same bits. Nothing here prints: whoever wants to see progress
 //! passes an [`Observer`].
 
+mod architecture;
 mod checkpoint;
 mod circumstances;
 mod data;
@@ -37,6 +38,7 @@ mod trainer;
 pub mod tune;
 
 pub use crate::bundle::TargetScaler;
+pub use architecture::Architecture;
 pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
 pub use circumstances::Circumstances;
@@ -47,7 +49,6 @@ pub use evaluate::{Evaluation, evaluate};
 pub use event::{EpochReport, Observer, TrainEvent};
 pub use gradient_pass::GradientPass;
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};
-pub use recompute::Recomputation;
 pub(crate) use run::{DataCard, read_json};
 pub use run::{Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, fresh_run_path, runs_in};
 pub use source::{DataSource, Generator, Loaded, SplitChoice};

@@ -10,7 +10,8 @@
 //! Unrecorded passes run on a copy of the model whose running estimates are thrown away: those of the model itself
 //! are updated by the recorded pieces, once each.
 
-use crate::model::{Encoded, GraphMinNet, ModelInput, Place, Shared, Spectrum, Trace};
+use super::gradient_pass::Recompute;
+use crate::model::{Encoded, GraphMinNet, ModelInput, Place, Shared, Spectrum};
 use crate::nn::Pass;
 use crate::ops::{pad_tape_depth, seed_gradient};
 use crate::optim::NamedGradients;
@@ -24,7 +25,7 @@ const DEPTH_BELOW: usize = 16;
 
 /// A forward pass in training that recorded nothing, and can be differentiated all the same.
 #[derive(Debug)]
-pub struct Recomputation<'a> {
+pub(super) struct Recomputation<'a> {
     model: &'a GraphMinNet,
     /// The same parameters, not recorded.
     unrecorded: GraphMinNet,
@@ -56,7 +57,12 @@ impl<'a> Recomputation<'a> {
     ///
     /// The more layers at a time, the fewer inputs are kept between groups and the more within one; from two on, the
     /// branches of a layer are computed three times instead of twice.
-    pub fn forward(model: &'a GraphMinNet, input: &'a ModelInput, pass: Pass, together: usize) -> Self {
+    pub(super) fn forward(
+        model: &'a GraphMinNet,
+        input: &'a ModelInput,
+        pass: Pass,
+        together: usize,
+    ) -> Self {
         let unrecorded = model.clone().no_grad();
         let spectrum = unrecorded.spectrum(input);
         let mut starts: Vec<Option<Encoded>> = model.layers().iter().map(|_| None).collect();
@@ -80,26 +86,23 @@ impl<'a> Recomputation<'a> {
         let output = unrecorded.predict(nodes.clone(), input);
         Self { model, unrecorded, input, pass, spectrum, together, starts, known, nodes, output }
     }
+}
 
-    /// The output, `[graphs or nodes, out_dim]`.
-    pub fn output(&self) -> &Tensor<2> {
+impl Recompute<GraphMinNet> for Recomputation<'_> {
+    fn output(&self) -> &Tensor<2> {
         &self.output
     }
 
-    /// The same pass once more, keeping the node features of all layers.
-    pub fn traced(&self) -> Trace {
-        self.unrecorded.forward_traced(self.input, self.pass)
+    fn unrecorded(&self) -> &GraphMinNet {
+        &self.unrecorded
     }
 
-    /// The model as a forward pass leaves it that is not differentiated: running estimates moved, parameters as they
-    /// were.
-    pub fn abandon(self) -> GraphMinNet {
+    fn abandon(self: Box<Self>) -> GraphMinNet {
         self.unrecorded.set_require_grad(true)
     }
 
-    /// The gradients of all parameters, given the gradient of the output.
-    pub fn backward(self, gradient: Tensor<2>) -> NamedGradients {
-        let Self { model, unrecorded, input, pass, spectrum, together, mut starts, mut known, .. } = self;
+    fn backward(self: Box<Self>, gradient: Tensor<2>) -> NamedGradients {
+        let Self { model, unrecorded, input, pass, spectrum, together, mut starts, mut known, .. } = *self;
         let mut parameters = NamedGradients::default();
         let mut backward = |root: Option<Tensor<1>>| {
             let gradients = root.filter(Tensor::is_tracked).map(|root| root.backward());

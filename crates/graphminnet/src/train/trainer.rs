@@ -16,10 +16,10 @@ use super::record::Recorder;
 use super::scaler::fit_scaler;
 use super::state::{Best, EpochSums, TrainState};
 use super::summary::SeedResult;
-use super::{Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
-use crate::config::{Identity, ModelConfig, TrainConfig};
-use crate::model::GraphMinNet;
-use crate::optim::{AdamW, AdamWSettings, NamedGradients, learning_rate_factor};
+use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
+use crate::config::{ModelConfig, TrainConfig};
+use crate::model::Model;
+use crate::optim::{AdamW, AdamWSettings, learning_rate_factor};
 use crate::task::{loss, metric};
 use crate::weights;
 use burn::module::Module;
@@ -29,14 +29,15 @@ use graphminnet_data::{EdgeDirection, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use step::Accumulated;
 
 /// What is trained and how.
 #[derive(Debug, Clone)]
-pub struct Settings<'a> {
+pub struct Settings<'a, C = ModelConfig> {
     /// Name of the recipe, or of the data.
     pub name: &'a str,
-    /// The model.
-    pub model: &'a ModelConfig,
+    /// The model: GraphMinNet's configuration, or that of another [`Architecture`].
+    pub model: &'a C,
     /// The protocol.
     pub train: &'a TrainConfig,
     /// Whether the data's edges were read as given or both ways; `None` is the format's own rule. Written into the
@@ -69,8 +70,8 @@ pub enum Outcome {
 /// # Errors
 ///
 /// [`TrainError`]; whatever was saved before stays usable.
-pub fn train_seed(
-    settings: &Settings<'_>,
+pub fn train_seed<C: Architecture>(
+    settings: &Settings<'_, C>,
     data: &TrainingData,
     directory: Option<&SeedDir>,
     observer: &mut dyn Observer,
@@ -82,14 +83,14 @@ pub fn train_seed(
     Training::start(settings, data, directory, observer)?.run()
 }
 
-struct Training<'a> {
-    settings: &'a Settings<'a>,
+struct Training<'a, C: Architecture> {
+    settings: &'a Settings<'a, C>,
     data: &'a TrainingData,
     directory: Option<&'a SeedDir>,
     observer: &'a mut dyn Observer,
     recorder: Option<Recorder>,
     scaler: Option<TargetScaler>,
-    model: GraphMinNet,
+    model: C::Model,
     optimizer: AdamW,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
@@ -100,24 +101,28 @@ struct Training<'a> {
     clock: Instant,
 }
 
-impl<'a> Training<'a> {
+impl<'a, C: Architecture> Training<'a, C> {
     fn start(
-        settings: &'a Settings<'a>,
+        settings: &'a Settings<'a, C>,
         data: &'a TrainingData,
         directory: Option<&'a SeedDir>,
         observer: &'a mut dyn Observer,
     ) -> Result<Self, TrainError> {
         let (config, train, seed) = (settings.model, settings.train, settings.seed);
         train.check()?;
-        loss::check_shape(train.loss, config.out_dim, data.target_columns())?;
         if data.splits.train.is_empty() {
             return Err(TrainError::NoTrainingData);
         }
         let device = settings.device.clone().autodiff();
-        let mut model = GraphMinNet::new(config, seed, &device)?;
+        let mut model = config.build(seed, &device)?;
+        loss::check_shape(train.loss, model.out_dim(), data.target_columns())?;
+        let level = data.dataset.schema.level;
+        if model.level() != level {
+            return Err(TrainError::Level { model: model.level(), data: level });
+        }
         let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
         let mut optimizer = AdamW::new(optimizer_settings);
-        let identity = Identity::of(config, train);
+        let identity = config.identity(train)?;
         let mut state = TrainState::new(seed, identity.hash().to_owned(), data.fingerprint.clone());
         let mut best_weights = None;
         let saved = match directory.map(SeedDir::checkpoints) {
@@ -129,9 +134,8 @@ impl<'a> Training<'a> {
         };
         let mut resumed_at = None;
         if saved.is_none() {
-            let graph =
-                |&at: &usize| data.dataset.samples.get(at).map(|sample| sample.prepared.graph.as_ref());
-            model.fit_scale(data.splits.train.iter().filter_map(graph));
+            let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
+            model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
         }
         if let Some((checkpoint, problems)) = saved {
             for problem in problems {
@@ -219,30 +223,13 @@ impl<'a> Training<'a> {
         let learning_rate = train.learning_rate * learning_rate_factor(epoch, train.warmup, train.epochs);
         self.clock = Instant::now();
         for step in done..steps {
-            let members = step * train.accumulate..((step + 1) * train.accumulate).min(total);
-            let (mut gradients, mut used) = (NamedGradients::default(), 0usize);
-            let (mut loss, mut labels, mut graphs) = (0.0, 0usize, 0usize);
-            for batch_number in members {
-                let batch =
-                    batches.next().ok_or(LoaderError::Stopped { missing: total - batch_number })??;
-                graphs += batch.samples.len();
-                match self.contribution(batch, batch_number)? {
-                    None => self.state.sums.skipped_batches += 1,
-                    Some(contribution) => {
-                        loss += contribution.loss * contribution.labels as f64;
-                        labels += contribution.labels;
-                        gradients.add(contribution.gradients);
-                        used += 1;
-                    }
-                }
+            let mut sum = Accumulated::default();
+            for number in step * train.accumulate..((step + 1) * train.accumulate).min(total) {
+                let batch = batches.next().ok_or(LoaderError::Stopped { missing: total - number })??;
+                self.accumulate(batch, number, &mut sum)?;
             }
-            if used > 0 {
-                self.step(gradients, used, learning_rate)?;
-            }
-            let sums = &mut self.state.sums;
-            sums.loss += loss;
-            sums.labels += labels;
-            sums.graphs += graphs;
+            let Accumulated { loss, labels, graphs, .. } = sum;
+            self.step(sum, learning_rate)?;
             self.state.position.step = step + 1;
             self.state.global_step += 1;
             self.steps_since_save += 1;
@@ -328,7 +315,7 @@ impl<'a> Training<'a> {
         Ok(true)
     }
 
-    fn evaluate(&self, model: &GraphMinNet, samples: &[usize]) -> Result<Option<Evaluation>, TrainError> {
+    fn evaluate(&self, model: &C::Model, samples: &[usize]) -> Result<Option<Evaluation>, TrainError> {
         let Settings { train, device, interrupt, .. } = self.settings;
         evaluate(model, self.data, samples, train, self.scaler.as_ref(), device, interrupt)
     }

@@ -11,7 +11,7 @@
 //!     metrics.jsonl     one object per epoch and part
 //!     events.out.tfevents.0.graphminnet
 //!     state/            saved states
-//!     best.gmn, last.gmn  models, see [`crate::bundle`]
+//!     best.gmn, last.gmn  models, see [`crate::bundle`]; .safetensors for models without such a file
 //!     test_predictions.csv
 //!     result.json       written last: the seed is done
 //!   summary.json        mean and deviation over the seeds

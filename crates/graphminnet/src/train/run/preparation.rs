@@ -1,8 +1,7 @@
 //! The preparation of a run's data, watched by its observer and ended by its interrupt.
 
 use super::Resources;
-use crate::config::ModelConfig;
-use crate::train::{Loaded, Observer, TrainError, TrainingData};
+use crate::train::{Architecture, Loaded, Observer, TrainError, TrainingData};
 use graphminnet_data::preparation::{Progress, Transform};
 use graphminnet_data::spectral::SpectralError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +15,7 @@ impl Loaded {
     /// [`TrainError::Spectral`] if a graph cannot be prepared.
     pub fn prepare(
         &self,
-        model: &ModelConfig,
+        model: &impl Architecture,
         resources: &Resources,
         observer: &mut dyn Observer,
         interrupt: &AtomicBool,

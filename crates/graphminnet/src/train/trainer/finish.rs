@@ -6,7 +6,7 @@ use crate::train::event::TrainEvent;
 use crate::train::files::{describe, write_model};
 use crate::train::predictions::write_predictions;
 use crate::train::summary::SeedResult;
-use crate::train::{Best, TrainError};
+use crate::train::{Architecture, Best, TrainError};
 use crate::weights;
 use graphminnet_data::fs::{self, sha256};
 use graphminnet_data::spectral::PreparedGraph;
@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Test graphs that are predicted between two looks at whether the run is to stop.
 const PREDICTED_AT_ONCE: usize = 1024;
 
-impl Training<'_> {
+impl<C: Architecture> Training<'_, C> {
     /// Writes what remains of a run: weights, predictions, result.
     pub(super) fn finish(mut self) -> Result<Outcome, TrainError> {
         let epochs = self.state.position.epoch;
@@ -38,10 +38,14 @@ impl Training<'_> {
         };
         let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
         let described = self.describe(selection(&best, selected_by));
-        let selected = Bundle::new(described.clone(), &best_weights, &self.settings.device)?;
-        let Some(test) = self.predict_test(&selected) else {
-            return Ok(Outcome::Interrupted(self.state.position));
-        };
+        let mut test = None;
+        if let Some(description) = &described {
+            let selected = Bundle::new(description.clone(), &best_weights, &self.settings.device)?;
+            let Some(answers) = self.predict_test(&selected) else {
+                return Ok(Outcome::Interrupted(self.state.position));
+            };
+            test = Some((description, answers));
+        }
         let result = SeedResult {
             seed: self.settings.seed,
             best,
@@ -56,14 +60,16 @@ impl Training<'_> {
             last_weights_sha256: sha256(&last),
         };
         if let Some(directory) = self.directory {
-            write_model(directory, "best", &described, &best_weights)?;
+            write_model(directory, "best", described.as_ref(), &best_weights)?;
             let epoch = epochs.saturating_sub(1);
             // Its metrics may have been computed by a process that was killed since.
             let last_epoch = Selection { epoch, chosen_by: "last epoch".to_owned(), valid: None, test: None };
-            write_model(directory, "last", &self.describe(last_epoch), &last)?;
-            fs::write_atomically_with(&directory.file("test_predictions.csv"), |out| {
-                write_predictions(self.data, &described, &test, out)
-            })?;
+            write_model(directory, "last", self.describe(last_epoch).as_ref(), &last)?;
+            if let Some((description, test)) = &test {
+                fs::write_atomically_with(&directory.file("test_predictions.csv"), |out| {
+                    write_predictions(self.data, description, test, out)
+                })?;
+            }
             directory.write_result(&result)?;
         }
         self.observer.event(&TrainEvent::SeedFinished(result.clone()));
@@ -73,7 +79,8 @@ impl Training<'_> {
     /// Writes the model of the best epoch so far.
     pub(super) fn write_best(&self, weights: &[u8]) -> Result<(), TrainError> {
         let (Some(directory), Some(best)) = (self.directory, &self.state.best) else { return Ok(()) };
-        write_model(directory, "best", &self.describe(selection(best, self.chosen_by())), weights)
+        let described = self.describe(selection(best, self.chosen_by()));
+        write_model(directory, "best", described.as_ref(), weights)
     }
 
     /// Why the best epoch is the best.
@@ -84,7 +91,7 @@ impl Training<'_> {
         }
     }
 
-    fn describe(&self, selection: Selection) -> Description {
+    fn describe(&self, selection: Selection) -> Option<Description> {
         describe(self.settings, self.data, self.scaler.as_ref(), selection)
     }
 

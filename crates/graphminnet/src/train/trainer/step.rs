@@ -1,46 +1,59 @@
 //! One batch: forward, loss, backward; one step: clip, move; and what to do when a number is not finite.
 
 use super::Training;
-use crate::model::ModelInput;
+use crate::model::Model;
+use crate::ops::values;
 use crate::optim::{NamedGradients, clip_factor};
 use crate::task::{Rows, loss};
-use crate::train::evaluate::values;
 use crate::train::run::write_json;
-use crate::train::{GradientPass, TrainError};
+use crate::train::{Architecture, TrainError};
 use graphminnet_data::batch::{Batch, Targets};
 use graphminnet_data::rng;
 
-/// What one batch contributes to a step.
-pub(super) struct Contribution {
+/// What the batches of one step add up to, before anything moves.
+#[derive(Default)]
+pub(super) struct Accumulated {
+    /// Sum of the gradients.
+    gradients: NamedGradients,
+    /// Batches in the sum: those with a usable label.
+    used: usize,
+    /// Batches without one.
+    skipped: usize,
+    /// Sum of the losses of all labels.
     pub loss: f64,
+    /// Labels.
     pub labels: usize,
-    pub gradients: NamedGradients,
+    /// Graphs of all batches.
+    pub graphs: usize,
 }
 
-impl Training<'_> {
-    /// Loss and gradients of one batch; `None` if it has no usable label.
-    pub(super) fn contribution(
+impl<C: Architecture> Training<'_, C> {
+    /// Adds loss and gradients of one batch; one without a usable label only counts.
+    pub(super) fn accumulate(
         &mut self,
         mut batch: Batch,
         number: usize,
-    ) -> Result<Option<Contribution>, TrainError> {
+        sum: &mut Accumulated,
+    ) -> Result<(), TrainError> {
+        sum.graphs += batch.layout.num_graphs();
         let mut targets = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
         if targets.iter().all(|target| target.is_nan()) {
-            return Ok(None);
+            sum.skipped += 1;
+            return Ok(());
         }
-        let (config, train) = (self.settings.model, self.settings.train);
+        let train = self.settings.train;
         let epoch = self.state.position.epoch;
         let samples = batch.samples.clone();
-        let input = ModelInput::new(config, batch, &self.settings.device.clone().autodiff())?;
+        let input = self.model.input(batch, &self.settings.device.clone().autodiff())?;
         let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
-        let pass = GradientPass::forward(&self.model, &input, seed, train.recompute_layers);
+        let pass = self.settings.model.gradient_pass(&self.model, &input, seed, train)?;
         let outputs = values(pass.output().clone());
         if let Some(scaler) = &self.scaler {
             scaler.scale(&mut targets);
         }
         let rows = Rows {
             outputs: &outputs,
-            columns: config.out_dim,
+            columns: self.model.out_dim(),
             targets: &targets,
             target_columns: self.data.target_columns(),
         };
@@ -48,44 +61,45 @@ impl Training<'_> {
             if let Some(model) = pass.abandon() {
                 self.model = model;
             }
-            return Ok(None);
+            sum.skipped += 1;
+            return Ok(());
         };
         if !value.value.is_finite() {
-            let layer = pass
-                .traced()
-                .nodes
-                .into_iter()
-                .position(|nodes| values(nodes).iter().any(|value| !value.is_finite()))
-                .map(
-                    |layer| {
-                        if layer == 0 { "the encoder".to_owned() } else { format!("layer {}", layer - 1) }
-                    },
-                );
-            return Err(self.not_finite("loss", layer.or(Some("the head".to_owned())), &samples, number)?);
+            let place = pass.first_nonfinite();
+            return Err(self.not_finite("loss", place, &samples, number)?);
         }
         let gradients = pass.gradients(&value);
         if !gradients.norm().is_finite() {
             let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
             return Err(self.not_finite("gradient", place, &samples, number)?);
         }
-        Ok(Some(Contribution { loss: value.value, labels: value.labels, gradients }))
+        sum.loss += value.value * value.labels as f64;
+        sum.labels += value.labels;
+        sum.gradients.add(gradients);
+        sum.used += 1;
+        Ok(())
     }
 
-    /// Moves the parameters by the mean of the gradients of `used` batches.
-    pub(super) fn step(
-        &mut self,
-        gradients: NamedGradients,
-        used: usize,
-        learning_rate: f64,
-    ) -> Result<(), TrainError> {
-        let mean = 1.0 / used as f64;
-        let norm = gradients.norm() * mean;
-        let clip = clip_factor(norm, self.settings.train.clip_norm);
-        self.model = self.optimizer.step(self.model.clone(), &gradients, learning_rate, clip * mean)?;
+    /// Moves the parameters by the mean of the accumulated gradients.
+    ///
+    /// All that a step depends on is in the sum. Processes that share the batches of a step would add up their sums
+    /// before they come here, and nowhere else.
+    pub(super) fn step(&mut self, sum: Accumulated, learning_rate: f64) -> Result<(), TrainError> {
         let sums = &mut self.state.sums;
+        sums.loss += sum.loss;
+        sums.labels += sum.labels;
+        sums.graphs += sum.graphs;
+        sums.skipped_batches += sum.skipped;
+        if sum.used == 0 {
+            return Ok(());
+        }
+        let mean = 1.0 / sum.used as f64;
+        let norm = sum.gradients.norm() * mean;
+        let clip = clip_factor(norm, self.settings.train.clip_norm);
         sums.gradient_norm += norm;
         sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
         sums.clipped_steps += usize::from(clip < 1.0);
+        self.model = self.optimizer.step(self.model.clone(), &sum.gradients, learning_rate, clip * mean)?;
         Ok(())
     }
 

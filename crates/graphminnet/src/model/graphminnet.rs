@@ -1,0 +1,243 @@
+//! GraphMinNet: encoders, layers, pooling, head.
+//!
+//! ```text
+//! node features ─ node encoder ─┐
+//! eigenpairs / walks ─ node PE ─┴─ x ─┐                                   ┌─ pooling ─ head → per graph
+//! edge features ─ edge encoder ─── ε ─┼─ layer ─ layer ─ … ─ layer ── x ──┤
+//! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
+//! ```
+
+use super::{FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place, Shared, Spectrum};
+use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
+use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
+use crate::ops::{PoolKind, pool, values};
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use graphminnet_data::{Batch, Features, Graph, Level};
+
+/// The model.
+#[derive(Module, Debug)]
+pub struct GraphMinNet {
+    node_encoder: FeatureEncoder,
+    node_pe: Option<NodePe>,
+    edge_encoder: Option<FeatureEncoder>,
+    set_encoder: Option<SetEncoder>,
+    layers: Vec<Layer>,
+    head: Head,
+    node_scale: Option<Standardize>,
+    edge_scale: Option<Standardize>,
+    #[module(skip)]
+    config: ModelConfig,
+}
+
+/// Everything that a pass computed on its way to the output.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// The output, `[graphs or nodes, out_dim]`.
+    pub output: Tensor<2>,
+    /// Node features after the encoder (first) and after every layer, `[nodes, hidden]`.
+    pub nodes: Vec<Tensor<2>>,
+    /// Edge features after the last layer, `[edges, hidden]`, sorted by target; `None` without edge features.
+    pub edges: Option<Tensor<2>>,
+}
+
+/// What the first layer of a model sees of a batch.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// Node features and positional encodings, `[nodes, hidden]`.
+    pub nodes: Tensor<2>,
+    /// Edge features, `[edges, hidden]`, sorted by target; `None` for models without an edge encoder.
+    pub edges: Option<Tensor<2>>,
+}
+
+impl GraphMinNet {
+    /// A model with fresh parameters that depend on the seed alone.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration is not valid.
+    pub fn new(config: &ModelConfig, seed: u64, device: &Device) -> Result<Self, ConfigError> {
+        config.check()?;
+        let init = &mut Init::new(seed, device);
+        let node_encoder = FeatureEncoder::for_nodes(config, init);
+        let node_pe = NodePe::new(config, init);
+        let edge_encoder = FeatureEncoder::for_edges(config, init);
+        let set_encoder = config.has_set_encoder().then(|| SetEncoder::new(config.pe_width, init));
+        let layers = (0..config.layers).map(|_| Layer::new(config, init)).collect();
+        let head = Head::new(config, init);
+        let scale = |takes_numbers: bool, columns: usize| {
+            (config.standardize && takes_numbers).then(|| Standardize::new(columns, init))
+        };
+        let node_scale = scale(config.takes_node_numbers(), config.node_in);
+        let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
+        let config = config.clone();
+        Ok(Self {
+            node_encoder,
+            node_pe,
+            edge_encoder,
+            set_encoder,
+            layers,
+            head,
+            node_scale,
+            edge_scale,
+            config,
+        })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// The layers.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// Predictions: `[graphs, out_dim]`, or `[nodes, out_dim]` for node-level models.
+    pub fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.forward_perturbed(input, pass, |nodes| nodes)
+    }
+
+    /// The same as [`GraphMinNet::forward`], with the encoded node features changed before the first layer.
+    pub fn forward_perturbed(
+        &self,
+        input: &ModelInput,
+        pass: Pass,
+        change: impl FnOnce(Tensor<2>) -> Tensor<2>,
+    ) -> Tensor<2> {
+        let Encoded { nodes, edges } = self.encode(input, pass);
+        let encoded = Encoded { nodes: change(nodes), edges };
+        let nodes = self.embed_encoded(encoded, input, pass);
+        self.predict(nodes, input)
+    }
+
+    /// Node features after the last layer, `[nodes, hidden]`.
+    pub fn embed(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.embed_encoded(self.encode(input, pass), input, pass)
+    }
+
+    /// Graph features before the head: node features after the last layer, pooled, `[graphs, hidden]`.
+    pub fn embed_graphs(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.pooled(self.embed(input, pass), input)
+    }
+
+    /// The same as [`GraphMinNet::forward`], keeping what was computed on the way.
+    pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
+        let mut trace = Vec::with_capacity(self.layers.len() + 1);
+        let encoded = self.encode(input, pass);
+        let (nodes, edges) = self.run_layers(encoded, input, pass, true, |nodes| trace.push(nodes.clone()));
+        Trace { output: self.predict(nodes, input), nodes: trace, edges }
+    }
+
+    /// What the eigenpairs of a batch contribute, shared by all layers.
+    pub fn spectrum(&self, input: &ModelInput) -> Spectrum {
+        Spectrum::new(&self.config, self.set_encoder.as_ref(), input)
+    }
+
+    /// What the first layer sees of a batch: features and positional encodings after their encoders.
+    pub fn encode(&self, input: &ModelInput, pass: Pass) -> Encoded {
+        let nodes = self.encode_nodes(input, pass);
+        let edge_scale = self.edge_scale.as_ref();
+        let edges = self.edge_encoder.as_ref().map(|encoder| encoder.forward(&input.edges, edge_scale, pass));
+        Encoded { nodes, edges }
+    }
+
+    /// Node features after the last layer, `[nodes, hidden]`, from what the first layer sees.
+    pub fn embed_encoded(&self, encoded: Encoded, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.run_layers(encoded, input, pass, false, |_| {}).0
+    }
+
+    fn run_layers(
+        &self,
+        encoded: Encoded,
+        input: &ModelInput,
+        pass: Pass,
+        keep_edges: bool,
+        mut observe: impl FnMut(&Tensor<2>),
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        let Encoded { mut nodes, mut edges } = encoded;
+        let spectrum = self.spectrum(input);
+        let shared = Shared { config: &self.config, input, spectrum: &spectrum };
+        observe(&nodes);
+        for (number, layer) in self.layers.iter().enumerate() {
+            // Nobody reads the edges of the last layer, unless a trace was asked for.
+            let update_edges = keep_edges || number + 1 < self.layers.len();
+            let place = Place { layer: number, pass, update_edges };
+            (nodes, edges) = layer.forward(nodes, edges, shared, place);
+            observe(&nodes);
+        }
+        (nodes, edges)
+    }
+
+    fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        let features = self.node_encoder.forward(&input.nodes, self.node_scale.as_ref(), pass);
+        match &self.node_pe {
+            None => features,
+            Some(encoder) => Tensor::cat(vec![features, encoder.forward(input, &self.config, pass)], 1),
+        }
+    }
+
+    /// Predictions from node features after the last layer: `[graphs or nodes, out_dim]`.
+    pub fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+        let rows = match self.config.level {
+            LevelKind::Node => nodes,
+            LevelKind::Graph => self.pooled(nodes, input),
+        };
+        self.head.forward(rows)
+    }
+
+    fn pooled(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+        let kind = match self.config.pooling {
+            Pooling::Mean => PoolKind::Mean,
+            Pooling::Add => PoolKind::Sum,
+            Pooling::Max => PoolKind::Max,
+        };
+        pool(nodes, kind, &input.structure)
+    }
+}
+
+impl Model for GraphMinNet {
+    type Input = ModelInput;
+
+    fn input(&self, batch: Batch, device: &Device) -> Result<ModelInput, InputError> {
+        ModelInput::new(&self.config, batch, device)
+    }
+
+    fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
+        self.forward_perturbed(input, pass, |nodes| nodes)
+    }
+
+    fn level(&self) -> Level {
+        self.config.level.into()
+    }
+
+    fn out_dim(&self) -> usize {
+        self.config.out_dim
+    }
+
+    /// Takes the scale of numeric features, where the configuration asks for it.
+    fn fit(&self, graphs: &[&Graph]) {
+        for (scale, features) in [
+            (&self.node_scale, Graph::node_features as fn(&Graph) -> &Features),
+            (&self.edge_scale, Graph::edge_features),
+        ] {
+            let tables = graphs.iter().map(|graph| features(graph));
+            let rows =
+                tables.flat_map(|table| table.number_values().chunks_exact(table.number_columns().max(1)));
+            if let Some(scale) = scale {
+                scale.fit(rows);
+            }
+        }
+    }
+
+    fn first_nonfinite(&self, input: &ModelInput, pass: Pass) -> Option<String> {
+        let broken = |tensor: &Tensor<2>| values(tensor.clone()).iter().any(|value| !value.is_finite());
+        let trace = self.forward_traced(input, pass);
+        match trace.nodes.iter().position(broken) {
+            Some(0) => Some("the encoder".to_owned()),
+            Some(after) => Some(format!("layer {}", after - 1)),
+            None => broken(&trace.output).then(|| "the head".to_owned()),
+        }
+    }
+}
