@@ -5,7 +5,7 @@
 //! its Laplacian:
 //!
 //! ```text
-//! a_u = B(φ(λ) ⊙ W x_u ⊕ φ(λ) ⊙ p_u)        what node u says, in the light of where it stands
+//! a_u = B(φ(λ) ⊙ W x_u ⊕ φ(λ) ⊙ p_u)        what node u says, weighted by the lowest eigenvectors
 //! ā   = Σ_v a_v                              what the graph says
 //! h_u = ⟨a_u, ā⟩ ⊙ sigmoid(z(x_u)) ⊙ h̃(x_u)   what node u takes from it
 //! ```

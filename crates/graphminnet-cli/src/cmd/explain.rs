@@ -172,12 +172,12 @@ fn explain_all(
 fn explained(about: &Description, explanation: &Explanation) -> String {
     let column = match about.answers() {
         AnswerKind::Classes => format!("score of class {}", about.class_name(explanation.output)),
-        AnswerKind::YesNo if about.ranked_class().is_some() => {
+        AnswerKind::Binary if about.ranked_class().is_some() => {
             format!("score of class {}", about.ranked_class().unwrap_or_default())
         }
         kind => {
             let name = about.schema.targets.get(explanation.output).cloned().unwrap_or_default();
-            if kind == AnswerKind::YesNo { format!("score of {name}") } else { name }
+            if kind == AnswerKind::Binary { format!("score of {name}") } else { name }
         }
     };
     match explanation.node {

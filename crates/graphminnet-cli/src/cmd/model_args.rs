@@ -46,7 +46,7 @@ impl ModelArguments {
     ///
     /// # Errors
     ///
-    /// A failure of usage if there are several.
+    /// A usage error if there are several.
     pub fn load_one(&self) -> Result<Bundle, Failure> {
         let mut files = Vec::new();
         for path in &self.models {
@@ -67,7 +67,7 @@ impl ModelArguments {
     ///
     /// # Errors
     ///
-    /// A failure of usage if there are none to be had; what the work fails with.
+    /// A usage error if there are none to be had; what the work fails with.
     pub fn on_threads<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,

@@ -77,7 +77,7 @@ fn calibrate(
 
 /// A model of version 0.1 has a positive class too, but its column does not name it.
 fn say_unnamed(about: &Description) {
-    let unnamed = about.answers() == AnswerKind::YesNo && about.positive_class().is_none();
+    let unnamed = about.answers() == AnswerKind::Binary && about.positive_class().is_none();
     if let (true, Some(class), Some(target)) = (unnamed, about.ranked_class(), about.schema.targets.first()) {
         say!("note: `pred_{target}` is the probability of `{class}`; a model trained anew names it");
     }

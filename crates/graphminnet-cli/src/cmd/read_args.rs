@@ -86,7 +86,7 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// A failure of usage.
+    /// A usage error.
     pub fn refuse(&self, instead: &str) -> Result<(), Failure> {
         if *self == Self::default() {
             return Ok(());

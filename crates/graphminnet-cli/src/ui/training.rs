@@ -113,7 +113,7 @@ impl Observer for Training {
         match event {
             TrainEvent::SeedStarted { seed, parameters, epochs, steps_per_epoch, resumed_at } => {
                 let place = resumed_at.map_or_else(String::new, |at| {
-                    format!(", going on at epoch {} after {} steps", at.epoch + 1, at.step)
+                    format!(", resuming at epoch {}, step {}", at.epoch + 1, at.step)
                 });
                 self.say(&format!(
                     "{}seed {seed}: {parameters} parameters, {epochs} epochs of {steps_per_epoch} steps{place}",

@@ -14,7 +14,6 @@
 //! passes an [`Observer`].
 
 mod checkpoint;
-mod circumstances;
 mod data;
 mod defaults;
 mod error;
@@ -28,6 +27,7 @@ mod predictions;
 mod recompute;
 mod record;
 mod run;
+mod run_environment;
 mod scaler;
 mod source;
 mod state;
@@ -39,7 +39,6 @@ pub mod tune;
 pub use crate::bundle::TargetScaler;
 pub use burn::tensor::Device;
 pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
-pub use circumstances::Circumstances;
 pub use data::{TrainingData, data_fingerprint};
 pub use defaults::{Inferred, infer_recipe};
 pub use error::TrainError;
@@ -50,6 +49,7 @@ pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingR
 pub use recompute::Recomputation;
 pub(crate) use run::{DataCard, read_json};
 pub use run::{Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, fresh_run_path, runs_in};
+pub use run_environment::RunEnvironment;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position, TrainState};
 pub use summary::{MeanStd, SeedResult, Summary};

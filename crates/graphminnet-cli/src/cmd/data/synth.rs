@@ -56,7 +56,7 @@ enum Kind {
     RingTransfer,
     /// Look up a key among the leaves of a binary tree.
     TreeNeighboursMatch,
-    /// Circular skip links: regular graphs that message passing cannot tell apart.
+    /// Circular skip links: regular graphs that message passing cannot distinguish.
     Csl,
 }
 

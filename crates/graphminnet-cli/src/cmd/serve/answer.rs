@@ -169,10 +169,10 @@ fn prediction(ensemble: &Ensemble, answers: &Answers, graph: usize) -> Result<Va
 fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
     let description = ensemble.description();
     let (key, names) = match description.answers() {
-        AnswerKind::YesNo if description.positive_class().is_none() => {
+        AnswerKind::Binary if description.positive_class().is_none() => {
             ("probabilities", description.schema.targets.clone())
         }
-        AnswerKind::YesNo | AnswerKind::Classes => ("probabilities", description.classes_with_probability()),
+        AnswerKind::Binary | AnswerKind::Classes => ("probabilities", description.classes_with_probability()),
         _ => ("values", description.schema.targets.clone()),
     };
     let named = |values: Vec<f64>| -> Map<String, Value> {

@@ -108,7 +108,7 @@ impl OutputArguments {
 ///
 /// # Errors
 ///
-/// A failure of usage or of the machine, or whatever stops the work.
+/// A usage error, an error of the machine, or whatever stops the work.
 pub fn in_context(
     machine: &MachineArguments,
     output: &OutputArguments,
