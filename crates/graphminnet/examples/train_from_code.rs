@@ -1,9 +1,7 @@
 //! Training without the command: generated data, an inferred recipe, a model file, a prediction.
 
 use graphminnet::config::Override;
-use graphminnet::data::Level;
-use graphminnet::data::generate::{PartSizes, RingTransfer};
-use graphminnet::data::split::Splits;
+use graphminnet::data::{Level, PartSizes, RingTransfer, Splits};
 use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, infer_recipe, train_seed};
 use graphminnet::{Bundle, DeviceKind};
 use std::sync::atomic::AtomicBool;

@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble};
-use graphminnet::data::formats::Format;
-use graphminnet::data::formats::csv::CsvWriter;
-use graphminnet::data::{ReadOptions, RowReader, escape};
 use graphminnet::{DeviceKind, bundle};
+use graphminnet_data::formats::Format;
+use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::{ReadOptions, RowReader, escape};
 use std::io;
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! What was noticed while reading, for people.
 
 use super::say::say_line;
-use graphminnet::data::Report;
+use graphminnet_data::Report;
 
 /// What was noticed, how a copy differs from the published data, and which rows were left out, a line each.
 pub fn report_lines(report: &Report) -> Vec<String> {

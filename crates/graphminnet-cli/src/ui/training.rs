@@ -6,9 +6,9 @@ use super::preparation::{say_loaded, say_preparation, transform_name};
 use super::progress::{Progress, Unit};
 use super::say::Verbosity;
 use graphminnet::config::MetricKind;
-use graphminnet::data::preparation::{PreparationReport, Transform};
-use graphminnet::data::text::duration;
 use graphminnet::train::{EpochReport, Loaded, Observer, TrainEvent};
+use graphminnet_data::preparation::{PreparationReport, Transform};
+use graphminnet_data::text::duration;
 use std::time::Instant;
 
 /// Shows one run.

@@ -2,10 +2,10 @@
 
 use super::values;
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
-use graphminnet::data::{Batch, Features, Graph};
 use graphminnet::model::{FeatureInput, GraphMinNet, ModelInput};
 use graphminnet::nn::Pass;
 use graphminnet::{ModelConfig, weights};
+use graphminnet_data::{Batch, Features, Graph};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use std::collections::BTreeMap;

@@ -8,8 +8,8 @@ use crate::ui::say::Verbosity;
 use crate::ui::signals::Interrupt;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::data::cache::{Cache, default_cache_dir};
 use graphminnet::train::Resources;
+use graphminnet_data::cache::{Cache, default_cache_dir};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::ui::preparation::say_loaded;
 use crate::ui::say::Verbosity;
 use graphminnet::config::{Override, Recipe, with_overrides};
-#[cfg(feature = "benchmarks")]
-use graphminnet::data::registry::data_dir;
 use graphminnet::train::{DataSource, Generator, Loaded, RunSpec, SplitChoice, infer_recipe};
+#[cfg(feature = "benchmarks")]
+use graphminnet_data::registry::data_dir;
 
 /// A configuration with its data.
 pub struct Request {

@@ -3,9 +3,9 @@
 use super::Arguments;
 use crate::failure::Failure;
 use crate::ui::table::{Align, Table};
-use graphminnet::data::registry::{Comparison, DatasetInfo, compare, datasets, find, is_name, load};
-use graphminnet::data::text::grouped;
-use graphminnet::data::{DataError, ReadOptions, Statistics, statistics};
+use graphminnet_data::registry::{Comparison, DatasetInfo, compare, datasets, find, is_name, load};
+use graphminnet_data::text::grouped;
+use graphminnet_data::{DataError, ReadOptions, Statistics, statistics};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::Path;
