@@ -19,16 +19,16 @@ use crate::ui::say::say;
 use crate::ui::signals::INTERRUPTED;
 use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
-use graphminnet::data::DataError;
-use graphminnet::data::cache::CacheError;
-use graphminnet::data::fs::IoError;
-use graphminnet::data::spectral::SpectralError;
-use graphminnet::data::split::SplitError;
 use graphminnet::device::DeviceError;
 use graphminnet::explain::ExplainError;
 use graphminnet::model::InputError;
 use graphminnet::report::ReportError;
 use graphminnet::train::TrainError;
+use graphminnet_data::DataError;
+use graphminnet_data::cache::CacheError;
+use graphminnet_data::fs::IoError;
+use graphminnet_data::spectral::SpectralError;
+use graphminnet_data::split::SplitError;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
@@ -172,7 +172,6 @@ impl From<TrainError> for Failure {
             | TrainError::NoBenchmarks { .. }
             | TrainError::RunExists { .. }
             | TrainError::Occupied { .. }
-            | TrainError::NoRun { .. }
             | TrainError::DataNotGiven => 2,
             TrainError::Graph(_)
             | TrainError::Split(_)

@@ -399,6 +399,6 @@ fn real_copies_agree_with_the_paper() {
         assert_eq!(object["datasets"][0]["agrees"], true, "{name}: {object}");
     }
     let run = workspace.run(&format!("data stats zinc --data-dir {folder}"));
-    assert!(run.stdout.contains("how the local copy deviates"), "{}", run.stdout);
+    assert!(run.stdout.contains("how the local copy differs from the published one"), "{}", run.stdout);
     assert!(run.stdout.contains("agrees"), "{}", run.stdout);
 }

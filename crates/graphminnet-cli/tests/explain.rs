@@ -46,7 +46,7 @@ fn a_run_ends_with_a_report_that_says_how_to_get_it_again() {
         "The worst predictions",
         "Range",
         "Model card",
-        "To get it again",
+        "Reproduce this run",
     ] {
         assert!(html.contains(part), "{part}");
     }

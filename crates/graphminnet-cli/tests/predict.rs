@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Run, Workspace};
-use graphminnet::data::rng::{Stream, stream};
+use graphminnet_data::rng::{Stream, stream};
 use std::collections::HashMap;
 use std::io::Write;
 use std::process::Stdio;

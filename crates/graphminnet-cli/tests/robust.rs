@@ -201,5 +201,5 @@ fn an_interrupt_during_preparation_is_answered_before_training_begins() {
     }
     let (code, text) = interrupted(child, stderr);
     assert_eq!(code, Some(130), "{said}{text}");
-    assert!(text.contains("interrupted") && !workspace.path("run").exists(), "{said}{text}");
+    assert!(text.contains("interrupted") && !workspace.path("run/seed-0").exists(), "{said}{text}");
 }

@@ -5,7 +5,7 @@
 mod browser;
 
 use graphminnet::Bundle;
-use graphminnet::data::{Featurizer, Limits, molecule_graph};
+use graphminnet_data::{Featurizer, Limits, molecule_graph};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

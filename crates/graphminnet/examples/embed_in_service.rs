@@ -1,7 +1,7 @@
 //! A model inside a service: JSON Lines in over TCP, a line with the prediction, or the reason why there is none, out.
 
 use graphminnet::Ensemble;
-use graphminnet::data::{ReadOptions, RowReader, formats::Format};
+use graphminnet::data::{Format, ReadOptions, RowReader};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 

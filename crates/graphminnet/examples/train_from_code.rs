@@ -1,8 +1,6 @@
 //! Training without the command: graphs in memory, an inferred recipe, a run, a model file, a prediction.
 
-use graphminnet::config::Override;
-use graphminnet::data::Level;
-use graphminnet::data::generate::{PartSizes, RingTransfer};
+use graphminnet::data::{Level, PartSizes, RingTransfer};
 use graphminnet::train::{
     DataSource, Loaded, Resources, Run, RunOutcome, RunSpec, SplitChoice, infer_recipe,
 };
@@ -14,9 +12,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sizes = PartSizes { train: 2000, valid: 200, test: 200 };
     let rings = RingTransfer { sizes, level: Level::Node, distractors: false, ..RingTransfer::default() };
     let dataset = rings.generate(0)?;
-    let overrides = ["train.epochs=10", "model.hidden=32", "model.layers=3", "model.lap_dim=8"];
-    let overrides: Vec<_> = overrides.iter().map(|field| Override::parse(field)).collect::<Result<_, _>>()?;
-    let recipe = infer_recipe("rings", &dataset.schema, sizes.train, &overrides)?.recipe;
+    let mut recipe = infer_recipe("rings", &dataset.schema, sizes.train, &[])?.recipe;
+    (recipe.model.hidden, recipe.model.layers, recipe.model.lap_dim) = (32, 3, 8);
+    recipe.train.epochs = 10;
     let folder = std::env::temp_dir().join(format!("graphminnet-example-{}", std::process::id()));
     let spec = RunSpec::new(recipe, DataSource::Given { edges: None });
     let mut run =

@@ -5,7 +5,7 @@
 //! its Laplacian:
 //!
 //! ```text
-//! a_u = B(φ(λ) ⊙ W x_u ⊕ φ(λ) ⊙ p_u)        what node u says, in the light of where it stands
+//! a_u = B(φ(λ) ⊙ W x_u ⊕ φ(λ) ⊙ p_u)        what node u says, weighted by the lowest eigenvectors
 //! ā   = Σ_v a_v                              what the graph says
 //! h_u = ⟨a_u, ā⟩ ⊙ sigmoid(z(x_u)) ⊙ h̃(x_u)   what node u takes from it
 //! ```
@@ -15,7 +15,7 @@
 //! # From a graph to a prediction
 //!
 //! ```
-//! use graphminnet::data::{Features, Graph, spectral::prepare_graph};
+//! use graphminnet::data::{Features, Graph, prepare_graph};
 //! use graphminnet::nn::Pass;
 //! use graphminnet::{DeviceKind, GraphMinNet, ModelConfig, ModelInput};
 //! use std::sync::Arc;
@@ -54,6 +54,7 @@
 
 pub mod bundle;
 pub mod config;
+pub mod data;
 pub mod device;
 pub mod explain;
 pub mod export;
@@ -73,6 +74,4 @@ pub mod weights;
 pub use bundle::{Answers, Bundle, BundleError, Ensemble, PredictError};
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};
-pub use graphminnet_data as data;
-pub use graphminnet_kernels as kernels;
 pub use model::{GraphMinNet, ModelInput};

@@ -5,12 +5,12 @@ mod common;
 
 use common::{dressed, path, plain, prepared};
 use graphminnet::config::{InputNorm, RECIPE_NAMES};
-use graphminnet::data::rng;
-use graphminnet::data::spectral::PreparedGraph;
-use graphminnet::data::{Batch, Features, Graph, GraphError};
 use graphminnet::model::InputError;
 use graphminnet::weights::{self, NamedTensor, WeightsError};
 use graphminnet::{ConfigError, GraphMinNet, ModelConfig, ModelInput, Recipe};
+use graphminnet_data::rng;
+use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::{Batch, Features, Graph, GraphError};
 use proptest::prelude::*;
 use safetensors::tensor::{Dtype, TensorView};
 

@@ -6,12 +6,12 @@ mod common;
 
 use common::{dressed, input_of, lively_model, normals, plain, prepared, random_graph, tensor, values};
 use graphminnet::config::{GlobalKind, LocalKind, Override, RECIPE_NAMES, Recipe, with_overrides};
-use graphminnet::data::Graph;
-use graphminnet::data::rng;
-use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::model::Local;
 use graphminnet::nn::{Linear, Pass};
 use graphminnet::{GraphMinNet, ModelConfig, ModelInput, weights};
+use graphminnet_data::Graph;
+use graphminnet_data::rng;
+use graphminnet_data::spectral::PreparedGraph;
 
 /// Rounding of 32-bit floats, relative to the largest output.
 const ROUNDING: f32 = 2e-5;

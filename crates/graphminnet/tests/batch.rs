@@ -7,9 +7,9 @@ mod common;
 use burn::tensor::Tensor;
 use common::{dressed, path, plain, prepared, tracked};
 use graphminnet::config::NodePeKind;
-use graphminnet::data::{Batch, rng};
 use graphminnet::model::FeatureInput;
 use graphminnet::{ModelConfig, ModelInput};
+use graphminnet_data::{Batch, rng};
 
 fn config() -> ModelConfig {
     let config = ModelConfig {

@@ -7,15 +7,15 @@ use graphminnet::bundle::{
     Selection, TrainedOn, evaluate, locate,
 };
 use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe};
-use graphminnet::data::formats::Format;
-use graphminnet::data::generate::{PartSizes, RingTransfer};
-use graphminnet::data::rng::{Stream, stream};
-use graphminnet::data::split::Splits;
-use graphminnet::data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
-use graphminnet::data::{Features, Graph, RowReader};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::train::{Outcome, SeedDir, Settings, TargetScaler, TrainingData, train_seed};
 use graphminnet::{GraphMinNet, weights};
+use graphminnet_data::formats::Format;
+use graphminnet_data::generate::{PartSizes, RingTransfer};
+use graphminnet_data::rng::{Stream, stream};
+use graphminnet_data::split::Splits;
+use graphminnet_data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
+use graphminnet_data::{Features, Graph, RowReader};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -452,7 +452,7 @@ fn freeze_the_current_version() {
     });
     let schema = bundle.description().schema.clone();
     let dataset = Dataset { name: "frozen".into(), schema, samples: samples.collect(), official_split: None };
-    graphminnet::data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
+    graphminnet_data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
     std::fs::write(folder.join("model.gmn"), file).unwrap();
     std::fs::write(folder.join("predictions.json"), serde_json::to_string(&outputs.concat()).unwrap())
         .unwrap();

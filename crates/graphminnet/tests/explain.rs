@@ -5,12 +5,12 @@ mod common;
 use burn::tensor::{Tensor, TensorData};
 use common::{dressed, lively_model, path, prepared, random_graph, tracked, values};
 use graphminnet::config::{EdgeEncoderKind, GlobalKind, LevelKind, LocalKind, NodeEncoderKind};
-use graphminnet::data::rng;
-use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::explain::{ExplainError, Explainer, Method, RangeOptions, Target};
 use graphminnet::model::Encoded;
 use graphminnet::nn::Pass;
 use graphminnet::{GraphMinNet, ModelConfig, ModelInput};
+use graphminnet_data::rng;
+use graphminnet_data::spectral::PreparedGraph;
 
 fn config(local: LocalKind, global: GlobalKind, level: LevelKind) -> ModelConfig {
     ModelConfig {
@@ -159,7 +159,7 @@ fn the_whole_gradient_is_the_sum_over_the_nodes_it_passes_through() {
     // With all nodes chosen and one layer of nothing but the node itself, everything is at distance 0.
     let config = ModelConfig { layers: 1, ..config(LocalKind::Gine, GlobalKind::None, LevelKind::Graph) };
     let random = &mut rng::stream(5, "lonely", &[]);
-    let lonely = graphminnet::data::Graph::from_edges(4, vec![]).unwrap();
+    let lonely = graphminnet_data::Graph::from_edges(4, vec![]).unwrap();
     let graph = prepared(dressed(&lonely, &config, random), &config);
     let explainer = Explainer::of_model(lively_model(&config, 5, &tracked()), tracked());
     let report = explainer.range(&[&graph], RangeOptions::default()).unwrap();

@@ -8,11 +8,11 @@ mod common;
 
 use common::{circulant, difference, input_of, lively_model, plain, prepared, scale, values};
 use graphminnet::config::{GlobalKind, InputNorm, LocalKind, Pooling};
-use graphminnet::data::rng;
-use graphminnet::data::spectral::PreparedGraph;
-use graphminnet::data::{Features, Graph};
 use graphminnet::nn::Pass;
 use graphminnet::{GraphMinNet, ModelConfig};
+use graphminnet_data::rng;
+use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::{Features, Graph};
 
 const NODES: usize = 41;
 const SKIPS: [usize; 10] = [2, 3, 4, 5, 6, 9, 11, 12, 13, 16];

@@ -10,12 +10,12 @@ use burn::tensor::Tensor;
 use common::{
     dressed, input_of, lively_model, normals, path, prepared, random_graph, side_by_side, tracked, values,
 };
-use graphminnet::data::rng::{self, Stream};
-use graphminnet::data::spectral::PreparedGraph;
-use graphminnet::data::{Graph, Layout};
 use graphminnet::nn::Pass;
 use graphminnet::ops::{self, *};
 use graphminnet::{ModelConfig, weights};
+use graphminnet_data::rng::{self, Stream};
+use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::{Graph, Layout};
 use std::sync::Arc;
 
 /// Step of the differences for operations.

@@ -11,11 +11,11 @@ use common::{base, forms, lively_model, prepared, values};
 use graphminnet::config::{
     Activation, Aggregate, Beta, BetaRange, InnerProduct, InputNorm, Layout, PairKind, Phi,
 };
-use graphminnet::data::Graph;
-use graphminnet::data::rng::{self, Stream};
-use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::nn::Pass;
 use graphminnet::{GraphMinNet, ModelConfig, weights};
+use graphminnet_data::Graph;
+use graphminnet_data::rng::{self, Stream};
+use graphminnet_data::spectral::PreparedGraph;
 use std::collections::BTreeMap;
 
 /// Largest difference relative to the scale of the output that rounding may cause.

@@ -11,10 +11,10 @@ mod common;
 use burn::tensor::Tensor;
 use common::{input_of, path, prepared, tracked, values};
 use graphminnet::config::{GlobalKind, InputNorm, Phi};
-use graphminnet::data::rng;
-use graphminnet::data::{Features, Graph};
 use graphminnet::nn::{GatedGcn, Init, LocalPass, Pass};
 use graphminnet::{GraphMinNet, ModelConfig, ModelInput};
+use graphminnet_data::rng;
+use graphminnet_data::{Features, Graph};
 
 const HIDDEN: usize = 4;
 const LENGTHS: [usize; 5] = [16, 32, 64, 128, 256];

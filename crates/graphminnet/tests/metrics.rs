@@ -23,7 +23,7 @@ impl Case {
     fn measure(&self) -> Measure {
         match self.kind.as_str() {
             "numbers" => Measure::Numbers,
-            "yes_no" => Measure::YesNo,
+            "yes_no" => Measure::Binary,
             "classes" => Measure::Classes,
             other => panic!("unknown kind {other}"),
         }

@@ -4,9 +4,6 @@
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use graphminnet::config::{ConfigError, TrainConfig};
-use graphminnet::data::generate::{PartSizes, RingTransfer};
-use graphminnet::data::spectral::PrepareOptions;
-use graphminnet::data::split::Splits;
 use graphminnet::data::{Batch, Dataset, Level};
 use graphminnet::model::{FeatureInput, InputError, Model};
 use graphminnet::nn::{BatchNorm, Init, Linear, Pass};
@@ -15,6 +12,9 @@ use graphminnet::train::{
     train_seed,
 };
 use graphminnet::{Recipe, weights};
+use graphminnet_data::generate::{PartSizes, RingTransfer};
+use graphminnet_data::spectral::PrepareOptions;
+use graphminnet_data::split::Splits;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 

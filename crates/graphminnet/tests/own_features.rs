@@ -2,10 +2,10 @@
 #![cfg(feature = "train")]
 
 use graphminnet::config::Override;
-use graphminnet::data::split::{Ratios, Splits};
-use graphminnet::data::{ReadOptions, open};
 use graphminnet::train::{Device, Outcome, SeedResult, Settings, TrainingData, infer_recipe, train_seed};
 use graphminnet::{GraphMinNet, weights};
+use graphminnet_data::split::{Ratios, Splits};
+use graphminnet_data::{ReadOptions, open};
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
 

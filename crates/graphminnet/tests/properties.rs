@@ -7,11 +7,11 @@ use common::{
     lively_model, path, prepared, random_graph, side_by_side, small_recipes, star, values,
 };
 use graphminnet::config::{Aggregate, InnerProduct, InputNorm, Layout, NodePeKind, PairKind};
-use graphminnet::data::Graph;
-use graphminnet::data::rng::{self, Stream};
-use graphminnet::data::spectral::{PreparedGraph, lowest_eigenpairs};
 use graphminnet::nn::Pass;
 use graphminnet::{GraphMinNet, ModelConfig, weights};
+use graphminnet_data::Graph;
+use graphminnet_data::rng::{self, Stream};
+use graphminnet_data::spectral::{PreparedGraph, lowest_eigenpairs};
 use proptest::prelude::*;
 use std::sync::Arc;
 

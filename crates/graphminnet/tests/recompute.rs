@@ -8,10 +8,10 @@ use common::{
     baselines, difference, dressed, input_of, lively_model, prepared, small_recipes, tracked, values,
 };
 use graphminnet::config::{LevelKind, LocalKind};
-use graphminnet::data::rng;
 use graphminnet::task::loss::LossValue;
 use graphminnet::train::GradientPass;
 use graphminnet::{ModelConfig, ModelInput, weights};
+use graphminnet_data::rng;
 
 /// Most that a gradient behind the coefficients φ, which all layers share, may differ by: its terms are added in another
 /// order.

@@ -3,11 +3,11 @@
 
 use burn::tensor::Device;
 use graphminnet::config::{Override, RING_TRANSFER, Recipe, with_overrides};
-use graphminnet::data::preparation::Transform;
 use graphminnet::train::{
     DataSource, Generator, Loaded, Observer, Resources, Run, RunOutcome, RunSpec, SplitChoice, Summary,
     TrainError, TrainEvent, runs_in,
 };
+use graphminnet_data::preparation::Transform;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,15 +4,15 @@
 use burn::module::Module;
 use burn::tensor::Device;
 use graphminnet::config::Recipe;
-use graphminnet::data::generate::{PartSizes, RingTransfer};
-use graphminnet::data::split::Splits;
-use graphminnet::data::{Dataset, Level};
 use graphminnet::nn::Pass;
 use graphminnet::train::{
     Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData, train_seed,
 };
 use graphminnet::{GraphMinNet, ModelInput, weights};
 use graphminnet_data::Batch;
+use graphminnet_data::generate::{PartSizes, RingTransfer};
+use graphminnet_data::split::Splits;
+use graphminnet_data::{Dataset, Level};
 use std::sync::atomic::AtomicBool;
 
 const RECIPE: &str = r#"

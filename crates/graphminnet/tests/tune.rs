@@ -4,12 +4,12 @@
 use burn::tensor::Device;
 use graphminnet::Bundle;
 use graphminnet::config::{Override, RING_TRANSFER, with_overrides};
-use graphminnet::data::EdgeDirection;
 use graphminnet::train::tune::{Journal, Search, SearchFile, Trial, TrialEnd};
 use graphminnet::train::{
     DataSource, Generator, Observer, Outcome, Resources, Run, RunSpec, SeedDir, Settings, TrainEvent,
     TrainingData, train_seed,
 };
+use graphminnet_data::EdgeDirection;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 

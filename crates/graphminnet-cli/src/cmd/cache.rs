@@ -6,9 +6,9 @@ use crate::ui::bytes::{parse_bytes, readable};
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::{Args, Subcommand};
-use graphminnet::data::cache::{Cache, CacheEntry};
-use graphminnet::data::escape;
-use graphminnet::data::text::grouped;
+use graphminnet_data::cache::{Cache, CacheEntry};
+use graphminnet_data::escape;
+use graphminnet_data::text::grouped;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ fn verify(cache: &Cache, json: bool) -> Result<ExitCode, Failure> {
     let damaged = checked.iter().filter(|entry| entry.problem.is_some()).count();
     let mut out = stdout().lock();
     if json {
-        let row = |entry: &graphminnet::data::cache::CheckedEntry| {
+        let row = |entry: &graphminnet_data::cache::CheckedEntry| {
             let mut object = as_json(&entry.entry);
             object["problem"] = json!(entry.problem.as_ref().map(ToString::to_string));
             object

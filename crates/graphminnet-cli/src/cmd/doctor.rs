@@ -5,12 +5,12 @@ use crate::ui::bytes::readable;
 use crate::ui::disk::{folder_size, free_bytes};
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::data::cache::default_cache_dir;
-use graphminnet::data::escape;
+use graphminnet_data::cache::default_cache_dir;
+use graphminnet_data::escape;
 #[cfg(feature = "benchmarks")]
-use graphminnet::data::registry::{DATA_VARIABLE, DatasetInfo, data_dir, datasets, locate};
-use graphminnet::data::text::grouped;
-use graphminnet::kernels::uses_wide_instructions;
+use graphminnet_data::registry::{DATA_VARIABLE, DatasetInfo, data_dir, datasets, locate};
+use graphminnet_data::text::grouped;
+use graphminnet_kernels::uses_wide_instructions;
 use serde_json::{Value, json};
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};

@@ -7,12 +7,12 @@ use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::Bundle;
 use graphminnet::bundle::{AnswerKind, Description};
-use graphminnet::data::Graph;
-use graphminnet::data::RowReader;
-use graphminnet::data::fs::write_atomically;
-use graphminnet::data::spectral::PreparedGraph;
 use graphminnet::explain::{Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
 use graphminnet::report::range_chart;
+use graphminnet_data::Graph;
+use graphminnet_data::RowReader;
+use graphminnet_data::fs::write_atomically;
+use graphminnet_data::spectral::PreparedGraph;
 use graphminnet_report::draw::GraphPicture;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -172,12 +172,12 @@ fn explain_all(
 fn explained(about: &Description, explanation: &Explanation) -> String {
     let column = match about.answers() {
         AnswerKind::Classes => format!("score of class {}", about.class_name(explanation.output)),
-        AnswerKind::YesNo if about.ranked_class().is_some() => {
+        AnswerKind::Binary if about.ranked_class().is_some() => {
             format!("score of class {}", about.ranked_class().unwrap_or_default())
         }
         kind => {
             let name = about.schema.targets.get(explanation.output).cloned().unwrap_or_default();
-            if kind == AnswerKind::YesNo { format!("score of {name}") } else { name }
+            if kind == AnswerKind::Binary { format!("score of {name}") } else { name }
         }
     };
     match explanation.node {

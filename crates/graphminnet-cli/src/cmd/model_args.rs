@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble};
-use graphminnet::data::formats::Format;
-use graphminnet::data::formats::csv::CsvWriter;
-use graphminnet::data::{ReadOptions, RowReader, escape};
 use graphminnet::{DeviceKind, bundle};
+use graphminnet_data::formats::Format;
+use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::{ReadOptions, RowReader, escape};
 use std::io;
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ impl ModelArguments {
     ///
     /// # Errors
     ///
-    /// A failure of usage if there are several.
+    /// A usage error if there are several.
     pub fn load_one(&self) -> Result<Bundle, Failure> {
         let mut files = Vec::new();
         for path in &self.models {
@@ -67,7 +67,7 @@ impl ModelArguments {
     ///
     /// # Errors
     ///
-    /// A failure of usage if there are none to be had; what the work fails with.
+    /// A usage error if there are none to be had; what the work fails with.
     pub fn on_threads<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,

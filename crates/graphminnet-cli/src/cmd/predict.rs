@@ -6,8 +6,8 @@ use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{AnswerKind, Answers, Conformal, Description, Ensemble, PredictionTable};
-use graphminnet::data::formats::csv::CsvWriter;
-use graphminnet::data::{InputRow, Level, ReadOptions, RowReader, open};
+use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::{InputRow, Level, ReadOptions, RowReader, open};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -77,7 +77,7 @@ fn calibrate(
 
 /// A model of version 0.1 has a positive class too, but its column does not name it.
 fn say_unnamed(about: &Description) {
-    let unnamed = about.answers() == AnswerKind::YesNo && about.positive_class().is_none();
+    let unnamed = about.answers() == AnswerKind::Binary && about.positive_class().is_none();
     if let (true, Some(class), Some(target)) = (unnamed, about.ranked_class(), about.schema.targets.first()) {
         say!("note: `pred_{target}` is the probability of `{class}`; a model trained anew names it");
     }

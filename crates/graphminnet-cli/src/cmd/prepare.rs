@@ -9,12 +9,12 @@ use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::Interrupt;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::data::cache::{Cache, default_cache_dir};
-use graphminnet::data::preparation::{Origin, PreparationReport, Transform, prepare_dataset};
-use graphminnet::data::spectral::PrepareOptions;
-use graphminnet::data::text::grouped;
-use graphminnet::data::{Read, escape, open};
 use graphminnet::train::infer_recipe;
+use graphminnet_data::cache::{Cache, default_cache_dir};
+use graphminnet_data::preparation::{Origin, PreparationReport, Transform, prepare_dataset};
+use graphminnet_data::spectral::PrepareOptions;
+use graphminnet_data::text::grouped;
+use graphminnet_data::{Read, escape, open};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
 
 #[cfg(feature = "benchmarks")]
 fn benchmark(name: &str, arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
-    use graphminnet::data::{ReadOptions, registry};
+    use graphminnet_data::{ReadOptions, registry};
 
     arguments.reading.refuse("the data set of a recipe")?;
     let recipe = graphminnet::Recipe::named(name)?;

@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::data::formats::Format;
-use graphminnet::data::{EdgeDirection, Level, OnBadRow, ReadOptions, Task};
+use graphminnet_data::formats::Format;
+use graphminnet_data::{EdgeDirection, Level, OnBadRow, ReadOptions, Task};
 
 /// How a file is to be read, and what becomes of rows that cannot be used.
 #[derive(Args, Default, PartialEq)]
@@ -86,7 +86,7 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// A failure of usage.
+    /// A usage error.
     pub fn refuse(&self, instead: &str) -> Result<(), Failure> {
         if *self == Self::default() {
             return Ok(());

@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::data::fs::write_atomically;
 use graphminnet::report::{Reference, ReportError, report_html};
 use graphminnet::train::{DataSource, Run};
+use graphminnet_data::fs::write_atomically;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

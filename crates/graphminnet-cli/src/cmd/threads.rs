@@ -28,7 +28,7 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// A failure of usage if there are none to be had.
+    /// A usage error if there are none to be had.
     pub fn pool(&self) -> Result<ThreadPool, Failure> {
         ThreadPoolBuilder::new().num_threads(self.count()).build().map_err(Failure::usage)
     }

@@ -1,8 +1,8 @@
 //! A data set on one page.
 
 use super::table::{Align, Table};
-use graphminnet::data::text::grouped;
-use graphminnet::data::{Column, ColumnKind, DataCard, Schema, TargetSummary, TargetValues, escape};
+use graphminnet_data::text::grouped;
+use graphminnet_data::{Column, ColumnKind, DataCard, Schema, TargetSummary, TargetValues, escape};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 

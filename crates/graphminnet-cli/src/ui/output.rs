@@ -1,7 +1,7 @@
 //! A result on its way to standard output or to a file, which appears only when it is whole.
 
 use crate::failure::Failure;
-use graphminnet::data::fs::{AtomicFile, IoError};
+use graphminnet_data::fs::{AtomicFile, IoError};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;

@@ -4,8 +4,8 @@ use super::progress::{Progress, Unit};
 use super::report::report_lines;
 use super::say::Verbosity;
 use super::signals::Interrupt;
-use graphminnet::data::preparation::{self, Origin, PreparationReport, Transform};
 use graphminnet::train::Loaded;
+use graphminnet_data::preparation::{self, Origin, PreparationReport, Transform};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says what was read.

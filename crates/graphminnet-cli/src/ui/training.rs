@@ -6,9 +6,9 @@ use super::preparation::{say_loaded, say_preparation, transform_name};
 use super::progress::{Progress, Unit};
 use super::say::Verbosity;
 use graphminnet::config::MetricKind;
-use graphminnet::data::preparation::{PreparationReport, Transform};
-use graphminnet::data::text::duration;
 use graphminnet::train::{EpochReport, Loaded, Observer, TrainEvent};
+use graphminnet_data::preparation::{PreparationReport, Transform};
+use graphminnet_data::text::duration;
 use std::time::Instant;
 
 /// Shows one run.
@@ -113,7 +113,7 @@ impl Observer for Training {
         match event {
             TrainEvent::SeedStarted { seed, parameters, epochs, steps_per_epoch, resumed_at } => {
                 let place = resumed_at.map_or_else(String::new, |at| {
-                    format!(", going on at epoch {} after {} steps", at.epoch + 1, at.step)
+                    format!(", resuming at epoch {}, step {}", at.epoch + 1, at.step)
                 });
                 self.say(&format!(
                     "{}seed {seed}: {parameters} parameters, {epochs} epochs of {steps_per_epoch} steps{place}",

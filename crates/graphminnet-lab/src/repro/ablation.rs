@@ -165,7 +165,7 @@ fn note(sheet: &mut Sheet, recipe: &Recipe, trained: &Trained) {
     if let Some(short) = &trained.shortened {
         sheet.note(format!("{}: shortened to {short}.", recipe.title));
     }
-    trained.deviations.iter().for_each(|text| sheet.note(format!("{}: {text}", recipe.title)));
+    trained.differences.iter().for_each(|text| sheet.note(format!("{}: {text}", recipe.title)));
 }
 
 /// The cells behind data set and variant; the first is a place holder for the variant.

@@ -13,7 +13,7 @@ struct Counted {
     /// Graphs, mean nodes and mean edges: the paper's, ours, equal.
     rows: [(String, String, bool); 3],
     same_task: bool,
-    deviations: Vec<String>,
+    differences: Vec<String>,
 }
 
 const ROWS: [&str; 3] = ["graphs", "mean nodes", "mean edges"];
@@ -49,7 +49,7 @@ pub fn run(lab: &Lab<'_>, recipes: &[String]) -> Result<Outcome, ReproError> {
                 Counted {
                     rows: [compared.graphs, compared.nodes, compared.edges],
                     same_task: compared.same_task,
-                    deviations: loaded.report.differences,
+                    differences: loaded.report.differences,
                 }
             }))
         })?;
@@ -74,7 +74,7 @@ pub fn run(lab: &Lab<'_>, recipes: &[String]) -> Result<Outcome, ReproError> {
                 if !counted.same_task {
                     sheet.note(format!("{}: the copy's task or level is not the paper's.", recipe.title));
                 }
-                counted.deviations.iter().for_each(|text| sheet.note(format!("{}: {text}", recipe.title)));
+                counted.differences.iter().for_each(|text| sheet.note(format!("{}: {text}", recipe.title)));
             }
         }
     }

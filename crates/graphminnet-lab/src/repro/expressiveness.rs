@@ -1,4 +1,4 @@
-//! Which graphs a model tells apart: families that colour refinement (1-WL) or even 3-WL finds alike.
+//! Which graphs a model distinguishes: families that colour refinement (1-WL) or even 3-WL finds alike.
 //!
 //! With fresh weights, the outputs of two graphs either differ by more than rounding or they do not; rounding is
 //! measured on renumbered copies of the same graphs. On CSL and EXP models are also trained, over the folds.
@@ -86,14 +86,14 @@ struct Told {
 /// [`ReproError`] if a file cannot be read or a graph not be prepared.
 pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
     let mut sheet = Sheet::new(
-        "Pairs of graphs that are not told apart, with fresh weights",
+        "Pairs of graphs that are not distinguished, with fresh weights",
         &[
             ("family", Side::Left),
             ("graphs", Side::Right),
             ("pairs", Side::Right),
             ("system", Side::Left),
             ("alike", Side::Right),
-            ("told apart", Side::Right),
+            ("distinguished", Side::Right),
             ("rounding", Side::Right),
         ],
     );

@@ -1,4 +1,4 @@
-//! Families of graphs that are hard to tell apart, and what colour refinement (1-WL) makes of them.
+//! Families of graphs that are hard to distinguish, and what colour refinement (1-WL) makes of them.
 
 use super::ReproError;
 use graphminnet_data::fs;
@@ -19,7 +19,7 @@ pub(super) enum Pairs {
     Listed(Vec<[usize; 2]>),
 }
 
-/// Graphs to be told apart.
+/// Graphs to be distinguished.
 #[derive(Debug, Clone)]
 pub(super) struct Family {
     pub(super) name: String,
@@ -62,7 +62,7 @@ impl Family {
         self.graphs.first().map_or(1, |graph| graph.node_features().number_columns())
     }
 
-    /// Pairs that twelve rounds of colour refinement do not tell apart.
+    /// Pairs that twelve rounds of colour refinement do not distinguish.
     pub(super) fn alike_to_refinement(&self) -> usize {
         let colours: Vec<u64> = self.graphs.iter().map(|graph| refined(graph)).collect();
         match &self.pairs {
@@ -132,7 +132,7 @@ fn read_pairs(path: &Path, graphs: usize) -> Result<Vec<[usize; 2]>, ReproError>
 
 const ROUNDS: usize = 12;
 
-/// The colour of a graph after refinement: equal for graphs that 1-WL does not tell apart.
+/// The colour of a graph after refinement: equal for graphs that 1-WL does not distinguish.
 fn refined(graph: &Graph) -> u64 {
     let hash = |value: &dyn Fn(&mut DefaultHasher)| {
         let mut hasher = DefaultHasher::new();

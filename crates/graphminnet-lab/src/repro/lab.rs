@@ -74,7 +74,7 @@ pub struct Trained {
     /// What was shortened, in words; `None` if nothing.
     pub shortened: Option<String>,
     /// How the data differs from the published.
-    pub deviations: Vec<String>,
+    pub differences: Vec<String>,
     /// The run directory.
     pub run: PathBuf,
 }
@@ -90,7 +90,7 @@ impl Trained {
         self.over(|result| result.best.valid.map(|value| value * self.scale()))
     }
 
-    /// Mean and deviation over the seeds.
+    /// Mean and standard deviation over the seeds.
     pub fn over(&self, value: impl Fn(&SeedResult) -> Option<f64>) -> Option<MeanStd> {
         MeanStd::of(&self.results.iter().filter_map(value).collect::<Vec<_>>())
     }
@@ -278,7 +278,7 @@ impl Lab<'_> {
             Ok(loaded) => loaded,
             Err(reason) => return Ok(Attempt::NotRun(reason)),
         };
-        let deviations = loaded.report.differences.clone();
+        let differences = loaded.report.differences.clone();
         let source = self.source(&recipe)?;
         let folder = self.run_folder(
             &format!("{name}-{label}"),
@@ -289,7 +289,7 @@ impl Lab<'_> {
         let results = self.finish(&mut run, &format!("{name} {label}"))?;
         Ok(match results {
             Ok(results) => {
-                Attempt::Done(Box::new(Trained { recipe, results, shortened, deviations, run: folder }))
+                Attempt::Done(Box::new(Trained { recipe, results, shortened, differences, run: folder }))
             }
             Err(reason) => Attempt::NotRun(reason),
         })

@@ -14,7 +14,7 @@
 //! | noise on the features | [`robustness`] | figure |
 //! | choices inside the model | [`ablation`] | tables and figure of the ablations |
 //! | gradient against distance | [`long_range`] | proposition on long-range dependency |
-//! | graphs that are told apart | [`expressiveness`] | proposition on expressiveness |
+//! | graphs that are distinguished | [`expressiveness`] | proposition on expressiveness |
 //! | Lipschitz constants, equivariance | [`stability`] | proposition on stability |
 //!
 //! Nothing here prints.

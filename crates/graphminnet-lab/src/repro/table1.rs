@@ -92,7 +92,7 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                     if let Some(short) = &trained.shortened {
                         sheet.note(format!("{}: shortened to {short}.", recipe.title));
                     }
-                    for text in &trained.deviations {
+                    for text in &trained.differences {
                         sheet.note(format!("{}: {text}", recipe.title));
                     }
                 }
@@ -144,5 +144,5 @@ pub(super) fn read_run(path: &Path) -> Result<Option<Trained>, ReproError> {
     }
     let recipe = Recipe { model: run.model, train: run.train, ..full };
     let shortened = (!short.is_empty()).then(|| short.join(", "));
-    Ok(Some(Trained { recipe, results, shortened, deviations: Vec::new(), run: path.to_owned() }))
+    Ok(Some(Trained { recipe, results, shortened, differences: Vec::new(), run: path.to_owned() }))
 }

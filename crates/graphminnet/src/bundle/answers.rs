@@ -162,7 +162,7 @@ impl AnswerRow<'_> {
         sums
     }
 
-    /// How far the models are apart: the standard deviation of [`AnswerRow::values`] (of the population, ddof = 0).
+    /// How far apart the models are: the standard deviation of [`AnswerRow::values`] (of the population, ddof = 0).
     pub fn deviations(&self) -> Vec<f64> {
         let mean = self.values();
         let mut squares = vec![0.0; mean.len()];
@@ -196,7 +196,7 @@ impl AnswerRow<'_> {
         match self.answers.kind {
             AnswerKind::Numbers | AnswerKind::Classes => values.map(|value| value as f32).collect(),
             // Bounded, so that certain models do not make it infinite.
-            AnswerKind::YesNo => values.map(|p| ((p / (1.0 - p)).ln().clamp(-1e6, 1e6)) as f32).collect(),
+            AnswerKind::Binary => values.map(|p| ((p / (1.0 - p)).ln().clamp(-1e6, 1e6)) as f32).collect(),
         }
     }
 }
@@ -209,7 +209,9 @@ fn first_largest<T: PartialOrd + Copy>(values: &[T]) -> Option<usize> {
 fn meaning(kind: AnswerKind, outputs: &[f32]) -> Vec<f64> {
     match kind {
         AnswerKind::Numbers => outputs.iter().map(|output| f64::from(*output)).collect(),
-        AnswerKind::YesNo => outputs.iter().map(|output| 1.0 / (1.0 + (-f64::from(*output)).exp())).collect(),
+        AnswerKind::Binary => {
+            outputs.iter().map(|output| 1.0 / (1.0 + (-f64::from(*output)).exp())).collect()
+        }
         AnswerKind::Classes => softmax(outputs),
     }
 }

@@ -118,7 +118,7 @@ impl Conformal {
     pub fn set(&self, target: usize, values: &[f64]) -> Vec<usize> {
         let probabilities = match self.kind {
             AnswerKind::Numbers => return Vec::new(),
-            AnswerKind::YesNo => {
+            AnswerKind::Binary => {
                 let yes = values.get(target).copied().unwrap_or(0.5);
                 vec![1.0 - yes, yes]
             }
@@ -150,8 +150,8 @@ fn collect(kind: AnswerKind, values: &[f64], labels: &[f32], errors: &mut [Vec<f
         let value = |at: usize| values.get(at).copied().unwrap_or(0.0);
         errors.push(match kind {
             AnswerKind::Numbers => (value(target) - f64::from(*label)).abs(),
-            AnswerKind::YesNo if *label > 0.5 => 1.0 - value(target),
-            AnswerKind::YesNo => value(target),
+            AnswerKind::Binary if *label > 0.5 => 1.0 - value(target),
+            AnswerKind::Binary => value(target),
             AnswerKind::Classes => 1.0 - value(*label as usize),
         });
     }
@@ -187,7 +187,7 @@ mod tests {
     fn sets_hold_the_classes_that_are_likely_enough() {
         let sets = Conformal { level: 0.9, kind: AnswerKind::Classes, radii: vec![0.7], counts: vec![9] };
         assert_eq!(sets.set(0, &[0.3, 0.6, 0.1]), [0, 1]);
-        let answers = Conformal { kind: AnswerKind::YesNo, radii: vec![0.7, 0.2], ..sets };
+        let answers = Conformal { kind: AnswerKind::Binary, radii: vec![0.7, 0.2], ..sets };
         assert_eq!(answers.set(0, &[0.5, 0.9]), [0, 1]);
         assert_eq!(answers.set(1, &[0.5, 0.9]), [1]);
         assert!(answers.set(1, &[0.5, 0.5]).is_empty());

@@ -90,7 +90,7 @@ pub enum AnswerKind {
     /// A number per target column, in the units of the data.
     Numbers,
     /// The logit of "yes" per target column.
-    YesNo,
+    Binary,
     /// A score per class; the softmax is the probability.
     Classes,
 }
@@ -100,7 +100,7 @@ impl Description {
     pub fn answers(&self) -> AnswerKind {
         match self.loss {
             Loss::L1 => AnswerKind::Numbers,
-            Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy => AnswerKind::YesNo,
+            Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy => AnswerKind::Binary,
             Loss::CrossEntropy | Loss::WeightedCrossEntropy => AnswerKind::Classes,
         }
     }
@@ -121,7 +121,7 @@ impl Description {
 
     /// The class that a yes/no answer is the probability of, where the classes have names and the model says which.
     pub fn positive_class(&self) -> Option<&str> {
-        self.schema.positive_class.as_deref().filter(|_| self.answers() == AnswerKind::YesNo)
+        self.schema.positive_class.as_deref().filter(|_| self.answers() == AnswerKind::Binary)
     }
 
     /// The class that probabilities and rankings are about, where there are two with names: the second. Models of

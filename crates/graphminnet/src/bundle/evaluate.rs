@@ -53,7 +53,7 @@ pub fn evaluate(
     };
     let (measure, names) = match about.answers() {
         AnswerKind::Numbers => (Measure::Numbers, about.schema.targets.clone()),
-        AnswerKind::YesNo => (Measure::YesNo, about.schema.targets.clone()),
+        AnswerKind::Binary => (Measure::Binary, about.schema.targets.clone()),
         AnswerKind::Classes => {
             (Measure::Classes, (0..about.model.out_dim).map(|class| about.class_name(class)).collect())
         }

@@ -15,7 +15,7 @@ pub struct TargetScaler {
 }
 
 impl TargetScaler {
-    /// Brings targets `[rows, columns]` to mean 0 and deviation 1; missing ones stay missing.
+    /// Brings targets `[rows, columns]` to mean 0 and standard deviation 1; missing ones stay missing.
     pub fn scale(&self, targets: &mut [f32]) {
         for row in targets.chunks_mut(self.mean.len().max(1)) {
             for ((value, mean), deviation) in row.iter_mut().zip(&self.mean).zip(&self.deviation) {

@@ -37,7 +37,7 @@ impl<'a> PredictionTable<'a> {
         if self.conformal.is_some() {
             names.extend(targets.iter().flat_map(|target| match kind {
                 AnswerKind::Numbers => vec![format!("low_{target}"), format!("high_{target}")],
-                AnswerKind::YesNo | AnswerKind::Classes => vec![format!("set_{target}")],
+                AnswerKind::Binary | AnswerKind::Classes => vec![format!("set_{target}")],
             }));
         }
         names
@@ -59,7 +59,7 @@ impl<'a> PredictionTable<'a> {
                         let (low, high) = conformal.interval(target, value);
                         cells.extend([low, high].map(|end| number(kind, end)));
                     }
-                    AnswerKind::YesNo | AnswerKind::Classes => {
+                    AnswerKind::Binary | AnswerKind::Classes => {
                         let set = conformal.set(target, &values).into_iter();
                         let names: Vec<String> =
                             set.map(|class| self.description.class_name(class)).collect();
@@ -116,6 +116,6 @@ impl Description {
 fn number(kind: AnswerKind, value: f64) -> String {
     match kind {
         AnswerKind::Numbers => (value as f32).to_string(),
-        AnswerKind::YesNo | AnswerKind::Classes => value.to_string(),
+        AnswerKind::Binary | AnswerKind::Classes => value.to_string(),
     }
 }

@@ -116,7 +116,7 @@ pub struct ModelConfig {
     pub edge_encoder: EdgeEncoderKind,
     /// Number of numeric edge columns.
     pub edge_in: usize,
-    /// Put numeric features on a common scale: mean 0 and deviation 1 over the training data.
+    /// Put numeric features on a common scale: mean 0 and standard deviation 1 over the training data.
     pub standardize: bool,
     /// Sizes of the categorical edge columns.
     pub edge_vocab: Vec<usize>,

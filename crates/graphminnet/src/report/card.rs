@@ -1,4 +1,4 @@
-//! The model card: what the model is, where it comes from, what it is not for, and how to get it again.
+//! The model card: what the model is, where it comes from, what it is not for, and how to reproduce it.
 
 use super::run::Run;
 use crate::config::InputNorm;
@@ -76,12 +76,12 @@ pub(super) fn card(page: &mut Page, run: &Run) {
         ));
     }
     page.facts(&facts);
-    if !data.deviations.is_empty() {
+    if !data.differences.is_empty() {
         page.heading("Differences of this copy of the data from the published one");
-        page.list(&data.deviations);
+        page.list(&data.differences);
     }
     page.heading("Differences from the recipe");
-    match run.deviations() {
+    match run.differences() {
         None => page.paragraph("The settings are not those of a recipe; run.toml holds all of them."),
         Some(list) if list.is_empty() => page.paragraph("None: all settings are those of the recipe."),
         Some(list) => page.list(&list),
@@ -110,7 +110,7 @@ pub(super) fn card(page: &mut Page, run: &Run) {
         limits.push("There is no validation part: the last epoch was taken, not the best.".to_owned());
     }
     page.list(&limits);
-    page.heading("To get it again");
+    page.heading("Reproduce this run");
     match &run.started {
         Some(started) if !started.command.is_empty() => page.code(&started.command),
         _ => page.paragraph("The command was not recorded; run.toml holds all settings."),

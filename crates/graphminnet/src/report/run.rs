@@ -4,7 +4,7 @@ use super::ReportError;
 use super::predictions::{self, Row};
 use crate::config::{RECIPE_NAMES, Recipe};
 use crate::train::{
-    Circumstances, DataCard, DataSource, EpochRecord, RunFile, SeedResult, TrainError, read_json,
+    DataCard, DataSource, EpochRecord, RunEnvironment, RunFile, SeedResult, TrainError, read_json,
 };
 use graphminnet_data::{DataError, Schema, Split};
 use serde_json::Value;
@@ -43,7 +43,7 @@ pub(super) struct Run {
     pub(super) path: PathBuf,
     pub(super) file: RunFile,
     pub(super) data: DataCard,
-    pub(super) started: Option<Circumstances>,
+    pub(super) started: Option<RunEnvironment>,
     pub(super) seeds: Vec<Seed>,
 }
 
@@ -79,7 +79,7 @@ impl Run {
 
     /// Where the settings differ from the recipe of the same name: `field: here (recipe: there)`. A file of the user's
     /// may be called like a recipe, but is not trained with one.
-    pub(super) fn deviations(&self) -> Option<Vec<String>> {
+    pub(super) fn differences(&self) -> Option<Vec<String>> {
         let is_own = matches!(self.file.data, DataSource::File { .. });
         if is_own || !RECIPE_NAMES.contains(&self.file.name.as_str()) {
             return None;

@@ -20,7 +20,7 @@ pub struct TrainingData {
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
     pub fingerprint: String,
     /// How this copy of the data differs from the published one, a sentence each; goes into `data.json` and the report.
-    pub deviations: Vec<String>,
+    pub differences: Vec<String>,
 }
 
 impl TrainingData {
@@ -40,7 +40,7 @@ impl TrainingData {
         let source_schema = dataset.schema.clone();
         let (dataset, report) = prepare_dataset(dataset, &model.prepare_options(), cache, progress)?;
         let dataset = Arc::new(dataset);
-        Ok((Self { dataset, source_schema, splits, fingerprint, deviations: Vec::new() }, report))
+        Ok((Self { dataset, source_schema, splits, fingerprint, differences: Vec::new() }, report))
     }
 
     /// Number of target columns.

@@ -115,8 +115,8 @@ pub trait Observer: Send {
     /// Is told what the preparation did.
     fn prepared(&mut self, _report: &PreparationReport) {}
 
-    /// Whether to give up after the epoch that was just reported. A search does so with hopeless candidates.
-    fn gives_up(&self) -> bool {
+    /// Whether to stop after the epoch that was just reported. A search does so with hopeless candidates.
+    fn should_stop(&self) -> bool {
         false
     }
 }

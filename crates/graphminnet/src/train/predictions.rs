@@ -42,7 +42,7 @@ pub(super) fn write_predictions(
                 match answers.kind() {
                     _ if truth.is_nan() => table.field("")?,
                     AnswerKind::Numbers => table.field(truth)?,
-                    AnswerKind::YesNo if description.positive_class().is_none() => table.field(truth)?,
+                    AnswerKind::Binary if description.positive_class().is_none() => table.field(truth)?,
                     _ => table.field(description.class_name(*truth as usize))?,
                 }
                 table.field(said)?;

@@ -61,7 +61,7 @@ impl MeanStd {
         Self { mean: self.mean * factor, population_std: self.population_std * factor.abs(), ..self }
     }
 
-    /// `mean ± deviation`, or the mean alone of a single number, which has no deviation.
+    /// `mean ± standard deviation`, or the mean alone of a single number.
     pub fn printed(&self, decimals: usize) -> String {
         let mean = format!("{:.decimals$}", self.mean);
         if self.count == 1 { mean } else { format!("{mean} ± {:.decimals$}", self.population_std) }

@@ -193,7 +193,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 self.save()?;
                 return Ok(Outcome::Interrupted(self.state.position));
             }
-            if self.observer.gives_up() {
+            if self.observer.should_stop() {
                 return Ok(Outcome::GivenUp(self.state.best));
             }
             self.save_if_due()?;

@@ -190,7 +190,7 @@ impl Observer for Judge<'_> {
         }
     }
 
-    fn gives_up(&self) -> bool {
+    fn should_stop(&self) -> bool {
         let Some((epoch, &best)) = self.history.iter().enumerate().next_back() else { return false };
         if !self.active || epoch + 1 < self.grace_epochs {
             return false;
@@ -275,10 +275,10 @@ mod tests {
             active: true,
             grace_epochs: 2,
         };
-        assert!(!judge.gives_up());
+        assert!(!judge.should_stop());
         judge.history.push(0.6);
-        assert!(judge.gives_up());
+        assert!(judge.should_stop());
         judge.history[1] = 0.25;
-        assert!(!judge.gives_up());
+        assert!(!judge.should_stop());
     }
 }

@@ -10,10 +10,10 @@ use graphminnet::config::{
     Aggregate, EdgeEncoderKind, GlobalKind, InnerProduct, InputNorm, Layout, LocalKind, NodeEncoderKind,
     PairKind, RECIPE_NAMES, Recipe,
 };
-use graphminnet::data::rng::{self, Stream};
-use graphminnet::data::spectral::{PreparedGraph, prepare_graph};
-use graphminnet::data::{Features, Graph};
 use graphminnet::{GraphMinNet, ModelConfig, ModelInput, weights};
+use graphminnet_data::rng::{self, Stream};
+use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
+use graphminnet_data::{Features, Graph};
 use std::sync::Arc;
 
 /// The CPU without recording for gradients.

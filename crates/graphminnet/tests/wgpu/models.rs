@@ -9,11 +9,11 @@ use super::{TOLERANCE, adapter};
 use burn::module::Module;
 use burn::tensor::Device;
 use graphminnet::config::LevelKind;
-use graphminnet::data::rng;
-use graphminnet::data::{ReadOptions, open};
 use graphminnet::explain::{Explainer, Method, Target};
 use graphminnet::nn::Pass;
 use graphminnet::{Answers, Bundle, ModelConfig, weights};
+use graphminnet_data::rng;
+use graphminnet_data::{ReadOptions, open};
 use std::path::Path;
 
 /// Fails where a tensor on the device is not that of the processor.

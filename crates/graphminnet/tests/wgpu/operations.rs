@@ -3,12 +3,12 @@
 use super::common::{difference, normals, values};
 use super::{TOLERANCE, adapter};
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet::data::rng;
-use graphminnet::data::{Features, Graph, Layout};
 use graphminnet::ops::{
     self, CategoryTable, Dropout, EdgeUpdate, Epilogue, LapPeWeights, PoolKind, RowBound, SelfTerm,
     Statistics, Structure,
 };
+use graphminnet_data::rng;
+use graphminnet_data::{Features, Graph, Layout};
 use std::sync::Arc;
 
 const NODES: usize = 13;

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::ui::card::{card_json, write_card};
 use crate::ui::say::say;
 use clap::Args;
-use graphminnet::data::{DataCard, OnBadRow, escape, formats, open};
+use graphminnet_data::{DataCard, OnBadRow, escape, formats, open};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn bad_row(row: &graphminnet::data::BadRow) -> Value {
+fn bad_row(row: &graphminnet_data::BadRow) -> Value {
     json!({
         "file": row.place.file,
         "member": row.place.member,

@@ -19,10 +19,10 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
     use super::import::required_data_dir;
     use crate::ui::progress::{Progress, Unit};
     use crate::ui::say::Verbosity;
-    use graphminnet::data::download::{self, Http, download};
-    use graphminnet::data::registry::{NotHere, find};
-    use graphminnet::data::text::grouped;
-    use graphminnet::data::{Limits, escape};
+    use graphminnet_data::download::{self, Http, download};
+    use graphminnet_data::registry::{NotHere, find};
+    use graphminnet_data::text::grouped;
+    use graphminnet_data::{Limits, escape};
     use std::io::{Write, stdout};
 
     let info = find(&arguments.name)?;
@@ -50,8 +50,8 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
 /// Says how to fetch the files by other means.
 #[cfg(not(feature = "download"))]
 pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
-    use graphminnet::data::DataError;
-    use graphminnet::data::registry::{NotHere, data_dir, find};
+    use graphminnet_data::DataError;
+    use graphminnet_data::registry::{NotHere, data_dir, find};
 
     let info = find(&arguments.name)?;
     let looked_for = data_dir(folder).map(|root| root.join(&info.folder)).into_iter().collect();

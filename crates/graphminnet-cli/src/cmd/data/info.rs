@@ -2,12 +2,12 @@
 
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::data::download::recorded_hash;
-use graphminnet::data::escape;
-use graphminnet::data::registry::{
+use graphminnet_data::download::recorded_hash;
+use graphminnet_data::escape;
+use graphminnet_data::registry::{
     DATA_VARIABLE, DatasetInfo, EdgeCount, PublishedFile, data_dir, find, locate,
 };
-use graphminnet::data::text::grouped;
+use graphminnet_data::text::grouped;
 use serde_json::json;
 use std::io::{self, Write, stdout};
 use std::path::Path;

@@ -3,12 +3,12 @@
 use crate::failure::Failure;
 use crate::ui::say::say;
 use clap::{Args, ValueEnum};
-use graphminnet::data::GraphError;
-use graphminnet::data::generate::{
+use graphminnet_data::GraphError;
+use graphminnet_data::generate::{
     CircularSkipLinks, Cluster, Pattern, RandomGraph, RingTransfer, TreeNeighboursMatch,
 };
-use graphminnet::data::text::grouped;
-use graphminnet::data::{Dataset, Level, escape, formats};
+use graphminnet_data::text::grouped;
+use graphminnet_data::{Dataset, Level, escape, formats};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,7 +56,7 @@ enum Kind {
     RingTransfer,
     /// Look up a key among the leaves of a binary tree.
     TreeNeighboursMatch,
-    /// Circular skip links: regular graphs that message passing cannot tell apart.
+    /// Circular skip links: regular graphs that message passing cannot distinguish.
     Csl,
 }
 

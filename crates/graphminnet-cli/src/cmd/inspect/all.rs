@@ -4,7 +4,7 @@ use super::{Arguments, build};
 use crate::failure::Failure;
 use crate::ui::table::{Align, Table};
 use graphminnet::config::{RECIPE_NAMES, Recipe};
-use graphminnet::data::text::grouped;
+use graphminnet_data::text::grouped;
 use graphminnet_lab::paper;
 use serde_json::json;
 use std::io::{Write, stdout};

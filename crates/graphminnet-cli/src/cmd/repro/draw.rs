@@ -1,8 +1,8 @@
 //! Figures as files: an SVG picture, and its points as CSV.
 
 use crate::failure::Failure;
-use graphminnet::data::formats::csv::CsvWriter;
-use graphminnet::data::fs::write_atomically;
+use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::fs::write_atomically;
 use graphminnet_lab::repro::Figure;
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, ChartError, LineChart, Scale, Series};

@@ -42,7 +42,7 @@ enum What {
     Ablation(ablation::Arguments),
     /// Gradient against distance, with fresh and with trained weights.
     LongRange(long_range::Arguments),
-    /// Graphs that are told apart: circular skip links, EXP, strongly regular graphs, all graphs of 8 nodes.
+    /// Graphs that are distinguished: circular skip links, EXP, strongly regular graphs, all graphs of 8 nodes.
     Expressiveness(expressiveness::Arguments),
     /// Lipschitz constants and the error of permutation equivariance.
     Stability(stability::Arguments),

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::ui::say::Verbosity;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::data::fs::peak_memory;
+use graphminnet_data::fs::peak_memory;
 use graphminnet_lab::repro::scalability::{
     MORE_NODES, PAPER_NODES, Plan, Point, RECOMPUTE_LAYERS, measure, tabulate,
 };

@@ -3,11 +3,11 @@
 use super::Bounds;
 use graphminnet::Ensemble;
 use graphminnet::bundle::{AnswerKind, AnswerRow, Answers, MaybeGraph, PredictError};
-use graphminnet::data::Graph;
-use graphminnet::data::formats::Format;
-use graphminnet::data::smiles::{Featurizer, molecule_graph};
-use graphminnet::data::{InputRow, Level, Limits, ReadOptions, RowReader};
 use graphminnet::explain::{Explainer, Explanation, Method, Target};
+use graphminnet_data::Graph;
+use graphminnet_data::formats::Format;
+use graphminnet_data::smiles::{Featurizer, molecule_graph};
+use graphminnet_data::{InputRow, Level, Limits, ReadOptions, RowReader};
 use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -169,10 +169,10 @@ fn prediction(ensemble: &Ensemble, answers: &Answers, graph: usize) -> Result<Va
 fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
     let description = ensemble.description();
     let (key, names) = match description.answers() {
-        AnswerKind::YesNo if description.positive_class().is_none() => {
+        AnswerKind::Binary if description.positive_class().is_none() => {
             ("probabilities", description.schema.targets.clone())
         }
-        AnswerKind::YesNo | AnswerKind::Classes => ("probabilities", description.classes_with_probability()),
+        AnswerKind::Binary | AnswerKind::Classes => ("probabilities", description.classes_with_probability()),
         _ => ("values", description.schema.targets.clone()),
     };
     let named = |values: Vec<f64>| -> Map<String, Value> {
@@ -249,7 +249,7 @@ fn own_graphs(ensemble: &Ensemble, graphs: &[Value], limits: Limits) -> Result<V
     }
     let options =
         ReadOptions { format: Some(Format::Jsonl), limits, ..ensemble.description().read_options() };
-    let unusable = |error: graphminnet::data::DataError| Answer::error(422, error);
+    let unusable = |error: graphminnet_data::DataError| Answer::error(422, error);
     let mut reader = RowReader::from_stream(Box::new(Cursor::new(lines.into_bytes())), "request", &options)
         .map_err(unusable)?;
     let rows: Vec<InputRow> = reader.next_rows(graphs.len()).map_err(unusable)?;

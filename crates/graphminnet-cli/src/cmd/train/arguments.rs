@@ -8,8 +8,8 @@ use crate::ui::say::Verbosity;
 use crate::ui::signals::Interrupt;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::data::cache::{Cache, default_cache_dir};
 use graphminnet::train::Resources;
+use graphminnet_data::cache::{Cache, default_cache_dir};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -108,7 +108,7 @@ impl OutputArguments {
 ///
 /// # Errors
 ///
-/// A failure of usage or of the machine, or whatever stops the work.
+/// A usage error, an error of the machine, or whatever stops the work.
 pub fn in_context(
     machine: &MachineArguments,
     output: &OutputArguments,

@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::ui::preparation::say_loaded;
 use crate::ui::say::Verbosity;
 use graphminnet::config::{Override, Recipe, with_overrides};
-#[cfg(feature = "benchmarks")]
-use graphminnet::data::registry::data_dir;
 use graphminnet::train::{DataSource, Generator, Loaded, RunSpec, SplitChoice, infer_recipe};
+#[cfg(feature = "benchmarks")]
+use graphminnet_data::registry::data_dir;
 
 /// A configuration with its data.
 pub struct Request {
@@ -27,7 +27,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// A failure of usage or of the data.
+    /// A usage error, or an error of the data.
     pub fn new(
         arguments: &DataArguments,
         overrides: &[Override],
@@ -150,7 +150,7 @@ fn split_choice(text: &str, seed: Option<u64>) -> Result<SplitChoice, Failure> {
 ///
 /// # Errors
 ///
-/// A failure of usage.
+/// A usage error.
 pub fn read_overrides(texts: &[String]) -> Result<Vec<Override>, Failure> {
     texts.iter().map(|text| Ok(Override::parse(text)?)).collect()
 }
@@ -159,7 +159,7 @@ pub fn read_overrides(texts: &[String]) -> Result<Vec<Override>, Failure> {
 ///
 /// # Errors
 ///
-/// A failure of usage.
+/// A usage error.
 pub fn read_seeds(text: &str) -> Result<Vec<u64>, Failure> {
     let wrong = || Failure::usage(format!("--seeds {}: expected 3, 0,2,5 or 0..4", text.escape_debug()));
     let number = |text: &str| text.trim().parse::<u64>().map_err(|_| wrong());

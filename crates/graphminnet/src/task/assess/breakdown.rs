@@ -30,7 +30,7 @@ pub struct BreakdownRow {
 pub fn breakdown(measure: Measure, rows: Rows<'_>, names: &[String]) -> Breakdown {
     match measure {
         Measure::Classes => by_class(rows, names),
-        Measure::Numbers | Measure::YesNo => by_target(measure, rows, names),
+        Measure::Numbers | Measure::Binary => by_target(measure, rows, names),
     }
 }
 

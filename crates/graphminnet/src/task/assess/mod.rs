@@ -18,7 +18,7 @@ pub enum Measure {
     /// Numbers, one per target column.
     Numbers,
     /// Log-odds of yes, one per target column.
-    YesNo,
+    Binary,
     /// A score per class.
     Classes,
 }
@@ -73,7 +73,7 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
                 ("r2", finite.and_then(|()| regression::r2(rows))),
             ]
         }
-        Measure::YesNo => [
+        Measure::Binary => [
             MetricKind::RocAuc,
             MetricKind::AveragePrecision,
             MetricKind::Accuracy,

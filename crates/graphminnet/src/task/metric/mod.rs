@@ -90,19 +90,19 @@ struct Answer {
 }
 
 /// Whether there is one output per target column, each the log-odds of yes; else there is one per class.
-fn is_yes_no(rows: Rows<'_>) -> bool {
+fn is_binary(rows: Rows<'_>) -> bool {
     rows.columns == rows.target_columns
 }
 
 /// Number of classes that an answer can be one of.
 fn classes(rows: Rows<'_>) -> usize {
-    if is_yes_no(rows) { 2 } else { rows.columns }
+    if is_binary(rows) { 2 } else { rows.columns }
 }
 
 /// The class that each labelled row is given: the largest output (the first among equals), or whether the one output
 /// is positive where there is one output per target column.
 fn answers(rows: Rows<'_>) -> Vec<Answer> {
-    if is_yes_no(rows) {
+    if is_binary(rows) {
         let labelled = rows.entries().filter(|(_, target)| !target.is_nan());
         return labelled
             .map(|(output, target)| Answer { said: usize::from(output > 0.0), truth: target as usize })

@@ -18,8 +18,8 @@ pub(crate) struct DataCard {
     pub(crate) test: usize,
     pub(crate) schema: Schema,
     /// How the copy differs from the published data; runs of earlier versions did not record it.
-    #[serde(default)]
-    pub(crate) deviations: Vec<String>,
+    #[serde(default, rename = "deviations")]
+    pub(crate) differences: Vec<String>,
 }
 
 impl DataCard {
@@ -35,7 +35,7 @@ impl DataCard {
             valid: data.splits.valid.len(),
             test: data.splits.test.len(),
             schema: data.dataset.schema.clone(),
-            deviations: data.deviations.clone(),
+            differences: data.differences.clone(),
         }
     }
 }

@@ -14,7 +14,7 @@
 //!     best.gmn, last.gmn  models, see [`crate::bundle`]; .safetensors for models without such a file
 //!     test_predictions.csv
 //!     result.json       written last: the seed is done
-//!   summary.json        mean and deviation over the seeds
+//!   summary.json        mean and standard deviation over the seeds
 //!   report.html         all of it, to be read
 //! ```
 //!
@@ -23,7 +23,7 @@
 
 use super::card::DataCard;
 use super::file::RunFile;
-use super::{Circumstances, TrainError, TrainingData};
+use super::{RunEnvironment, TrainError, TrainingData};
 use crate::train::Checkpoints;
 use crate::train::summary::{SeedResult, Summary};
 use graphminnet_data::fs::{self, IoError};
@@ -52,7 +52,7 @@ impl RunDir {
     pub(super) fn create(
         path: &Path,
         run: &RunFile,
-        circumstances: &Circumstances,
+        environment: &RunEnvironment,
     ) -> Result<Self, TrainError> {
         leftovers(path)?;
         fs::create_dir(path)?;
@@ -61,7 +61,7 @@ impl RunDir {
         for leftover in leftovers(path)?.into_iter().filter(|leftover| !leftover.ends_with(LOCK)) {
             std::fs::remove_file(&leftover).map_err(IoError::at("remove", &leftover))?;
         }
-        write_json(&path.join(STARTED), circumstances)?;
+        write_json(&path.join(STARTED), environment)?;
         // Last, because its presence makes the directory a run.
         directory.write_run(run)?;
         Ok(directory)

@@ -42,7 +42,7 @@ use super::event::{Observer, TrainEvent};
 use super::state::Best;
 use super::summary::Summary;
 use super::trainer::{Outcome, train_seed};
-use super::{Circumstances, DataSource, Loaded, TrainError, TrainingData};
+use super::{DataSource, Loaded, RunEnvironment, TrainError, TrainingData};
 use burn::tensor::Device;
 use directory::RunDir;
 use graphminnet_data::cache::Cache;
@@ -96,8 +96,8 @@ impl Run {
     /// makes no sense, [`TrainError::Io`].
     pub fn create(path: &Path, spec: &RunSpec) -> Result<Self, TrainError> {
         let file = RunFile::new(spec)?;
-        let circumstances = Circumstances::here(spec.command.iter().cloned());
-        let directory = RunDir::create(path, &file, &circumstances)?;
+        let environment = RunEnvironment::current(spec.command.iter().cloned());
+        let directory = RunDir::create(path, &file, &environment)?;
         Ok(Self { directory, file, loaded: None, data: None })
     }
 

@@ -25,7 +25,7 @@ impl Loaded {
         match TrainingData::prepare(&self.dataset, splits, model, cache, &watched) {
             Ok((mut data, report)) => {
                 observer.prepared(&report);
-                data.deviations = self.report.differences.clone();
+                data.differences = self.report.differences.clone();
                 Ok(Some(data))
             }
             Err(TrainError::Spectral(SpectralError::Interrupted)) => Ok(None),

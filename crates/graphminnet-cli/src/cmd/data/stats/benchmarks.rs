@@ -3,9 +3,9 @@
 use super::Arguments;
 use crate::failure::Failure;
 use crate::ui::table::{Align, Table};
-use graphminnet::data::registry::{Comparison, DatasetInfo, compare, datasets, find, is_name, load};
-use graphminnet::data::text::grouped;
-use graphminnet::data::{DataError, ReadOptions, Statistics, statistics};
+use graphminnet_data::registry::{Comparison, DatasetInfo, compare, datasets, find, is_name, load};
+use graphminnet_data::text::grouped;
+use graphminnet_data::{DataError, ReadOptions, Statistics, statistics};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
 struct Row {
     info: &'static DatasetInfo,
     found: Option<(Statistics, Comparison)>,
-    deviations: Vec<String>,
+    differences: Vec<String>,
 }
 
 fn benchmarks(
@@ -48,11 +48,11 @@ fn benchmarks(
                 rows.push(Row {
                     info,
                     found: Some((statistics, comparison)),
-                    deviations: read.report.differences,
+                    differences: read.report.differences,
                 });
             }
             Err(DataError::NotHere(_)) if !must_be_here => {
-                rows.push(Row { info, found: None, deviations: Vec::new() })
+                rows.push(Row { info, found: None, differences: Vec::new() })
             }
             Err(error) => return Err(error.into()),
         }
@@ -64,10 +64,10 @@ fn benchmarks(
         return Ok(ExitCode::SUCCESS);
     }
     write!(out, "{}", table(&rows))?;
-    for row in rows.iter().filter(|row| !row.deviations.is_empty()) {
-        writeln!(out, "\n{}: how the local copy deviates", row.info.title)?;
-        for deviation in &row.deviations {
-            writeln!(out, "  - {deviation}")?;
+    for row in rows.iter().filter(|row| !row.differences.is_empty()) {
+        writeln!(out, "\n{}: how the local copy differs from the published one", row.info.title)?;
+        for difference in &row.differences {
+            writeln!(out, "  - {difference}")?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -132,7 +132,7 @@ fn verdict(comparison: &Comparison) -> String {
 }
 
 fn as_json(row: &Row) -> Value {
-    let Row { info, found, deviations } = row;
+    let Row { info, found, differences } = row;
     json!({
         "name": info.name,
         "paper": info.paper,
@@ -141,6 +141,6 @@ fn as_json(row: &Row) -> Value {
         "here": found.is_some(),
         "statistics": found.as_ref().map(|(statistics, _)| statistics),
         "agrees": found.as_ref().map(|(_, comparison)| comparison.agrees()),
-        "deviations": deviations,
+        "deviations": differences,
     })
 }

@@ -1,11 +1,11 @@
-//! How a run came about: the command, the machine. Nothing of it decides a number of the run.
+//! Where a run was started: the command and the machine. None of it decides a number of the run.
 
 use serde::{Deserialize, Serialize};
 
 /// The command that started a run and the machine that it was started on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Circumstances {
+pub struct RunEnvironment {
     /// The command line, as a shell takes it.
     pub command: String,
     /// Name of the processor, where the system tells it.
@@ -16,9 +16,9 @@ pub struct Circumstances {
     pub threads: usize,
 }
 
-impl Circumstances {
-    /// Here and now, for a command given as its arguments, the name of the program first.
-    pub fn here(arguments: impl IntoIterator<Item = String>) -> Self {
+impl RunEnvironment {
+    /// The environment of this process, for a command given as its arguments, the name of the program first.
+    pub fn current(arguments: impl IntoIterator<Item = String>) -> Self {
         let command: Vec<String> = arguments.into_iter().map(|argument| quoted(&argument)).collect();
         let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
             let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -49,8 +49,8 @@ mod tests {
     #[test]
     fn a_command_can_be_pasted_into_a_shell() {
         let words = ["graphminnet", "--set", "train.epochs=2", "a b", "it's", ""].map(str::to_owned);
-        let here = Circumstances::here(words);
-        assert_eq!(here.command, "graphminnet --set train.epochs=2 'a b' 'it'\\''s' ''");
-        assert!(here.threads > 0);
+        let environment = RunEnvironment::current(words);
+        assert_eq!(environment.command, "graphminnet --set train.epochs=2 'a b' 'it'\\''s' ''");
+        assert!(environment.threads > 0);
     }
 }
