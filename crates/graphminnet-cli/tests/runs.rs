@@ -48,7 +48,7 @@ fn a_directory_that_holds_no_run_yet_is_simply_started() {
     // Without the arguments nobody knows what to start.
     left_behind(&workspace, "third");
     let unknown = workspace.run("train --resume third");
-    assert!(unknown.code == 4 && unknown.stderr.contains("holds no run"), "{unknown:?}");
+    assert!(unknown.code == 2 && unknown.stderr.contains("holds no run"), "{unknown:?}");
     assert!(unknown.stderr.contains("--run-dir"), "{unknown:?}");
 }
 
