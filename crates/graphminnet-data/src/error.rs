@@ -4,6 +4,7 @@
 //! the cursor of the terminal that shows the message.
 
 use super::limits::Exceeded;
+use crate::budget::{MEMORY, bytes_of};
 use crate::fs::IoError;
 use crate::graph::GraphError;
 use crate::text::escape;
@@ -45,6 +46,13 @@ impl Place {
     /// A whole file.
     pub(crate) fn file(path: impl Into<PathBuf>) -> Self {
         Self(Box::new(PlaceParts { file: path.into(), ..PlaceParts::default() }))
+    }
+
+    /// Bytes that it takes, besides those of its place in a list.
+    pub(crate) fn bytes(&self) -> u64 {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let texts = self.file.as_os_str().len() + text(&self.member) + text(&self.column);
+        bytes_of::<PlaceParts>(1) + texts as u64
     }
 
     /// The same place, at a line counted from 1.
@@ -107,6 +115,11 @@ pub struct BadRow {
 }
 
 impl BadRow {
+    /// Bytes that it takes, besides those of its place in a list.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.place.bytes() + (self.value.len() + self.reason.len()) as u64
+    }
+
     /// A bad row; `value` may be any text from a file.
     pub(crate) fn new(place: Place, value: impl AsRef<str>, reason: impl Into<String>) -> Self {
         Self { place, value: escape(value.as_ref()), reason: reason.into() }
@@ -180,9 +193,7 @@ pub enum DataError {
         expected: String,
     },
     /// Something is larger than the reader accepts.
-    #[error(
-        "{place}: {found} exceeds the limit {name} = {limit}; raise `{name}` if the file is to be trusted"
-    )]
+    #[error("{place}: {}", Exceeded { limit_name: name, found: *found, limit: *limit })]
     Limit {
         /// Where.
         place: Place,
@@ -281,8 +292,13 @@ impl DataError {
     }
 
     /// The bad row that this error is about, for formats in which one record can fail alone.
-    pub(crate) fn into_bad_row(self, fallback: Place) -> BadRow {
-        match self {
+    ///
+    /// # Errors
+    ///
+    /// The error itself if it is about the reading as a whole, whichever row it was noticed at.
+    pub(crate) fn into_bad_row(self, fallback: Place) -> Result<BadRow, Self> {
+        Ok(match self {
+            Self::Limit { name, .. } if name == MEMORY => return Err(self),
             Self::Malformed { place, found, expected } => {
                 BadRow { place, value: found, reason: format!("expected {expected}") }
             }
@@ -295,13 +311,12 @@ impl DataError {
             Self::Graph { place, source } => {
                 BadRow { place, value: String::new(), reason: source.to_string() }
             }
-            Self::Limit { place, name, found, limit } => BadRow {
-                place,
-                value: found.to_string(),
-                reason: format!("exceeds the limit {name} = {limit}"),
-            },
+            Self::Limit { place, name, found, limit } => {
+                let reason = Exceeded { limit_name: name, found, limit }.to_string();
+                BadRow { place, value: String::new(), reason }
+            }
             other => BadRow { place: fallback, value: String::new(), reason: other.to_string() },
-        }
+        })
     }
 }
 

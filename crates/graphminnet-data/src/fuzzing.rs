@@ -7,6 +7,7 @@ use super::import::archive::{Bytes, InMemory, Zip, read_tar};
 use super::import::pickle;
 use super::smiles::{Featurizer, molecule_graph, scaffold_key};
 use super::{DataError, Limits, OnBadRow, Place, ReadOptions};
+use crate::budget::{Budget, Share};
 use crate::formats::Lines;
 use std::io::Cursor;
 use std::path::Path;
@@ -40,7 +41,7 @@ fn limits() -> Limits {
         line_bytes: 1 << 20,
         smiles_bytes: 500,
         member_bytes: 16 << 20,
-        memory_bytes: 16 << 20,
+        memory_bytes: Some(16 << 20),
         total_bytes: 64 << 20,
         ..Limits::default()
     }
@@ -107,6 +108,10 @@ fn smiles(bytes: &[u8]) {
     let _ = scaffold_key(&text, &limits());
 }
 
+fn share() -> Share {
+    Budget::new(&limits()).share()
+}
+
 fn use_document(document: &pickle::Document) {
     let root = document.root();
     for value in document.items(root).unwrap_or_default().iter().copied().chain([root]).take(1_000) {
@@ -116,13 +121,14 @@ fn use_document(document: &pickle::Document) {
 }
 
 fn plain_pickle(bytes: &[u8]) {
-    if let Ok(document) = pickle::read_pickle(bytes.to_vec(), &Place::file("fuzz.pickle"), &limits()) {
+    if let Ok(document) = pickle::read_pickle(bytes.to_vec(), share(), &Place::file("fuzz.pickle"), &limits())
+    {
         use_document(&document);
     }
 }
 
 fn torch(bytes: &[u8]) {
-    if let Ok(document) = pickle::read_torch(bytes.to_vec(), &Place::file("fuzz.pt"), &limits()) {
+    if let Ok(document) = pickle::read_torch(bytes.to_vec(), share(), &Place::file("fuzz.pt"), &limits()) {
         use_document(&document);
     }
 }
@@ -134,7 +140,7 @@ fn zip(bytes: &[u8]) {
         let zip = Zip::open(source, Place::file("fuzz.zip"), limits.members, &limits)?;
         let names: Vec<String> = zip.member_names().map(str::to_owned).collect();
         for name in names {
-            zip.content(&name, limits.memory_bytes)?;
+            zip.content(&name, &mut share())?;
         }
         Ok(())
     };

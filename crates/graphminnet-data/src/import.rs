@@ -21,9 +21,9 @@ mod zinc;
 
 use super::registry::{DatasetInfo, Layout};
 use super::{DataError, EdgeDirection, Limits, Place, Read, ReadOptions, Split};
+use crate::budget::{Budget, Share};
 use crate::formats::{self, Format, Tree};
 use crate::fs::decompress;
-use crate::limits::within;
 use archive::{Sources, Subtree};
 use pickle::Document;
 use std::io::Read as _;
@@ -38,13 +38,18 @@ const PARTS: [(Split, &str); 3] = [(Split::Train, "train"), (Split::Valid, "val"
 ///
 /// [`DataError::Missing`] if an expected file is not among the sources; whatever is wrong with them.
 pub fn import(info: &DatasetInfo, sources: &[PathBuf], options: &ReadOptions) -> Result<Read, DataError> {
-    let tree = Sources::open(sources, is_expected, &options.limits)?;
+    let budget = Budget::new(&options.limits);
+    let tree = Sources::open(sources, is_expected, &options.limits, &budget)?;
+    // Readers of plain layouts count on their own, within what the archive leaves.
+    let mut options = options.clone();
+    options.limits.memory_bytes = Some(budget.left());
+    let options = &options;
     let mut read = match info.layout {
-        Layout::Zinc => zinc::read(&tree, info, options),
-        Layout::GnnBenchmark => lrgb::read_benchmark(&tree, info, options),
+        Layout::Zinc => zinc::read(&tree, info, options, &budget),
+        Layout::GnnBenchmark => lrgb::read_benchmark(&tree, info, options, &budget),
         Layout::Lrgb => match peptides::find(&tree)? {
-            Some(files) => peptides::read(&tree, &files, info, options),
-            None => lrgb::read(&tree, info, options),
+            Some(files) => peptides::read(&tree, &files, info, options, &budget),
+            None => lrgb::read(&tree, info, options, &budget),
         },
         Layout::Ogb => read_ogb(&tree, info, options),
         Layout::Malnet => {
@@ -91,29 +96,34 @@ fn find_file(tree: &dyn Tree, accept: impl Fn(&str) -> bool) -> Result<Option<St
     Ok(names.into_iter().find(|name| accept(name.rsplit('/').next().unwrap_or_default())))
 }
 
-/// The whole content of a file, with its own compression undone.
-fn content(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Vec<u8>, DataError> {
+/// The whole content of a file, with its own compression undone, and the memory that it takes.
+fn content(
+    tree: &dyn Tree,
+    name: &str,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<(Vec<u8>, Share), DataError> {
     let place = tree.place(name);
-    let mut content = Vec::new();
+    let (mut content, mut held) = (Vec::new(), budget.share());
     decompress(tree.open(name)?, Path::new(name), limits)
-        .take(limits.memory_bytes.saturating_add(1))
+        .take(budget.left().saturating_add(1))
         .read_to_end(&mut content)
         .map_err(|source| DataError::Archive {
             place: place.clone(),
             reason: format!("damaged or too large: {source}"),
         })?;
-    within("memory_bytes", content.len() as u64, limits.memory_bytes).map_err(DataError::limit(place))?;
-    Ok(content)
+    held.grow(content.len() as u64).map_err(DataError::limit(place))?;
+    Ok((content, held))
 }
 
 /// Reads a pickle or a file written by `torch.save`, by its extension.
-fn document(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<Document, DataError> {
-    let bytes = content(tree, name, limits)?;
+fn document(tree: &dyn Tree, name: &str, limits: &Limits, budget: &Budget) -> Result<Document, DataError> {
+    let (bytes, held) = content(tree, name, limits, budget)?;
     let place = tree.place(name);
     if name.ends_with(".pt") {
-        pickle::read_torch(bytes, &place, limits)
+        pickle::read_torch(bytes, held, &place, limits)
     } else {
-        pickle::read_pickle(bytes, &place, limits)
+        pickle::read_pickle(bytes, held, &place, limits)
     }
 }
 

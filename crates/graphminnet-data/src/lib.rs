@@ -34,6 +34,7 @@
 #![warn(unreachable_pub)]
 
 pub mod batch;
+mod budget;
 pub mod cache;
 mod card;
 mod dataset;

@@ -2,9 +2,13 @@
 //!
 //! Every reader treats its input as hostile: a count that a file declares is compared with these limits, and with the
 //! bytes that are really there, before anything is allocated. The defaults are far above any data set that fits this
-//! program and far below what would exhaust a machine; each one can be raised by whoever trusts a larger file.
+//! program and far below what would exhaust a machine; each one can be raised by whoever trusts a larger file. One of
+//! them is a budget: the memory that a reading may take in all, whatever it takes it for.
 
+use crate::budget::MEMORY;
+use crate::fs::machine_memory;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Upper bounds on what readers and importers accept.
 ///
@@ -23,7 +27,8 @@ use serde::{Deserialize, Serialize};
 /// | `members` | 100,000 | members of one archive |
 /// | `member_bytes` | 8 GiB | one decompressed file or archive member |
 /// | `total_bytes` | 64 GiB | all decompressed members of one archive |
-/// | `memory_bytes` | 4 GiB | content of an archive that is held in memory at once |
+/// | `memory_bytes` | a quarter of the machine's | memory that one reading may take |
+/// | `numbering_gap` | 1,000 | nodes of an edge list, per node that its edges name |
 /// | `ratio` | 1,000 | decompressed bytes per compressed byte |
 /// | `pickle_opcodes` | 1 billion | instructions of one pickle |
 /// | `pickle_depth` | 1,024 | nesting of marks, and of values, in a pickle |
@@ -59,8 +64,13 @@ pub struct Limits {
     pub member_bytes: u64,
     /// Bytes of all decompressed members of one archive.
     pub total_bytes: u64,
-    /// Bytes of an archive's content that are held in memory at once.
-    pub memory_bytes: u64,
+    /// Bytes of memory that one reading may take; a quarter of the machine's if `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// Nodes of an edge list, as a multiple of those that its edges name: the format states no count, so one large
+    /// number would make a graph of millions of nodes that nothing is known about. Up to
+    /// [`GAP_FREE_NODES`](Self::GAP_FREE_NODES) nodes are not judged.
+    pub numbering_gap: u64,
     /// Decompressed bytes per compressed byte.
     pub ratio: u64,
     /// Instructions of one pickle.
@@ -89,13 +99,52 @@ impl Default for Limits {
             members: 100_000,
             member_bytes: 8 << 30,
             total_bytes: 64 << 30,
-            memory_bytes: 4 << 30,
+            memory_bytes: None,
+            numbering_gap: 1_000,
             ratio: 1_000,
             pickle_opcodes: 1_000_000_000,
             pickle_depth: 1_024,
             tensor_rank: 8,
             bad_rows: 1_000,
         }
+    }
+}
+
+impl Limits {
+    /// Graphs of an edge list with at most this many nodes may leave out as many numbers as they like.
+    pub const GAP_FREE_NODES: u64 = 10_000;
+
+    /// Memory that one reading may take where the machine does not say how much it has.
+    const MEMORY_OF_UNKNOWN_MACHINE: u64 = 4 << 30;
+
+    /// Bytes of memory that one reading may take.
+    pub fn memory(&self) -> u64 {
+        let of_machine = || machine_memory().map_or(Self::MEMORY_OF_UNKNOWN_MACHINE, |bytes| bytes / 4);
+        self.memory_bytes.unwrap_or_else(of_machine)
+    }
+
+    /// Sets a limit by its name.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the name, in words.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use graphminnet_data::Limits;
+    ///
+    /// let mut limits = Limits::default();
+    /// limits.set("nodes_per_graph", 100_000_000)?;
+    /// assert_eq!(limits.nodes_per_graph, 100_000_000);
+    /// assert!(limits.set("patience", 1).is_err());
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn set(&mut self, name: &str, value: u64) -> Result<(), String> {
+        let mut fields = serde_json::to_value(&*self).map_err(|error| error.to_string())?;
+        fields[name] = value.into();
+        *self = serde_json::from_value(fields).map_err(|error| error.to_string())?;
+        Ok(())
     }
 }
 
@@ -108,6 +157,26 @@ pub struct Exceeded {
     pub found: u64,
     /// What is allowed.
     pub limit: u64,
+}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { limit_name, found, limit } = self;
+        match *limit_name {
+            MEMORY => write!(
+                out,
+                "reading takes more than {limit} bytes of memory; if the file is to be trusted, --memory gives it more, as in --memory 8GiB"
+            ),
+            "numbering_gap" => write!(
+                out,
+                "there are {found} node numbers for each node that an edge names, more than {limit}; if the numbers are meant so, --read-limit numbering_gap=NUMBER allows it"
+            ),
+            name => write!(
+                out,
+                "{found} exceeds the limit {name} = {limit}; if the file is to be trusted, --read-limit {name}=NUMBER raises it"
+            ),
+        }
+    }
 }
 
 /// Succeeds if `found` is within `limit`; `limit_name` is the field of [`Limits`] that it comes from.

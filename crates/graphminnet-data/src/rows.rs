@@ -12,8 +12,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Most bytes of JSON Lines that are taken up at a time (a longer line counts alone).
-const PIECE_BYTES: usize = 64 << 20;
+/// Most bytes of text that are taken up at a time (a longer line counts alone).
+pub(crate) const PIECE_BYTES: usize = 16 << 20;
 
 /// One record of a file.
 #[derive(Debug)]

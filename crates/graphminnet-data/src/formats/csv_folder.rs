@@ -17,6 +17,7 @@ pub use write::write_csv_folder;
 
 use super::csv::CsvReader;
 use super::parse_split;
+use crate::budget::{Share, bytes_of};
 use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
@@ -26,7 +27,7 @@ use std::collections::HashMap;
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
     let mut collector = Collector::new(tree.root(), options);
-    let mut graphs = Graphs::default();
+    let mut graphs = Graphs::new(collector.budget.share());
     let open = |name: &str| -> Result<Option<CsvReader>, DataError> {
         lines_of(tree, name, &options.limits)?.map(|lines| CsvReader::new(lines, &options.limits)).transpose()
     };
@@ -48,8 +49,10 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
         graphs.read_nodes(table, &mut collector, options)?;
     }
     graphs.read_edges(edge_table, &mut collector, options)?;
-    for draft in graphs.drafts {
-        collector.push(draft.finish(graphs.has_nodes))?;
+    // From here on the collector counts what it takes over.
+    let Graphs { drafts, has_nodes, .. } = graphs;
+    for draft in drafts {
+        collector.push(draft.finish(has_nodes))?;
     }
     collector.finish()
 }
@@ -84,10 +87,10 @@ impl Draft {
         }
     }
 
-    fn spoil(&mut self, error: DataError, place: Place) {
-        if self.problem.is_none() {
-            self.problem = Some(error.into_bad_row(place));
-        }
+    fn spoil(&mut self, error: DataError, place: Place) -> Result<(), DataError> {
+        let problem = error.into_bad_row(place)?;
+        self.problem.get_or_insert(problem);
+        Ok(())
     }
 
     fn finish(self, has_nodes: bool) -> Result<Record, BadRow> {
@@ -130,16 +133,30 @@ impl Draft {
 }
 
 /// All graphs of a folder while its tables are read.
-#[derive(Default)]
 struct Graphs {
     drafts: Vec<Draft>,
     by_id: HashMap<String, usize>,
+    /// Memory of all of it.
+    held: Share,
     /// Whether graphs may still appear: there was no `graphs.csv`.
     is_open: bool,
     has_nodes: bool,
 }
 
 impl Graphs {
+    fn new(held: Share) -> Self {
+        Self { drafts: Vec::new(), by_id: HashMap::new(), held, is_open: false, has_nodes: false }
+    }
+
+    /// Takes a draft.
+    fn add(&mut self, draft: Draft) -> Result<(), DataError> {
+        let names = bytes_of::<(String, usize)>(1) + 2 * draft.id.len() as u64;
+        let bytes = bytes_of::<Draft>(1) + names + draft.place.bytes() + draft.targets.bytes();
+        self.held.grow(bytes).map_err(DataError::limit(draft.place.clone()))?;
+        self.drafts.push(draft);
+        Ok(())
+    }
+
     fn read_graphs(
         &mut self,
         mut table: CsvReader,
@@ -183,15 +200,15 @@ impl Graphs {
                 Ok(())
             });
             if let Err(error) = result {
-                draft.spoil(error, place.clone());
+                draft.spoil(error, place.clone())?;
             }
             if self.by_id.contains_key(&name) {
                 let error = DataError::value(place.clone().in_column("graph_id"), &name, "unique");
-                draft.spoil(error, place);
+                draft.spoil(error, place)?;
             } else {
                 self.by_id.insert(name, self.drafts.len());
             }
-            self.drafts.push(draft);
+            self.add(draft)?;
         }
         Ok(())
     }
@@ -227,8 +244,11 @@ impl Graphs {
             collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
         }
         collector.name_node_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
+        let cells = bytes_of::<f64>(2 * (features.len() + targets.len())) + bytes_of::<(String, u32)>(2);
         while let Some(row) = table.advance()? {
             let place = table.place();
+            let bytes = cells + table.field(id).len() as u64;
+            self.held.grow(bytes).map_err(DataError::limit(place.clone()))?;
             let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
             let Some(draft) = self.draft(&name, &place, options)? else {
                 return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
@@ -253,7 +273,7 @@ impl Graphs {
                 Ok(())
             });
             if let Err(error) = result {
-                draft.spoil(error, place);
+                draft.spoil(error, place)?;
             }
         }
         Ok(())
@@ -272,8 +292,10 @@ impl Graphs {
             named_columns(&table, &[graph_column, Some(source), Some(destination)]).collect();
         collector.name_edge_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
         let has_nodes = self.has_nodes;
+        let cells = bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * features.len());
         while let Some(row) = table.advance()? {
             let place = table.place();
+            self.held.grow(cells).map_err(DataError::limit(place.clone()))?;
             let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
             let Some(draft) = self.draft(&name, &place, options)? else {
                 return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
@@ -307,7 +329,7 @@ impl Graphs {
                 Ok(())
             });
             if let Err(error) = result {
-                draft.spoil(error, place);
+                draft.spoil(error, place)?;
             }
         }
         Ok(())
@@ -329,7 +351,7 @@ impl Graphs {
         within("graphs", self.drafts.len() as u64 + 1, options.limits.graphs)
             .map_err(DataError::limit(place.clone()))?;
         self.by_id.insert(name.to_owned(), self.drafts.len());
-        self.drafts.push(Draft::new(name.to_owned(), place.clone()));
+        self.add(Draft::new(name.to_owned(), place.clone()))?;
         Ok(self.drafts.last_mut())
     }
 }

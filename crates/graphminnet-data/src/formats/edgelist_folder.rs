@@ -6,13 +6,15 @@
 //!
 //! The class is the first folder that differs between files. A file holds one `source target` pair per line, separated
 //! by blanks, tabs or a comma; lines that start with `#` are comments. Files carry no node count, so **this format's
-//! rule is: number of nodes = largest index + 1**; nodes that no edge names and that come last cannot be expressed. The
+//! rule is: number of nodes = largest index + 1**; nodes that no edge names and that come last cannot be expressed, and
+//! a number far beyond the nodes that edges name is refused ([`Limits::numbering_gap`]). The
 //! split files name graphs by their path, with or without the leading folders and the extension.
 
+use crate::budget::{Budget, Share, bytes_of};
 use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::{DataError, Read, ReadOptions, Split};
+use crate::{DataError, Limits, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -29,8 +31,8 @@ pub(crate) enum Numbering {
     WithoutGaps,
 }
 
-/// Number of nodes, and edges.
-type EdgeList = (usize, Vec<[u32; 2]>);
+/// Number of nodes, edges, and the memory that they take.
+type EdgeList = (usize, Vec<[u32; 2]>, Share);
 
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions) -> Result<Read, DataError> {
@@ -46,12 +48,13 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
             collector.target_columns.follow_text();
         }
     }
+    let budget = collector.budget.clone();
     for chunk in files.chunks(256) {
         let graphs: Vec<Result<EdgeList, DataError>> =
-            chunk.par_iter().map(|name| read_file(tree, name, numbering, options)).collect();
+            chunk.par_iter().map(|name| read_file(tree, name, numbering, options, &budget)).collect();
         for (name, graph) in chunk.iter().zip(graphs) {
             let place = tree.place(name);
-            let record = graph.and_then(|(num_nodes, edges)| {
+            let record = graph.and_then(|(num_nodes, edges, _)| {
                 let class = folder_at(name, skipped).filter(|_| has_classes);
                 let values = match class {
                     Some(class) => vec![collector.target_columns.text(0, class, &place)?],
@@ -69,7 +72,10 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
                     graph: None,
                 })
             });
-            collector.push(record.map_err(|error| error.into_bad_row(place)))?;
+            match record {
+                Ok(record) => collector.push(Ok(record))?,
+                Err(error) => collector.push(Err(error.into_bad_row(place)?))?,
+            }
         }
     }
     collector.finish()
@@ -106,8 +112,9 @@ fn read_file(
     name: &str,
     numbering: Numbering,
     options: &ReadOptions,
+    budget: &Budget,
 ) -> Result<EdgeList, DataError> {
-    let limits = &options.limits;
+    let (limits, mut held) = (&options.limits, budget.share());
     let Some(mut lines) = lines_of(tree, name, limits)? else {
         return Err(DataError::malformed(tree.place(name), "no file", "an edge list"));
     };
@@ -119,15 +126,25 @@ fn read_file(
         }
         within("edges_per_graph", edges.len() as u64 + 1, limits.edges_per_graph)
             .map_err(DataError::limit(lines.place()))?;
+        // A list that grows takes twice what is in it.
+        held.grow(bytes_of::<[u32; 2]>(2)).map_err(DataError::limit(lines.place()))?;
         edges.push(parse_edge(&lines)?);
     }
     let num_nodes = match numbering {
-        Numbering::AsGiven => edges.iter().flatten().max().map_or(0, |&largest| u64::from(largest) + 1),
+        Numbering::AsGiven => {
+            let num_nodes = edges.iter().flatten().max().map_or(0, |&largest| u64::from(largest) + 1);
+            if num_nodes > Limits::GAP_FREE_NODES {
+                let gap = num_nodes.div_ceil(named_nodes(&edges).len() as u64);
+                within("numbering_gap", gap, limits.numbering_gap)
+                    .map_err(DataError::limit(tree.place(name)))?;
+            }
+            num_nodes
+        }
         Numbering::WithoutGaps => renumber(&mut edges),
     };
     within("nodes_per_graph", num_nodes, limits.nodes_per_graph)
         .map_err(DataError::limit(tree.place(name)))?;
-    Ok((num_nodes as usize, edges))
+    Ok((num_nodes as usize, edges, held))
 }
 
 fn parse_edge(lines: &Lines) -> Result<[u32; 2], DataError> {
@@ -150,11 +167,17 @@ fn parse_edge(lines: &Lines) -> Result<[u32; 2], DataError> {
     }
 }
 
-/// Renumbers nodes without gaps and returns how many there are.
-fn renumber(edges: &mut [[u32; 2]]) -> u64 {
+/// The nodes that edges name, ascending.
+fn named_nodes(edges: &[[u32; 2]]) -> Vec<u32> {
     let mut nodes: Vec<u32> = edges.iter().flatten().copied().collect();
     nodes.sort_unstable();
     nodes.dedup();
+    nodes
+}
+
+/// Renumbers nodes without gaps and returns how many there are.
+fn renumber(edges: &mut [[u32; 2]]) -> u64 {
+    let nodes = named_nodes(edges);
     for end in edges.iter_mut().flatten() {
         *end = nodes.binary_search(end).unwrap_or_default() as u32;
     }

@@ -3,6 +3,7 @@
 //! Both directions of every edge are stored. The number of nodes is stated by the format; a line that is shorter or
 //! longer than that number implies is a bad row.
 
+use crate::budget::{Share, bytes_of};
 use crate::formats::Lines;
 use crate::fs::write_atomically_with;
 use crate::limits::within;
@@ -26,9 +27,10 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
             continue;
         }
         let place = lines.place();
+        let mut held = collector.budget.share();
         let graph = match line.strip_prefix(b":") {
-            Some(rest) => sparse6(rest, &place, &options.limits),
-            None => graph6(line, &place, &options.limits),
+            Some(rest) => sparse6(rest, &place, &options.limits, &mut held),
+            None => graph6(line, &place, &options.limits, &mut held),
         };
         let record = graph.map(|(num_nodes, edges)| Record {
             place: place.clone(),
@@ -41,7 +43,11 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
             split: None,
             graph: None,
         });
-        collector.push(record.map_err(|error| error.into_bad_row(place)))?;
+        drop(held);
+        match record {
+            Ok(record) => collector.push(Ok(record))?,
+            Err(error) => collector.push(Err(error.into_bad_row(place)?))?,
+        }
     }
     collector.finish()
 }
@@ -71,7 +77,12 @@ fn size<'a>(line: &'a [u8], place: &Place, limits: &Limits) -> Result<(usize, &'
     Ok((count as usize, rest))
 }
 
-fn graph6(line: &[u8], place: &Place, limits: &Limits) -> Result<(usize, Edges), DataError> {
+fn graph6(
+    line: &[u8],
+    place: &Place,
+    limits: &Limits,
+    held: &mut Share,
+) -> Result<(usize, Edges), DataError> {
     if line.first() == Some(&b'&') {
         return Err(malformed(place, "a digraph6 line", "graph6 or sparse6"));
     }
@@ -87,6 +98,7 @@ fn graph6(line: &[u8], place: &Place, limits: &Limits) -> Result<(usize, Edges),
     for second in 1..num_nodes as u32 {
         for first in 0..second {
             if bits.next() == Some(true) {
+                held.grow(bytes_of::<[u32; 2]>(2)).map_err(DataError::limit(place.clone()))?;
                 edges.push([first, second]);
             }
         }
@@ -94,7 +106,12 @@ fn graph6(line: &[u8], place: &Place, limits: &Limits) -> Result<(usize, Edges),
     Ok((num_nodes, edges))
 }
 
-fn sparse6(line: &[u8], place: &Place, limits: &Limits) -> Result<(usize, Edges), DataError> {
+fn sparse6(
+    line: &[u8],
+    place: &Place,
+    limits: &Limits,
+    held: &mut Share,
+) -> Result<(usize, Edges), DataError> {
     let (num_nodes, rest) = size(line, place, limits)?;
     let width = usize::BITS - num_nodes.saturating_sub(1).leading_zeros();
     let mut bits = rest.iter().flat_map(|byte| (0..6).rev().map(move |bit| (byte - 63) >> bit & 1));
@@ -121,6 +138,7 @@ fn sparse6(line: &[u8], place: &Place, limits: &Limits) -> Result<(usize, Edges)
         } else {
             within("edges_per_graph", edges.len() as u64 + 1, limits.edges_per_graph)
                 .map_err(DataError::limit(place.clone()))?;
+            held.grow(bytes_of::<[u32; 2]>(2)).map_err(DataError::limit(place.clone()))?;
             edges.push([node as u32, current as u32]);
         }
     }
@@ -132,12 +150,13 @@ fn sparse6(line: &[u8], place: &Place, limits: &Limits) -> Result<(usize, Edges)
 ///
 /// # Errors
 ///
-/// [`DataError::Io`]; [`DataError::Limit`] for a graph of more than 100,000 nodes, whose line would be too long.
+/// [`DataError::Io`]; [`DataError::Malformed`] for a graph of more than 100,000 nodes, whose line would be too long.
 pub fn write_graph6(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
-    const MAX_NODES: u64 = 100_000;
-    for sample in &dataset.samples {
-        within("nodes_per_graph", sample.graph.num_nodes() as u64, MAX_NODES)
-            .map_err(DataError::limit(Place::file(path)))?;
+    const MAX_NODES: usize = 100_000;
+    if let Some(large) = dataset.samples.iter().find(|sample| sample.graph.num_nodes() > MAX_NODES) {
+        let found = format!("a graph of {} nodes ({})", large.graph.num_nodes(), large.id);
+        let expected = format!("at most {MAX_NODES} nodes, so that graph6 lines stay readable");
+        return Err(DataError::malformed(Place::file(path), found, expected));
     }
     let written = write_atomically_with(path, |out| {
         for sample in &dataset.samples {
@@ -179,25 +198,31 @@ pub fn write_graph6(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
+
+    fn held() -> Share {
+        Budget::new(&Limits::default()).share()
+    }
 
     #[test]
     fn the_examples_of_the_format_description_are_read() {
         let (place, limits) = (Place::default(), Limits::default());
         // 5 nodes, edges 0-2, 0-4, 1-3, 3-4.
-        let (num_nodes, mut edges) = graph6(b"DQc", &place, &limits).unwrap();
+        let (num_nodes, mut edges) = graph6(b"DQc", &place, &limits, &mut held()).unwrap();
         edges.sort_unstable();
         assert_eq!((num_nodes, edges), (5, vec![[0, 2], [0, 4], [1, 3], [3, 4]]));
         // 7 nodes, edges 0-1, 0-2, 1-2, 5-6.
-        let (num_nodes, mut edges) = sparse6(b"Fa@x^", &place, &limits).unwrap();
+        let (num_nodes, mut edges) = sparse6(b"Fa@x^", &place, &limits, &mut held()).unwrap();
         edges.sort_unstable();
         assert_eq!((num_nodes, edges), (7, vec![[0, 1], [0, 2], [1, 2], [5, 6]]));
     }
 
     #[test]
     fn lines_of_the_wrong_length_are_refused() {
-        let error = graph6(b"DQ", &Place::file("a.g6").at_line(3), &Limits::default()).unwrap_err();
+        let error =
+            graph6(b"DQ", &Place::file("a.g6").at_line(3), &Limits::default(), &mut held()).unwrap_err();
         assert_eq!(error.to_string(), "a.g6, line 3: found 1 characters, expected 2 for 5 nodes");
-        assert!(graph6(b"~~??????", &Place::default(), &Limits::default()).is_ok());
-        assert!(graph6(b"~~~~~~~~", &Place::default(), &Limits::default()).is_err());
+        assert!(graph6(b"~~??????", &Place::default(), &Limits::default(), &mut held()).is_ok());
+        assert!(graph6(b"~~~~~~~~", &Place::default(), &Limits::default(), &mut held()).is_err());
     }
 }

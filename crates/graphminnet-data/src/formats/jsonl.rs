@@ -48,8 +48,10 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         if lines.bytes().trim_ascii().is_empty() {
             continue;
         }
+        // Freed with the line.
+        let mut held = collector.budget.share();
         let record = lines.text().and_then(|text| {
-            let line = parse::line(text, &lines.place(), &options.limits)?;
+            let line = parse::line(text, &lines.place(), &options.limits, &mut held)?;
             for name in &line.unknown {
                 if ignored.len() < 20 && !ignored.contains(name) {
                     ignored.push(name.clone());
@@ -59,7 +61,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         });
         match record {
             Ok(record) => collector.push(Ok(record))?,
-            Err(error) => collector.push(Err(error.into_bad_row(lines.place())))?,
+            Err(error) => collector.push(Err(error.into_bad_row(lines.place())?))?,
         }
     }
     if !ignored.is_empty() {

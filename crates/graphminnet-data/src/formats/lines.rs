@@ -2,6 +2,7 @@
 //!
 //! A byte-order mark at the start and carriage returns at line ends are dropped; a last line without an end counts.
 
+use crate::budget::MEMORY;
 use crate::fs::open_decompressed;
 use crate::{DataError, Limits, Place};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
@@ -14,6 +15,8 @@ pub(crate) struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     buffer: Vec<u8>,
     max_line: u64,
+    /// Which limit that is.
+    line_limit: &'static str,
     max_bytes: u64,
     max_ratio: u64,
     number: u64,
@@ -42,7 +45,8 @@ impl Lines {
             member,
             reader: BufReader::with_capacity(1 << 16, stream),
             buffer: Vec::new(),
-            max_line: limits.line_bytes,
+            max_line: limits.line_bytes.min(limits.memory()),
+            line_limit: if limits.line_bytes <= limits.memory() { "line_bytes" } else { MEMORY },
             max_bytes: limits.member_bytes,
             max_ratio: limits.ratio,
             number: 0,
@@ -90,7 +94,7 @@ impl Lines {
         if count as u64 > self.max_line {
             return Err(DataError::Limit {
                 place: self.place(),
-                name: "line_bytes",
+                name: self.line_limit,
                 found: count as u64,
                 limit: self.max_line,
             });

@@ -6,6 +6,7 @@
 
 use super::csv::CsvReader;
 use super::parse_split;
+use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table, is_missing};
@@ -17,6 +18,10 @@ use std::path::Path;
 /// Rows that are turned into molecules at a time.
 const CHUNK_ROWS: usize = 8_192;
 
+/// Bytes of SMILES that are turned into molecules at a time, before anybody counts how much memory those take: a
+/// molecule takes up to a hundred times as much as its text.
+pub(super) const CHUNK_BYTES: usize = 1 << 20;
+
 /// One row before its targets are understood.
 struct Row {
     place: Place,
@@ -24,6 +29,15 @@ struct Row {
     id: Option<String>,
     split: Option<Split>,
     cells: Vec<Box<str>>,
+}
+
+impl Row {
+    /// Bytes that it takes.
+    fn bytes(&self) -> u64 {
+        let cells: usize = self.cells.iter().map(|cell| size_of::<Box<str>>() + cell.len()).sum();
+        let texts = self.smiles.len() + self.id.as_ref().map_or(0, String::len) + cells;
+        bytes_of::<Result<(Self, Graph), BadRow>>(1) + self.place.bytes() + texts as u64
+    }
 }
 
 /// Reads a CSV file of molecules.
@@ -43,16 +57,27 @@ pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Re
                 .to_owned(),
         })?,
     };
+    let budget = Budget::new(&options.limits);
+    let mut held = budget.share();
     let mut rows: Vec<Result<(Row, Graph), BadRow>> = Vec::new();
     let mut chunk: Vec<Result<Row, BadRow>> = Vec::with_capacity(CHUNK_ROWS);
+    let mut chunk_bytes = 0;
     loop {
         let record = reader.advance()?;
         let is_last = record.is_none();
         if let Some(record) = record {
-            let row = record.and_then(|()| columns.row(&reader));
-            chunk.push(row.map_err(|error| error.into_bad_row(reader.place())));
+            let row = match record.and_then(|()| columns.row(&reader)) {
+                Ok(row) => Ok(row),
+                Err(error) => Err(error.into_bad_row(reader.place())?),
+            };
+            chunk_bytes += row.as_ref().map_or(0, |row| row.smiles.len());
+            let bytes = row.as_ref().map_or_else(BadRow::bytes, Row::bytes);
+            held.grow(bytes).map_err(DataError::limit(reader.place()))?;
+            chunk.push(row);
         }
-        if is_last || chunk.len() == CHUNK_ROWS {
+        if is_last || chunk.len() == CHUNK_ROWS || chunk_bytes >= CHUNK_BYTES {
+            chunk_bytes = 0;
+            let before = rows.len();
             rows.par_extend(chunk.par_drain(..).map(|row| {
                 let row = row?;
                 match molecule_graph(&row.smiles, featurizer, &options.limits) {
@@ -60,20 +85,29 @@ pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Re
                     Err(error) => Err(bad_molecule(&row, &columns.smiles_name, &error)),
                 }
             }));
+            let graphs = rows.get(before..).unwrap_or_default().iter().flatten();
+            held.grow(graphs.map(|(_, graph)| graph.bytes()).sum())
+                .map_err(DataError::limit(reader.place()))?;
         }
         if is_last {
             break;
         }
     }
-    collect(path, options, columns, featurizer, rows)
+    // From here on the collector counts what it takes over.
+    drop(held);
+    collect(Collector::within(path, options, budget), columns, featurizer, rows)
 }
 
 /// The place and SMILES string of every record, in order; `None` for a record that cannot be split into fields.
 pub(crate) fn smiles(path: &Path, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
     let mut reader = CsvReader::new(Lines::open(path, &options.limits)?, &options.limits)?;
     let columns = Columns::find(&reader, options)?;
+    let mut held = Budget::new(&options.limits).share();
     let mut found = Vec::new();
     while let Some(record) = reader.advance()? {
+        let bytes = reader.place().bytes() + reader.field(columns.smiles).len() as u64;
+        held.grow(bytes_of::<Option<(Place, String)>>(2) + bytes)
+            .map_err(DataError::limit(reader.place()))?;
         let string =
             || (reader.place().in_column(&columns.smiles_name), reader.field(columns.smiles).to_owned());
         found.push(record.is_ok().then(string));
@@ -86,26 +120,30 @@ fn bad_molecule(row: &Row, column: &str, error: &SmilesError) -> BadRow {
 }
 
 fn collect(
-    path: &Path,
-    options: &ReadOptions,
+    mut collector: Collector<'_>,
     columns: Columns,
     featurizer: Featurizer,
     rows: Vec<Result<(Row, Graph), BadRow>>,
 ) -> Result<Read, DataError> {
-    let mut collector = Collector::new(path, options);
     collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
     collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone() });
     let used = columns.usable(&rows, options, &mut collector.notes);
     collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
     for row in rows {
-        let record = row.and_then(|(row, graph)| {
-            let mut values = Vec::with_capacity(used.len());
-            for (column, (cell, _)) in used.iter().enumerate() {
-                let text = cell.and_then(|cell| row.cells.get(cell)).map_or("", |text| text);
-                let value = collector.target_columns.label(column, text, &row.place);
-                values.push(value.map_err(|error| error.into_bad_row(row.place.clone()))?);
+        let (row, graph) = match row {
+            Ok(row) => row,
+            Err(bad) => {
+                collector.push(Err(bad))?;
+                continue;
             }
-            Ok(Record {
+        };
+        let values = used.iter().enumerate().map(|(column, (cell, _))| {
+            let text = cell.and_then(|cell| row.cells.get(cell)).map_or("", |text| text);
+            collector.target_columns.label(column, text, &row.place)
+        });
+        let record = match values.collect::<Result<Vec<f64>, DataError>>() {
+            Err(error) => Err(error.into_bad_row(row.place)?),
+            Ok(values) => Ok(Record {
                 place: row.place,
                 id: row.id,
                 num_nodes: graph.num_nodes(),
@@ -115,8 +153,8 @@ fn collect(
                 targets: Table { rows: usize::from(!values.is_empty()), values },
                 split: row.split,
                 graph: Some(graph),
-            })
-        });
+            }),
+        };
         collector.push(record)?;
     }
     collector.finish()

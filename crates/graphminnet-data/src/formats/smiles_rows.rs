@@ -1,8 +1,9 @@
 //! Molecules of a CSV table, some rows at a time: nothing but the SMILES column is looked at.
 
 use super::csv::CsvReader;
+use super::smiles_csv::CHUNK_BYTES;
 use crate::formats::Lines;
-use crate::rows::InputRow;
+use crate::rows::{InputRow, PIECE_BYTES};
 use crate::smiles::{Featurizer, molecule_graph};
 use crate::{BadRow, DataError, ReadOptions};
 use rayon::prelude::*;
@@ -49,15 +50,19 @@ impl SmilesRows {
 
     /// The next rows, at most so many; none at the end.
     pub(crate) fn next(&mut self, count: usize) -> Result<Vec<InputRow>, DataError> {
-        let mut records = Vec::with_capacity(count);
-        while records.len() < count {
+        let (mut records, mut bytes, mut smiles_bytes) = (Vec::new(), 0, 0);
+        // Long rows come a few at a time.
+        while records.len() < count && bytes < PIECE_BYTES && smiles_bytes < CHUNK_BYTES {
             let Some(record) = self.reader.advance()? else { break };
             let place = self.reader.place();
             let smiles = match record {
                 Ok(()) => Ok((self.reader.field(self.smiles).to_owned(), place)),
-                Err(error) => Err(error.into_bad_row(place)),
+                Err(error) => Err(error.into_bad_row(place)?),
             };
-            records.push((self.reader.record(), smiles));
+            let record = self.reader.record();
+            bytes += 2 * record.len();
+            smiles_bytes += smiles.as_ref().map_or(0, |(smiles, _)| smiles.len());
+            records.push((record, smiles));
         }
         let (featurizer, limits) = (self.featurizer, &self.options.limits);
         let graph = |(smiles, place): (String, crate::Place)| {

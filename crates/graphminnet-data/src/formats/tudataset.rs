@@ -10,6 +10,7 @@
 //! Labels are categories (class labels keep their original text as names), attributes are numbers. Edges are taken as
 //! they are; the collection lists both directions.
 
+use crate::budget::{Share, bytes_of};
 use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
@@ -32,26 +33,30 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             expected: "the TUDataset layout: NAME_A.txt, NAME_graph_indicator.txt, …".to_owned(),
         });
     };
-    let files = Files { tree, prefix, options };
+    let mut collector = Collector::new(tree.root(), options);
+    let mut files = Files { tree, prefix, options, held: collector.budget.share() };
     let graph_of_node = files.graph_of_node()?;
     let num_graphs = graph_of_node.iter().max().map_or(0, |&largest| largest as usize + 1);
+    files.hold(bytes_of::<Parts>(num_graphs), None)?;
     let mut graphs = vec![Parts::default(); num_graphs];
     // Position of every node within its graph.
     let mut local = Vec::with_capacity(graph_of_node.len());
     for &graph in &graph_of_node {
-        let count = graphs.get_mut(graph as usize).map_or(0, |parts| {
-            parts.num_nodes += 1;
-            parts.num_nodes - 1
-        });
-        local.push(count);
+        let Some(parts) = graphs.get_mut(graph as usize) else { continue };
+        local.push(parts.num_nodes);
+        parts.num_nodes += 1;
+        within("nodes_per_graph", u64::from(parts.num_nodes), options.limits.nodes_per_graph).map_err(
+            DataError::limit(crate::Place::file(tree.root()).in_column(format!("graph {}", graph + 1))),
+        )?;
     }
     let graph_of_edge = files.edges(&graph_of_node, &local, &mut graphs)?;
-    let mut collector = Collector::new(tree.root(), options);
     files.features(&mut collector, "node", &graph_of_node, &mut graphs)?;
     files.features(&mut collector, "edge", &graph_of_edge, &mut graphs)?;
     files.targets(&mut collector, &mut graphs)?;
+    // From here on the collector counts what it takes over.
+    let Files { prefix, .. } = files;
     for (index, parts) in graphs.into_iter().enumerate() {
-        let place = tree.place(&format!("{}_graph_indicator.txt", files.prefix));
+        let place = tree.place(&format!("{prefix}_graph_indicator.txt"));
         collector.push(Ok(Record {
             place: place.in_column(format!("graph {}", index + 1)),
             id: None,
@@ -81,9 +86,16 @@ struct Files<'a> {
     tree: &'a dyn Tree,
     prefix: String,
     options: &'a ReadOptions,
+    /// Memory of all that is read.
+    held: Share,
 }
 
 impl Files<'_> {
+    fn hold(&mut self, bytes: u64, lines: Option<&Lines>) -> Result<(), DataError> {
+        let place = || lines.map_or_else(|| crate::Place::file(self.tree.root()), Lines::place);
+        self.held.grow(bytes).map_err(|exceeded| DataError::limit(place())(exceeded))
+    }
+
     fn open(&self, suffix: &str) -> Result<Option<Lines>, DataError> {
         lines_of(self.tree, &format!("{}_{suffix}.txt", self.prefix), &self.options.limits)
     }
@@ -96,27 +108,31 @@ impl Files<'_> {
         })
     }
 
-    fn graph_of_node(&self) -> Result<Vec<u32>, DataError> {
-        let limits = &self.options.limits;
+    fn graph_of_node(&mut self) -> Result<Vec<u32>, DataError> {
+        let max_graphs = self.options.limits.graphs;
         let mut lines = self.require("graph_indicator")?;
         let mut graphs = Vec::new();
         while lines.advance()? {
             if lines.bytes().trim_ascii().is_empty() {
                 continue;
             }
-            within("nodes_per_graph", graphs.len() as u64 + 1, u64::from(u32::MAX) - 1)
-                .map_err(DataError::limit(lines.place()))?;
-            let graph = one_based(&lines, lines.text()?.trim(), "a graph, counted from 1")?;
+            let text = lines.text()?.trim();
+            let graph = one_based(&lines, text, "a graph, counted from 1")?;
             // Graphs without nodes cannot be written, so numbers cannot run ahead of the nodes.
-            let largest = (graphs.len() as u64 + 1).min(limits.graphs);
-            within("graphs", u64::from(graph) + 1, largest).map_err(DataError::limit(lines.place()))?;
+            if graph as usize > graphs.len() {
+                let expected = format!("a graph from 1 to {}: numbers do not skip any", graphs.len() + 1);
+                return Err(DataError::value(lines.place(), text, expected));
+            }
+            within("graphs", u64::from(graph) + 1, max_graphs).map_err(DataError::limit(lines.place()))?;
+            // The graph of a node and its position there, in lists that grow.
+            self.hold(bytes_of::<[u32; 2]>(2), Some(&lines))?;
             graphs.push(graph);
         }
         Ok(graphs)
     }
 
     fn edges(
-        &self,
+        &mut self,
         graph_of_node: &[u32],
         local: &[u32],
         graphs: &mut [Parts],
@@ -149,6 +165,7 @@ impl Files<'_> {
                     .map_err(DataError::limit(lines.place()))?;
                 parts.edges.push([source, target]);
             }
+            self.hold(bytes_of::<[u32; 3]>(2), Some(&lines))?;
             graph_of_edge.push(graph);
         }
         Ok(graph_of_edge)
@@ -156,7 +173,7 @@ impl Files<'_> {
 
     /// Labels (categories) and attributes (numbers) of nodes or edges, side by side.
     fn features(
-        &self,
+        &mut self,
         collector: &mut Collector<'_>,
         what: &str,
         graph_of_row: &[u32],
@@ -166,11 +183,12 @@ impl Files<'_> {
         if files.iter().all(Option::is_none) {
             return Ok(());
         }
+        let max_columns = self.options.limits.features;
         let mut widths: Option<Vec<usize>> = None;
         for graph in graph_of_row {
             let mut texts: Vec<Vec<String>> = Vec::new();
             for lines in files.iter_mut().flatten() {
-                texts.push(next_row(lines, graph_of_row.len())?);
+                texts.push(next_row(lines, graph_of_row.len(), max_columns)?);
             }
             if widths.is_none() {
                 let names = files.iter().zip(["label", "attribute"]).filter(|(file, _)| file.is_some());
@@ -194,6 +212,7 @@ impl Files<'_> {
                     return Err(DataError::malformed(lines.place(), found, format!("{expected} values")));
                 }
                 let is_label = is_label_first && file == 0;
+                self.hold(bytes_of::<f64>(2 * row.len()), Some(lines))?;
                 for text in row {
                     let columns = if what == "node" {
                         &mut collector.node_columns
@@ -217,7 +236,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn targets(&self, collector: &mut Collector<'_>, graphs: &mut [Parts]) -> Result<(), DataError> {
+    fn targets(&mut self, collector: &mut Collector<'_>, graphs: &mut [Parts]) -> Result<(), DataError> {
         let (mut lines, is_label) = match (self.open("graph_labels")?, self.open("graph_attributes")?) {
             (Some(lines), _) => (lines, true),
             (None, Some(lines)) => (lines, false),
@@ -225,7 +244,8 @@ impl Files<'_> {
         };
         let count = graphs.len();
         for (index, parts) in graphs.iter_mut().enumerate() {
-            let row = next_row(&mut lines, count)?;
+            let row = next_row(&mut lines, count, self.options.limits.features)?;
+            self.hold(bytes_of::<f64>(2 * row.len()), Some(&lines))?;
             if index == 0 {
                 let names = match row.len() {
                     1 => vec![if is_label { "class" } else { "target" }.to_owned()],
@@ -257,13 +277,15 @@ fn one_based(lines: &Lines, text: &str, expected: &str) -> Result<u32, DataError
 }
 
 /// The values of the next line that is not blank.
-fn next_row(lines: &mut Lines, expected_rows: usize) -> Result<Vec<String>, DataError> {
+fn next_row(lines: &mut Lines, expected_rows: usize, max_columns: u64) -> Result<Vec<String>, DataError> {
     loop {
         if !lines.advance()? {
             return Err(DataError::malformed(lines.place(), "the end", format!("{expected_rows} rows")));
         }
         let text = lines.text()?.trim();
         if !text.is_empty() {
+            within("features", text.split(',').count() as u64, max_columns)
+                .map_err(DataError::limit(lines.place()))?;
             return Ok(text.split(',').map(|field| field.trim().to_owned()).collect());
         }
     }

@@ -12,8 +12,8 @@ use std::path::Path;
 ///
 /// # Errors
 ///
-/// [`DataError::UnknownFormat`] for any other path; [`DataError::Io`]; [`DataError::Limit`] for a graph that the format
-/// cannot hold.
+/// [`DataError::UnknownFormat`] for any other path; [`DataError::Io`]; [`DataError::Malformed`] for a graph that the
+/// format cannot hold.
 pub fn write(dataset: &Dataset, path: &Path) -> Result<Format, DataError> {
     let inner = without_compression(path);
     let is_compressed = inner != path;

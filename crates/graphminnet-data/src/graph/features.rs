@@ -1,6 +1,7 @@
 //! Feature tables: rows of categories (embedded by the model) and of numbers (used as they are), side by side.
 
 use super::GraphError;
+use crate::budget::bytes_of;
 
 /// One row of features per node or per edge: `category_columns` integers and `number_columns` floats.
 ///
@@ -56,6 +57,11 @@ impl Features {
             }
         }
         Ok(Self { rows, category_columns, categories, number_columns, numbers })
+    }
+
+    /// Bytes of all values.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_of::<u32>(self.categories.len()) + bytes_of::<f32>(self.numbers.len())
     }
 
     /// Number of rows.

@@ -27,6 +27,7 @@ pub use features::Features;
 pub(crate) use features::Mismatch;
 pub use part::Part;
 
+use crate::budget::bytes_of;
 use thiserror::Error;
 
 /// Why a graph, or a batch of graphs, was refused.
@@ -181,6 +182,16 @@ impl Graph {
     pub fn from_edges(num_nodes: usize, edges: Vec<[u32; 2]>) -> Result<Self, GraphError> {
         let num_edges = edges.len();
         Self::new(num_nodes, edges, Features::none(num_nodes), Features::none(num_edges))
+    }
+
+    /// Bytes that it takes, and that whoever looks at its nodes will take at least.
+    pub(crate) fn bytes(&self) -> u64 {
+        const PER_NODE: u64 = 16;
+        let tables = [&self.node_features, &self.edge_features, &self.graph_features];
+        bytes_of::<Self>(1)
+            + bytes_of::<[u32; 2]>(self.edges.len())
+            + tables.map(Features::bytes).iter().sum::<u64>()
+            + PER_NODE * self.num_nodes as u64
     }
 
     /// Number of nodes.

@@ -11,13 +11,15 @@ mod zip;
 pub(crate) use sources::{InMemory, Sources, Subtree};
 pub(crate) use zip::{Bytes, Zip};
 
+use crate::budget::Budget;
 use crate::{DataError, Limits, Place};
 use std::io::Read;
 use std::path::Path;
 
 /// Reads a whole tar stream, for fuzzing.
 pub(crate) fn read_tar(stream: Box<dyn Read + Send>, limits: &Limits) -> Result<usize, DataError> {
-    tar::read_stream(stream, Path::new("fuzz.tar"), |_| true, limits).map(|members| members.len())
+    let mut held = Budget::new(limits).share();
+    tar::read_stream(stream, Path::new("fuzz.tar"), |_| true, limits, &mut held).map(|members| members.len())
 }
 
 /// Fails for names that a well-meant archive does not have.

@@ -1,6 +1,7 @@
 //! From arrays to a data set: what all importers of pickled graphs share.
 
 use super::pickle::Array;
+use crate::budget::{Budget, Share};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::registry::DatasetInfo;
@@ -31,6 +32,7 @@ pub(super) struct Builder<'a> {
     edge_table: TableKind,
     samples: Vec<Sample>,
     splits: Vec<Split>,
+    held: Share,
 }
 
 /// What the columns of a table hold.
@@ -42,7 +44,7 @@ struct TableKind {
 }
 
 impl<'a> Builder<'a> {
-    pub(super) fn new(info: &'a DatasetInfo, options: &'a ReadOptions) -> Self {
+    pub(super) fn new(info: &'a DatasetInfo, options: &'a ReadOptions, budget: &Budget) -> Self {
         Self {
             info,
             limits: &options.limits,
@@ -50,6 +52,7 @@ impl<'a> Builder<'a> {
             edge_table: TableKind::default(),
             samples: Vec::new(),
             splits: Vec::new(),
+            held: budget.share(),
         }
     }
 
@@ -74,7 +77,9 @@ impl<'a> Builder<'a> {
         let graph = Graph::new(num_nodes, edges, node_features, edge_features)
             .map_err(|error| fail(error.to_string()))?;
         let targets = self.targets(targets, &graph).map_err(fail)?;
-        self.samples.push(Sample { id: index.to_string(), graph: Arc::new(graph), targets });
+        let sample = Sample { id: index.to_string(), graph: Arc::new(graph), targets };
+        self.held.grow(sample.bytes()).map_err(DataError::limit(place.clone()))?;
+        self.samples.push(sample);
         self.splits.push(split);
         Ok(())
     }

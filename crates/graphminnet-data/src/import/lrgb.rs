@@ -7,6 +7,7 @@
 use super::graphs::{Builder, RawGraph};
 use super::pickle::{Array, Document, Value};
 use super::{PARTS, document, find_file, invalid, missing};
+use crate::budget::Budget;
 use crate::formats::Tree;
 use crate::registry::DatasetInfo;
 use crate::{DataError, Read, ReadOptions};
@@ -16,30 +17,37 @@ pub(super) fn read_benchmark(
     tree: &dyn Tree,
     info: &DatasetInfo,
     options: &ReadOptions,
+    budget: &Budget,
 ) -> Result<Read, DataError> {
     let name = info.name.to_ascii_uppercase();
-    read_parts(tree, info, options, |part| vec![format!("{name}_{part}.pt")])
+    read_parts(tree, info, options, budget, |part| vec![format!("{name}_{part}.pt")])
 }
 
 /// Reads `{train,val,test}.pt` or `.pickle`.
-pub(super) fn read(tree: &dyn Tree, info: &DatasetInfo, options: &ReadOptions) -> Result<Read, DataError> {
-    read_parts(tree, info, options, |part| vec![format!("{part}.pt"), format!("{part}.pickle")])
+pub(super) fn read(
+    tree: &dyn Tree,
+    info: &DatasetInfo,
+    options: &ReadOptions,
+    budget: &Budget,
+) -> Result<Read, DataError> {
+    read_parts(tree, info, options, budget, |part| vec![format!("{part}.pt"), format!("{part}.pickle")])
 }
 
 fn read_parts(
     tree: &dyn Tree,
     info: &DatasetInfo,
     options: &ReadOptions,
+    budget: &Budget,
     names: impl Fn(&str) -> Vec<String>,
 ) -> Result<Read, DataError> {
-    let mut builder = Builder::new(info, options);
+    let mut builder = Builder::new(info, options, budget);
     for (split, part) in PARTS {
         let wanted = names(part);
         let Some(name) = find_file(tree, |name| wanted.iter().any(|wanted| wanted == name))? else {
             return Err(missing(tree, &wanted.join(" or ")));
         };
         let place = tree.place(&name);
-        let document = document(tree, &name, &options.limits)?;
+        let document = document(tree, &name, &options.limits, budget)?;
         let root = document.root();
         let items = document.items(root).ok_or_else(|| invalid(&place, "not a list of graphs"))?;
         if let [data, slices] = items

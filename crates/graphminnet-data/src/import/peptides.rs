@@ -5,6 +5,7 @@
 //! for each of the eleven targets, which are standardised over the whole table, as the benchmark does.
 
 use super::{PARTS, document, find_file, invalid};
+use crate::budget::Budget;
 use crate::formats::read_smiles_lines;
 use crate::formats::{Tree, lines_of};
 use crate::registry::DatasetInfo;
@@ -29,6 +30,7 @@ pub(super) fn read(
     files: &Files,
     info: &DatasetInfo,
     options: &ReadOptions,
+    budget: &Budget,
 ) -> Result<Read, DataError> {
     let place = tree.place(&files.table);
     let plain = files.table.trim_end_matches(".gz").trim_end_matches(".zst");
@@ -66,7 +68,8 @@ pub(super) fn read(
     let schema = &mut read.dataset.schema;
     (schema.level, schema.task) = (Level::Graph, info.task());
     schema.targets.clone_from(&info.targets);
-    read.dataset.official_split = Some(read_split(tree, &files.split, read.dataset.samples.len(), options)?);
+    read.dataset.official_split =
+        Some(read_split(tree, &files.split, read.dataset.samples.len(), options, budget)?);
     Ok(read)
 }
 
@@ -109,9 +112,10 @@ fn read_split(
     name: &str,
     count: usize,
     options: &ReadOptions,
+    budget: &Budget,
 ) -> Result<Vec<Split>, DataError> {
     let place = tree.place(name);
-    let document = document(tree, name, &options.limits)?;
+    let document = document(tree, name, &options.limits, budget)?;
     let mut parts: Vec<Option<Split>> = vec![None; count];
     for (split, part) in PARTS {
         let value = document

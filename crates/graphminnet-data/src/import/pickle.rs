@@ -8,7 +8,8 @@
 //!
 //! Bounds: number of instructions, nesting, sizes against the bytes that are there, rank and extent of arrays against
 //! their storage. Every instruction makes at most one value, values refer to one another by number, and text and bytes
-//! are ranges of the input, so memory is proportional to the file and a "memo bomb" stays as small as it is written.
+//! are ranges of the input, so memory is proportional to the file and a "memo bomb" stays as small as it is written; and
+//! all of it counts towards the memory that reading may take.
 //!
 //! Read: plain pickles (protocols 0 to 5) with NumPy arrays and PyTorch tensors inside, PyTorch's zip container and its
 //! older sequence of pickles. Meant for importing published data once; nothing in this program writes pickles.

@@ -3,24 +3,33 @@
 use super::graphs::{Builder, RawGraph};
 use super::pickle::{Array, Document, Value};
 use super::{PARTS, content, document, find_file, invalid, missing};
+use crate::budget::Budget;
 use crate::formats::Tree;
 use crate::registry::DatasetInfo;
 use crate::{DataError, Place, Read, ReadOptions};
 
 /// Reads `{train,val,test}.pickle`; where there is an `.index` file, only the molecules it lists.
-pub(super) fn read(tree: &dyn Tree, info: &DatasetInfo, options: &ReadOptions) -> Result<Read, DataError> {
-    let mut builder = Builder::new(info, options);
+pub(super) fn read(
+    tree: &dyn Tree,
+    info: &DatasetInfo,
+    options: &ReadOptions,
+    budget: &Budget,
+) -> Result<Read, DataError> {
+    let mut builder = Builder::new(info, options, budget);
     let mut notes = Vec::new();
     for (split, part) in PARTS {
         let file = format!("{part}.pickle");
         let Some(name) = find_file(tree, |name| name == file)? else { return Err(missing(tree, &file)) };
         let place = tree.place(&name);
-        let molecules = document(tree, &name, &options.limits)?;
+        let molecules = document(tree, &name, &options.limits, budget)?;
         let all =
             molecules.items(molecules.root()).ok_or_else(|| invalid(&place, "not a list of molecules"))?;
         let index = find_file(tree, |name| name == format!("{part}.index"))?;
         let wanted = match &index {
-            Some(name) => read_index(&content(tree, name, &options.limits)?, all.len(), &tree.place(name))?,
+            Some(name) => {
+                let (index, _) = content(tree, name, &options.limits, budget)?;
+                read_index(&index, all.len(), &tree.place(name))?
+            }
             None => {
                 notes.push(format!("no {part}.index: all {} molecules of {part}.pickle are used", all.len()));
                 (0..all.len()).collect()

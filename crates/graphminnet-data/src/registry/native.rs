@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 const GRAPHS: &str = "graphs.jsonl.gz";
 const SCHEMA: &str = "schema.json";
 
-/// Longest schema file that is read.
-const MAX_SCHEMA_BYTES: u64 = 64 << 20;
-
 /// Writes a data set in native form into its folder below `data_folder`, where [`load`](super::load) finds it first.
 /// Gives the file with the graphs.
 ///
@@ -38,7 +35,7 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
 pub(super) fn read(graphs: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     let path = graphs.with_file_name(SCHEMA);
     let size = std::fs::metadata(&path).map_err(DataError::io(&path, "open"))?.len();
-    crate::limits::within("line_bytes", size, MAX_SCHEMA_BYTES.min(options.limits.line_bytes))
+    crate::limits::within("line_bytes", size, options.limits.line_bytes)
         .map_err(DataError::limit(Place::file(&path)))?;
     let text = std::fs::read_to_string(&path).map_err(DataError::io(&path, "read"))?;
     let schema: Schema = serde_json::from_str(&text).map_err(|error| DataError::Schema {

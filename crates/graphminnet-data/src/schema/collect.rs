@@ -3,6 +3,7 @@
 use super::columns::{ColumnSet, Table};
 use super::infer::{EncodeError, Encoder, list};
 use super::targets::TargetEncoder;
+use crate::budget::{Budget, Share, bytes_of};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::{
@@ -30,6 +31,29 @@ pub(crate) struct Record {
     pub(crate) graph: Option<Graph>,
 }
 
+impl Record {
+    /// Bytes that it takes.
+    fn bytes(&self) -> u64 {
+        let tables = [&self.nodes, &self.edge_rows, &self.targets];
+        bytes_of::<Option<Self>>(1)
+            + self.place.bytes()
+            + self.id.as_ref().map_or(0, |id| id.len() as u64)
+            + bytes_of::<[u32; 2]>(self.edges.len())
+            + tables.iter().map(|table| table.bytes()).sum::<u64>()
+            + self.graph.as_ref().map_or(0, Graph::bytes)
+    }
+}
+
+impl Sample {
+    /// Bytes that it takes, with the entry in a list of names.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_of::<(Self, String, Place)>(1)
+            + 2 * self.id.len() as u64
+            + bytes_of::<f32>(self.targets.len())
+            + self.graph.bytes()
+    }
+}
+
 /// Records on their way to a data set.
 pub(crate) struct Collector<'a> {
     options: &'a ReadOptions,
@@ -51,6 +75,9 @@ pub(crate) struct Collector<'a> {
     pub(crate) edges: EdgeDirection,
     /// Things worth telling a person.
     pub(crate) notes: Vec<String>,
+    /// Memory for this reading.
+    pub(crate) budget: Budget,
+    held: Share,
     slots: Vec<Option<Record>>,
     bad_rows: Vec<(usize, BadRow)>,
     bad_row_count: u64,
@@ -61,6 +88,11 @@ pub(crate) struct Collector<'a> {
 impl<'a> Collector<'a> {
     /// An empty collection for the data set at `path`.
     pub(crate) fn new(path: &Path, options: &'a ReadOptions) -> Self {
+        Self::within(path, options, Budget::new(&options.limits))
+    }
+
+    /// The same, of a reading that has taken memory already.
+    pub(crate) fn within(path: &Path, options: &'a ReadOptions, budget: Budget) -> Self {
         let name = crate::fs::without_compression(path);
         Self {
             options,
@@ -74,6 +106,8 @@ impl<'a> Collector<'a> {
             molecules: None,
             edges: EdgeDirection::AsGiven,
             notes: Vec::new(),
+            held: budget.share(),
+            budget,
             slots: Vec::new(),
             bad_rows: Vec::new(),
             bad_row_count: 0,
@@ -107,7 +141,7 @@ impl<'a> Collector<'a> {
     }
 
     fn named(&self, names: Vec<String>, known: Option<&[Column]>) -> Result<ColumnSet, DataError> {
-        let mut set = ColumnSet::new(names, &self.options.text, &self.options.limits)
+        let mut set = ColumnSet::new(names, &self.options.text, &self.options.limits, &self.budget)
             .map_err(DataError::limit(self.place.clone()))?;
         if let Some(known) = known {
             set.follow(known);
@@ -124,10 +158,14 @@ impl<'a> Collector<'a> {
         within("graphs", self.slots.len() as u64 + 1, self.options.limits.graphs)
             .map_err(DataError::limit(self.place.clone()))?;
         match record {
-            Ok(record) => self.slots.push(Some(record)),
+            Ok(record) => {
+                self.held.grow(record.bytes()).map_err(DataError::limit(record.place.clone()))?;
+                self.slots.push(Some(record));
+            }
             Err(bad) => {
                 self.bad(self.slots.len(), bad)?;
                 if self.options.on_bad_row != OnBadRow::Skip {
+                    self.hold(bytes_of::<Option<Record>>(1))?;
                     self.slots.push(None);
                 }
             }
@@ -161,9 +199,14 @@ impl<'a> Collector<'a> {
         )
     }
 
+    fn hold(&mut self, bytes: u64) -> Result<(), DataError> {
+        self.held.grow(bytes).map_err(DataError::limit(self.place.clone()))
+    }
+
     fn bad(&mut self, position: usize, bad: BadRow) -> Result<(), DataError> {
         self.bad_row_count += 1;
         if (self.bad_rows.len() as u64) < self.options.limits.bad_rows {
+            self.hold(bytes_of::<(usize, BadRow)>(1) + bad.bytes())?;
             self.bad_rows.push((position, bad));
         } else if self.options.on_bad_row == OnBadRow::Error {
             return Err(self.bad_rows_error());
@@ -262,6 +305,7 @@ impl<'a> Collector<'a> {
                 rows.push(None);
                 continue;
             };
+            let before = record.bytes();
             let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
             let (place, split) = (record.place.clone(), record.split);
             let sample = match ids.entry(id.clone()) {
@@ -275,8 +319,10 @@ impl<'a> Collector<'a> {
                     entry.insert_entry(place);
                 }),
             };
+            self.held.shrink(before);
             match sample {
                 Ok(sample) => {
+                    self.hold(sample.bytes())?;
                     rows.push(Some(samples.len()));
                     samples.push(sample);
                     splits.push(split);

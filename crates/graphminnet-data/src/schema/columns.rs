@@ -1,5 +1,6 @@
 //! Columns while they are being read: cells become numbers, text becomes a code of its column.
 
+use crate::budget::{Budget, Share, bytes_of};
 use crate::limits::within;
 use crate::{Column, ColumnKind, DataError, Limits, Place};
 use std::collections::{BTreeSet, HashMap};
@@ -21,6 +22,13 @@ pub(crate) fn is_missing(text: &str) -> bool {
 pub(crate) struct Table {
     pub(crate) rows: usize,
     pub(crate) values: Vec<f64>,
+}
+
+impl Table {
+    /// Bytes of its cells.
+    pub(crate) fn bytes(&self) -> u64 {
+        bytes_of::<f64>(self.values.len())
+    }
 }
 
 /// What has been seen of one column.
@@ -46,10 +54,12 @@ pub(crate) struct ColumnTrace {
 }
 
 /// The columns of all node tables, edge tables or target tables of a data set.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ColumnSet {
     columns: Vec<ColumnTrace>,
     max_categories: u64,
+    /// Memory of the texts.
+    held: Option<Share>,
 }
 
 impl ColumnSet {
@@ -58,6 +68,7 @@ impl ColumnSet {
         names: impl IntoIterator<Item = String>,
         text: &[String],
         limits: &Limits,
+        budget: &Budget,
     ) -> Result<Self, crate::limits::Exceeded> {
         let columns: Vec<ColumnTrace> = names
             .into_iter()
@@ -75,7 +86,7 @@ impl ColumnSet {
             })
             .collect();
         within("features", columns.len() as u64, limits.features)?;
-        Ok(Self { columns, max_categories: limits.categories })
+        Ok(Self { columns, max_categories: limits.categories, held: Some(budget.share()) })
     }
 
     /// Fixes columns that a schema knows as text, so that `12` in them is read as text.
@@ -170,6 +181,10 @@ impl ColumnSet {
         let code = trace.codes.len() as u32;
         within("categories", u64::from(code) + 1, max_categories)
             .map_err(DataError::limit(place.clone().in_column(&trace.name)))?;
+        if let Some(held) = &mut self.held {
+            held.grow(bytes_of::<(String, u32)>(2) + value.len() as u64)
+                .map_err(DataError::limit(place.clone().in_column(&trace.name)))?;
+        }
         trace.codes.insert(value.to_owned(), code);
         Ok(f64::from(code))
     }

@@ -1,6 +1,7 @@
 //! One line of JSON to flat vectors, without an intermediate tree: ragged rows and out-of-range numbers are noticed
 //! where they stand, and nothing is stored that the graph does not need.
 
+use crate::budget::{Share, bytes_of};
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -65,8 +66,12 @@ fn expected_in(field: &str) -> &'static str {
 }
 
 /// Parses one line.
-pub(super) fn line(text: &str, place: &Place, limits: &Limits) -> Result<Line, DataError> {
-    within("json_depth", depth(text), limits.json_depth).map_err(DataError::limit(place.clone()))?;
+pub(super) fn line(text: &str, place: &Place, limits: &Limits, held: &mut Share) -> Result<Line, DataError> {
+    let (depth, commas) = depth_and_commas(text);
+    within("json_depth", depth, limits.json_depth).map_err(DataError::limit(place.clone()))?;
+    // A comma between any two cells; a list that grows takes twice what is in it.
+    held.grow(bytes_of::<Cell>(2).saturating_mul(commas + 1) + text.len() as u64)
+        .map_err(DataError::limit(place.clone()))?;
     let mut line = Line::default();
     let mut field = String::new();
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -89,9 +94,10 @@ pub(super) fn line(text: &str, place: &Place, limits: &Limits) -> Result<Line, D
     }
 }
 
-/// Deepest nesting of brackets outside strings.
-fn depth(text: &str) -> u64 {
+/// Deepest nesting of brackets, and number of commas, outside strings.
+fn depth_and_commas(text: &str) -> (u64, u64) {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0u64, 0u64, false, false);
+    let mut commas = 0;
     for byte in text.bytes() {
         match byte {
             _ if escaped => escaped = false,
@@ -102,10 +108,11 @@ fn depth(text: &str) -> u64 {
                 deepest = deepest.max(depth);
             }
             b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            b',' if !in_string => commas += 1,
             _ => {}
         }
     }
-    deepest
+    (deepest, commas)
 }
 
 struct LineSeed<'a> {

@@ -2,6 +2,7 @@
 
 use super::missing;
 use super::table::{Cell, Pieces, read_pieces};
+use crate::budget::Share;
 use crate::formats::{Tree, lines_of};
 use crate::graph::Features;
 use crate::{Column, ColumnKind, DataError, Place, ReadOptions, smiles};
@@ -20,6 +21,7 @@ pub(super) fn read_features(
     kind: Option<&str>,
     cardinality: &Option<Vec<u64>>,
     options: &ReadOptions,
+    held: &mut Share,
 ) -> Result<FeatureTables, DataError> {
     let file = format!("raw/{what}-feat.csv");
     let limits = &options.limits;
@@ -32,13 +34,13 @@ pub(super) fn read_features(
     };
     let place = tree.place(&file);
     if let Some(sizes) = cardinality {
-        let pieces: Pieces<u32> = read_pieces(&mut lines, counts, Some(sizes.len()), limits.features)?;
+        let pieces: Pieces<u32> = read_pieces(&mut lines, counts, Some(sizes.len()), limits.features, held)?;
         check_categories(&pieces, sizes, &place)?;
         let columns = category_columns(what, sizes);
         let tables = into_tables(pieces, counts, &place, Features::categories)?;
         return Ok(FeatureTables { columns, tables });
     }
-    let pieces: Pieces<f32> = read_pieces(&mut lines, counts, None, limits.features)?;
+    let pieces: Pieces<f32> = read_pieces(&mut lines, counts, None, limits.features, held)?;
     let inferred = if kind == Some("real") { None } else { integer_sizes(&pieces, options.category_limit) };
     if let Some(sizes) = inferred {
         let as_integers = Pieces {

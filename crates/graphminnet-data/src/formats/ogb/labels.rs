@@ -3,6 +3,7 @@
 use super::meta::Meta;
 use super::table::{Label, Pieces, read_pieces};
 use super::{Counts, missing};
+use crate::budget::Share;
 use crate::formats::{Tree, lines_of};
 use crate::{DataError, Level, Place, ReadOptions, Task};
 
@@ -12,6 +13,7 @@ pub(super) fn read_labels(
     meta: &Meta,
     counts: &Counts,
     options: &ReadOptions,
+    held: &mut Share,
 ) -> Result<(Level, Pieces<Label>), DataError> {
     let stated = meta.level(&tree.place("meta.json"))?;
     let one_each = vec![1; counts.nodes.len()];
@@ -22,7 +24,7 @@ pub(super) fn read_labels(
             continue;
         }
         let Some(mut lines) = lines_of(tree, name, &options.limits)? else { continue };
-        return Ok((level, read_pieces(&mut lines, rows, None, options.limits.columns)?));
+        return Ok((level, read_pieces(&mut lines, rows, None, options.limits.features, held)?));
     }
     Err(missing(tree, "raw/graph-label.csv or raw/node-label.csv"))
 }

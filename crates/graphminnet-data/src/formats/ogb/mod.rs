@@ -18,6 +18,7 @@ mod split;
 mod superpixels;
 mod table;
 
+use crate::budget::{Budget, Share, bytes_of};
 use crate::formats::{Tree, lines_of};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
@@ -40,8 +41,12 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     let meta = Meta::read(tree, limits)?;
     let has_meta = meta.is_some();
     let meta = meta.unwrap_or_default();
-    let counts = Counts::read(tree, &meta, limits)?;
-    let (level, labels) = read_labels(tree, &meta, &counts, options)?;
+    // Tables become graphs without a copy, so all of it counts once.
+    let mut held = Budget::new(limits).share();
+    let counts = Counts::read(tree, &meta, limits, &mut held)?;
+    let graphs = counts.nodes.len();
+    held.grow(bytes_of::<(Sample, Graph, usize)>(graphs)).map_err(DataError::limit(tree.place("raw")))?;
+    let (level, labels) = read_labels(tree, &meta, &counts, options, &mut held)?;
 
     let nodes = read_features(
         tree,
@@ -50,15 +55,16 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
         meta.node_feat.as_deref(),
         &meta.node_cardinality,
         options,
+        &mut held,
     )?;
     let graphs = match &meta.edges {
         Some(rule) => computed_edges(tree, rule, nodes.tables)?,
-        None => stored_edges(tree, &meta, &counts, nodes.tables, options)?,
+        None => stored_edges(tree, &meta, &counts, nodes.tables, options, &mut held)?,
     };
     let (node_columns, (edge_columns, graphs)) = (nodes.columns, graphs);
 
     let schema = schema(&meta, level, &labels, node_columns, edge_columns, options, tree)?;
-    let official_split = read_split(tree, &meta, graphs.len(), options)?;
+    let official_split = read_split(tree, &meta, graphs.len(), options, &mut held)?;
     let samples = graphs
         .into_iter()
         .zip(labels.pieces)
@@ -91,8 +97,9 @@ struct Counts {
 }
 
 impl Counts {
-    fn read(tree: &dyn Tree, meta: &Meta, limits: &Limits) -> Result<Self, DataError> {
-        let nodes = count_column(tree, "num-node-list", "nodes_per_graph", limits.nodes_per_graph, limits)?;
+    fn read(tree: &dyn Tree, meta: &Meta, limits: &Limits, held: &mut Share) -> Result<Self, DataError> {
+        let nodes =
+            count_column(tree, "num-node-list", "nodes_per_graph", limits.nodes_per_graph, limits, held)?;
         if let Some(declared) = meta.num_graphs.filter(|&declared| declared != nodes.len() as u64) {
             return Err(DataError::malformed(
                 tree.place("meta.json").in_column("num_graphs"),
@@ -103,7 +110,7 @@ impl Counts {
         let edges = if meta.edges.is_some() {
             Vec::new()
         } else {
-            count_column(tree, "num-edge-list", "edges_per_graph", limits.edges_per_graph, limits)?
+            count_column(tree, "num-edge-list", "edges_per_graph", limits.edges_per_graph, limits, held)?
         };
         if meta.edges.is_none() && edges.len() != nodes.len() {
             return Err(DataError::malformed(
@@ -122,12 +129,13 @@ fn count_column(
     limit_name: &'static str,
     limit: u64,
     limits: &Limits,
+    held: &mut Share,
 ) -> Result<Vec<usize>, DataError> {
     let file = format!("raw/{name}.csv");
     let Some(mut lines) = lines_of(tree, &file, limits)? else {
         return Err(missing(tree, &file));
     };
-    let counts: Vec<u64> = read_column(&mut lines, limits.graphs)?;
+    let counts: Vec<u64> = read_column(&mut lines, limits.graphs, held)?;
     for (row, count) in counts.iter().enumerate() {
         within(limit_name, *count, limit)
             .map_err(DataError::limit(tree.place(&file).at_line(row as u64 + 1)))?;
@@ -149,10 +157,11 @@ fn stored_edges(
     counts: &Counts,
     nodes: Vec<Features>,
     options: &ReadOptions,
+    held: &mut Share,
 ) -> Result<(Vec<Column>, Vec<Graph>), DataError> {
     let file = "raw/edge.csv";
     let Some(mut lines) = lines_of(tree, file, &options.limits)? else { return Err(missing(tree, file)) };
-    let ends: Pieces<u32> = read_pieces(&mut lines, &counts.edges, Some(2), 2)?;
+    let ends: Pieces<u32> = read_pieces(&mut lines, &counts.edges, Some(2), 2, held)?;
     let features = read_features(
         tree,
         "edge",
@@ -160,6 +169,7 @@ fn stored_edges(
         meta.edge_feat.as_deref(),
         &meta.edge_cardinality,
         options,
+        held,
     )?;
     let direction = options.edges.unwrap_or(match meta.add_inverse_edge {
         Some(true) => EdgeDirection::BothWays,
@@ -175,6 +185,8 @@ fn stored_edges(
         let rows = edges.len() as u64;
         let mut edge_features = edge_features;
         if direction == EdgeDirection::BothWays {
+            held.grow(bytes_of::<[u32; 2]>(edges.len()) + edge_features.bytes())
+                .map_err(DataError::limit(place.clone().at_line(first_row)))?;
             (edges, edge_features) = both_ways(&edges, &edge_features);
         }
         let graph =

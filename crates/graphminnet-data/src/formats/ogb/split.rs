@@ -3,6 +3,7 @@
 use super::meta::Meta;
 use super::missing;
 use super::table::read_column;
+use crate::budget::Share;
 use crate::formats::{Tree, lines_of};
 use crate::{DataError, ReadOptions, Split};
 
@@ -12,6 +13,7 @@ pub(super) fn read_split(
     meta: &Meta,
     num_graphs: usize,
     options: &ReadOptions,
+    held: &mut Share,
 ) -> Result<Option<Vec<Split>>, DataError> {
     let scheme = match options.split.as_ref().or(meta.split.as_ref()) {
         Some(scheme) => scheme.clone(),
@@ -33,7 +35,7 @@ pub(super) fn read_split(
         let Some(mut lines) = lines_of(tree, &file, &options.limits)? else {
             return Err(missing(tree, &file));
         };
-        let indices: Vec<u32> = read_column(&mut lines, options.limits.graphs)?;
+        let indices: Vec<u32> = read_column(&mut lines, options.limits.graphs, held)?;
         for (row, index) in indices.into_iter().enumerate() {
             let place = || tree.place(&file).at_line(row as u64 + 1);
             match parts.get_mut(index as usize) {

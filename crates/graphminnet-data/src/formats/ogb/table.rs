@@ -1,7 +1,9 @@
 //! Headerless numeric tables, cut into one piece per graph while they stream by.
 
 use crate::DataError;
+use crate::budget::{Share, bytes_of};
 use crate::formats::Lines;
+use crate::limits::within;
 
 /// Rows reserved for a graph before any of them has been seen.
 const RESERVED_ROWS: usize = 1 << 12;
@@ -81,7 +83,9 @@ pub(super) fn read_pieces<T: Cell>(
     counts: &[usize],
     columns: Option<usize>,
     max_columns: u64,
+    held: &mut Share,
 ) -> Result<Pieces<T>, DataError> {
+    held.grow(bytes_of::<Vec<T>>(counts.len())).map_err(DataError::limit(lines.place()))?;
     let mut width = columns;
     let mut row: Vec<T> = Vec::new();
     let mut pieces = Vec::with_capacity(counts.len());
@@ -102,18 +106,24 @@ pub(super) fn read_pieces<T: Cell>(
             match width {
                 Some(1) => piece.push(parse_field(lines, lines.bytes(), 0)?),
                 _ => {
-                    split_row(lines, &mut row, max_columns)?;
-                    let expected = *width.get_or_insert(row.len());
-                    if row.len() != expected {
-                        return Err(DataError::malformed(
-                            lines.place(),
-                            format!("{} values", row.len()),
-                            format!("{expected} values"),
-                        ));
+                    let fields = lines.bytes().iter().filter(|byte| **byte == b',').count() + 1;
+                    match width {
+                        Some(expected) if fields != expected => {
+                            let (found, expected) =
+                                (format!("{fields} values"), format!("{expected} values"));
+                            return Err(DataError::malformed(lines.place(), found, expected));
+                        }
+                        Some(_) => {}
+                        None => within("features", fields as u64, max_columns)
+                            .map_err(DataError::limit(lines.place()))?,
                     }
+                    split_row(lines, &mut row)?;
+                    width.get_or_insert(row.len());
                     piece.extend_from_slice(&row);
                 }
             }
+            // Lists that grow take twice what is in them.
+            held.grow(bytes_of::<T>(2 * width.unwrap_or(1))).map_err(DataError::limit(lines.place()))?;
         }
         pieces.push(piece);
     }
@@ -130,30 +140,26 @@ pub(super) fn read_pieces<T: Cell>(
 }
 
 /// Reads a column of values to the end.
-pub(super) fn read_column<T: Cell>(lines: &mut Lines, max_rows: u64) -> Result<Vec<T>, DataError> {
+pub(super) fn read_column<T: Cell>(
+    lines: &mut Lines,
+    max_rows: u64,
+    held: &mut Share,
+) -> Result<Vec<T>, DataError> {
     let mut values = Vec::new();
     while lines.advance()? {
         if lines.bytes().trim_ascii().is_empty() {
             continue;
         }
-        crate::limits::within("graphs", values.len() as u64 + 1, max_rows)
-            .map_err(DataError::limit(lines.place()))?;
+        within("graphs", values.len() as u64 + 1, max_rows).map_err(DataError::limit(lines.place()))?;
+        held.grow(bytes_of::<T>(2)).map_err(DataError::limit(lines.place()))?;
         values.push(parse_field(lines, lines.bytes(), 0)?);
     }
     Ok(values)
 }
 
-fn split_row<T: Cell>(lines: &Lines, row: &mut Vec<T>, max_columns: u64) -> Result<(), DataError> {
+fn split_row<T: Cell>(lines: &Lines, row: &mut Vec<T>) -> Result<(), DataError> {
     row.clear();
     for field in lines.bytes().split(|byte| *byte == b',') {
-        if row.len() as u64 >= max_columns {
-            return Err(DataError::Limit {
-                place: lines.place(),
-                name: "features",
-                found: row.len() as u64 + 1,
-                limit: max_columns,
-            });
-        }
         row.push(parse_field(lines, field, row.len())?);
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Several published files as one tree: zips and tars are looked into, folders listed, other files taken as they are.
 
 use super::{Bytes, Zip, tar};
+use crate::budget::{Budget, Share};
 use crate::formats::{Folder, Tree};
 use crate::fs;
 use crate::{DataError, Limits, Place};
@@ -21,6 +22,7 @@ impl Sources {
         paths: &[PathBuf],
         wanted: fn(&str) -> bool,
         limits: &Limits,
+        budget: &Budget,
     ) -> Result<Self, DataError> {
         let mut trees: Vec<Box<dyn Tree + Send>> = Vec::new();
         for path in paths {
@@ -29,8 +31,9 @@ impl Sources {
             if path.is_dir() {
                 trees.push(Box::new(Folder::new(path, limits)));
             } else if is_tar {
-                let members = tar::read(path, wanted, limits)?;
-                trees.push(Box::new(InMemory { path: path.clone(), members }));
+                let mut held = budget.share();
+                let members = tar::read(path, wanted, limits, &mut held)?;
+                trees.push(Box::new(InMemory { path: path.clone(), members, _held: Some(held) }));
             } else if name.ends_with(".zip") {
                 let place = Place::file(path);
                 trees.push(Box::new(Zip::open(Bytes::File(path.clone()), place, limits.members, limits)?));
@@ -81,13 +84,15 @@ impl Tree for Sources {
 pub(crate) struct InMemory {
     path: PathBuf,
     members: BTreeMap<String, Arc<Vec<u8>>>,
+    /// The memory that they take, where it is counted.
+    _held: Option<Share>,
 }
 
 impl InMemory {
     /// Files with their names and content.
     pub(crate) fn new(path: &Path, members: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
         let members = members.into_iter().map(|(name, content)| (name, Arc::new(content))).collect();
-        Self { path: path.to_path_buf(), members }
+        Self { path: path.to_path_buf(), members, _held: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tar archives, plain or compressed: read once from front to back, wanted members kept in memory.
 
 use super::check_name;
+use crate::budget::Share;
 use crate::fs::{decompress, open};
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
@@ -17,8 +18,13 @@ const MAX_HEADER_BYTES: u64 = 1 << 20;
 pub(super) type Members = BTreeMap<String, Arc<Vec<u8>>>;
 
 /// The members of a tar file whose names are wanted.
-pub(super) fn read(path: &Path, wanted: fn(&str) -> bool, limits: &Limits) -> Result<Members, DataError> {
-    read_stream(Box::new(open(path)?), path, wanted, limits)
+pub(super) fn read(
+    path: &Path,
+    wanted: fn(&str) -> bool,
+    limits: &Limits,
+    held: &mut Share,
+) -> Result<Members, DataError> {
+    read_stream(Box::new(open(path)?), path, wanted, limits, held)
 }
 
 /// The members of a tar stream whose names are wanted; the extension of `path` tells its compression.
@@ -27,6 +33,7 @@ pub(super) fn read_stream(
     path: &Path,
     wanted: fn(&str) -> bool,
     limits: &Limits,
+    held: &mut Share,
 ) -> Result<Members, DataError> {
     let name = match path.extension().and_then(|extension| extension.to_str()) {
         Some("tgz") => path.with_extension("tar.gz"),
@@ -37,7 +44,7 @@ pub(super) fn read_stream(
     let mut reader = Reader { stream: decompress(stream, &name, &whole), place: Place::file(path) };
     let mut members = BTreeMap::new();
     let mut long_name: Option<String> = None;
-    let (mut count, mut total, mut kept) = (0u64, 0u64, 0u64);
+    let (mut count, mut total) = (0u64, 0u64);
     while let Some(header) = reader.header()? {
         count += 1;
         within("members", count, limits.members).map_err(DataError::limit(reader.place.clone()))?;
@@ -45,8 +52,10 @@ pub(super) fn read_stream(
         within("total_bytes", total, limits.total_bytes).map_err(DataError::limit(reader.place.clone()))?;
         match header.kind {
             b'L' | b'x' | b'g' => {
-                within("line_bytes", header.size, MAX_HEADER_BYTES)
-                    .map_err(DataError::limit(reader.place.clone()))?;
+                if header.size > MAX_HEADER_BYTES {
+                    let reason = format!("an extended header of {} bytes, expected few", header.size);
+                    return Err(reader.broken(reason));
+                }
                 let content = reader.content(header.size)?;
                 if header.kind == b'L' {
                     let text = content.split(|byte| *byte == 0).next().unwrap_or_default();
@@ -77,8 +86,7 @@ pub(super) fn read_stream(
         }
         let place = reader.place.clone().in_member(&name);
         within("member_bytes", header.size, limits.member_bytes).map_err(DataError::limit(place.clone()))?;
-        kept = kept.saturating_add(header.size);
-        within("memory_bytes", kept, limits.memory_bytes).map_err(DataError::limit(place.clone()))?;
+        held.grow(header.size).map_err(DataError::limit(place.clone()))?;
         let content = reader.content(header.size)?;
         if members.insert(name, Arc::new(content)).is_some() {
             return Err(DataError::Archive { place, reason: "two members have this name".to_owned() });

@@ -5,6 +5,7 @@
 //! while reading: a member is exactly as long as declared and has the declared CRC-32.
 
 use super::check_name;
+use crate::budget::Share;
 use crate::formats::Tree;
 use crate::fs::open;
 use crate::limits::within;
@@ -137,9 +138,9 @@ impl Zip {
     }
 
     /// A member's content; its declared and real sizes agree.
-    pub(crate) fn content(&self, name: &str, max_bytes: u64) -> Result<Vec<u8>, DataError> {
+    pub(crate) fn content(&self, name: &str, held: &mut Share) -> Result<Vec<u8>, DataError> {
         let size = self.members.get(name).map_or(0, |member| member.size);
-        within("memory_bytes", size, max_bytes).map_err(DataError::limit(self.place(name)))?;
+        held.grow(size).map_err(DataError::limit(self.place(name)))?;
         let mut content = Vec::with_capacity(size.min(1 << 20) as usize);
         self.open_member(name)?.read_to_end(&mut content).map_err(|source| DataError::Archive {
             place: self.place(name),

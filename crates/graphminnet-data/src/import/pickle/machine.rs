@@ -2,7 +2,8 @@
 
 use super::globals::{self, Global};
 use super::value::{Document, Node, Value};
-use crate::limits::within;
+use crate::budget::{Share, bytes_of};
+use crate::limits::{Exceeded, within};
 use crate::{DataError, Limits, Place};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -18,6 +19,9 @@ pub(super) struct Machine<'a> {
     marks: Vec<usize>,
     memo: HashMap<u64, Value>,
     opcodes: u64,
+    /// Memory of the stack and what is remembered.
+    held: Share,
+    counted: u64,
     /// Nesting of files inside files.
     pub(super) depth: u32,
 }
@@ -30,8 +34,11 @@ impl<'a> Machine<'a> {
         limits: &'a Limits,
         depth: u32,
     ) -> Self {
+        let held = document.held.another();
         Self {
             document,
+            held,
+            counted: 0,
             place,
             limits,
             at: range.start,
@@ -63,7 +70,21 @@ impl<'a> Machine<'a> {
                 return self.pop();
             }
             self.step(opcode)?;
+            self.count().map_err(DataError::limit(self.here()))?;
         }
+    }
+
+    /// Counts the memory that is in use by now.
+    fn count(&mut self) -> Result<(), Exceeded> {
+        let total = bytes_of::<Value>(self.stack.capacity())
+            + bytes_of::<usize>(self.marks.capacity())
+            + bytes_of::<(u64, Value)>(2 * self.memo.capacity());
+        let more = total.saturating_sub(self.counted);
+        self.counted += more;
+        if more > 0 {
+            self.held.grow(more)?;
+        }
+        self.document.count()
     }
 
     fn here(&self) -> Place {
@@ -250,12 +271,14 @@ impl<'a> Machine<'a> {
 
     pub(super) fn new_node(&mut self, node: Node) -> Result<Value, DataError> {
         let number = u32::try_from(self.document.nodes.len()).map_err(|_| self.error("too many values"))?;
+        self.document.add_inner(node.inner_bytes());
         self.document.nodes.push(node);
         Ok(Value::Node(number))
     }
 
     pub(super) fn push_text(&mut self, text: String) {
         let number = self.document.texts.len() as u32;
+        self.document.add_inner(text.len() as u64);
         self.document.texts.push(text);
         self.stack.push(Value::Text(number));
     }
@@ -306,6 +329,7 @@ impl<'a> Machine<'a> {
     }
 
     fn extend_list(&mut self, items: Vec<Value>) -> Result<(), DataError> {
+        self.document.add_inner(bytes_of::<Value>(2 * items.len()));
         let target = self.stack.last().copied().unwrap_or(Value::None);
         match self.document.node_mut(target) {
             Some(Node::List(list)) => {
@@ -318,6 +342,7 @@ impl<'a> Machine<'a> {
 
     fn extend_dict(&mut self, items: Vec<Value>) -> Result<(), DataError> {
         let entries = self.pairs(items)?;
+        self.document.add_inner(bytes_of::<(Value, Value)>(2 * entries.len()));
         let target = self.stack.last().copied().unwrap_or(Value::None);
         match self.document.node_mut(target) {
             Some(Node::Dict(dict)) => {

@@ -63,6 +63,7 @@ impl Document {
 
     fn list(&self, items: &[Value]) -> Result<Array, String> {
         self.spend(items.len())?;
+        self.has_room_for(items.len() as u64)?;
         let mut array =
             Array { shape: vec![items.len()], values: Vec::with_capacity(items.len()), is_integer: true };
         for item in items {
@@ -107,6 +108,7 @@ impl Document {
             ));
         }
         self.spend(count as usize)?;
+        self.has_room_for(count)?;
         let mut values = Vec::with_capacity(count as usize);
         let mut index = vec![0u64; size.len()];
         for _ in 0..count {
@@ -133,6 +135,7 @@ impl Document {
             return Err(format!("an array of shape {shape:?} in {} bytes", bytes.len()));
         };
         self.spend(count as usize)?;
+        self.has_room_for(count)?;
         let mut values: Vec<f64> = (0..count).map(|at| element_at(bytes, at, element)).collect();
         let shape: Vec<usize> = shape.iter().map(|extent| *extent as usize).collect();
         if is_fortran && let [rows, columns] = shape.as_slice() {

@@ -8,6 +8,7 @@
 
 use super::machine::Machine;
 use super::value::{Document, Value};
+use crate::budget::Share;
 use crate::import::archive::{Bytes, Zip};
 use crate::{DataError, Limits, Place};
 use std::collections::HashMap;
@@ -18,27 +19,42 @@ use std::sync::Arc;
 const MEMBERS_FACTOR: u64 = 20;
 
 /// Reads a plain pickle.
-pub(crate) fn read_pickle(content: Vec<u8>, place: &Place, limits: &Limits) -> Result<Document, DataError> {
+pub(crate) fn read_pickle(
+    content: Vec<u8>,
+    held: Share,
+    place: &Place,
+    limits: &Limits,
+) -> Result<Document, DataError> {
     let length = content.len();
-    let mut document = Document::new(content);
+    let mut document = Document::new(content, held);
     let root = Machine::new(&mut document, 0..length, place, limits, 0).run()?;
     document.root = Some(root);
     Ok(document)
 }
 
 /// Reads a file written by `torch.save`, in either container.
-pub(crate) fn read_torch(content: Vec<u8>, place: &Place, limits: &Limits) -> Result<Document, DataError> {
+pub(crate) fn read_torch(
+    content: Vec<u8>,
+    held: Share,
+    place: &Place,
+    limits: &Limits,
+) -> Result<Document, DataError> {
     if content.starts_with(b"PK") {
-        return read_zip(content, place, limits);
+        return read_zip(content, held, place, limits);
     }
     let length = content.len();
-    let mut document = Document::new(content);
+    let mut document = Document::new(content, held);
     let root = read_sequence(&mut document, 0..length, place, limits, 0)?;
     document.root = Some(root);
     Ok(document)
 }
 
-fn read_zip(content: Vec<u8>, place: &Place, limits: &Limits) -> Result<Document, DataError> {
+fn read_zip(
+    content: Vec<u8>,
+    mut held: Share,
+    place: &Place,
+    limits: &Limits,
+) -> Result<Document, DataError> {
     let max_members = limits.members.saturating_mul(MEMBERS_FACTOR);
     let zip = Zip::open(Bytes::Memory(Arc::new(content)), place.clone(), max_members, limits)?;
     let name = zip.member_names().find(|name| name.ends_with("/data.pkl") || *name == "data.pkl");
@@ -49,7 +65,8 @@ fn read_zip(content: Vec<u8>, place: &Place, limits: &Limits) -> Result<Document
         });
     };
     let folder = name.strip_suffix("data.pkl").unwrap_or_default().to_owned();
-    let mut document = read_pickle(zip.content(&name, limits.memory_bytes)?, place, limits)?;
+    let pickle = zip.content(&name, &mut held)?;
+    let mut document = read_pickle(pickle, held, place, limits)?;
     let mut loaded: HashMap<String, usize> = HashMap::new();
     for number in 0..document.storages.len() {
         let Some((key, declared)) = document
@@ -74,7 +91,7 @@ fn read_zip(content: Vec<u8>, place: &Place, limits: &Limits) -> Result<Document
         let buffer = match loaded.get(&key) {
             Some(buffer) => *buffer,
             None => {
-                let content = zip.content(&member, limits.memory_bytes)?;
+                let content = zip.content(&member, &mut document.held)?;
                 document.input_bytes += content.len() as u64;
                 document.buffers.push(content);
                 loaded.insert(key, document.buffers.len() - 1);

@@ -1,6 +1,8 @@
 //! Inert values, and the document that holds them.
 
 use super::globals::{Element, Global};
+use crate::budget::{Share, bytes_of};
+use crate::limits::Exceeded;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -51,6 +53,19 @@ pub(crate) enum Node {
     },
 }
 
+impl Node {
+    /// Bytes of its own lists; one that grows takes twice what is in it.
+    pub(super) fn inner_bytes(&self) -> u64 {
+        match self {
+            Self::List(items) | Self::Tuple(items) => bytes_of::<Value>(items.capacity()),
+            Self::Dict(entries) => bytes_of::<(Value, Value)>(entries.capacity()),
+            Self::Tensor { size, stride, .. } => bytes_of::<u64>(size.capacity() + stride.capacity()),
+            Self::Array { shape, .. } => bytes_of::<u64>(shape.capacity()),
+            Self::Plain(_) | Self::Dtype(_) | Self::Storage(_) => 0,
+        }
+    }
+}
+
 /// Where a storage's bytes are.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Storage {
@@ -62,8 +77,13 @@ pub(super) struct Storage {
 }
 
 /// Everything that came out of a pickle. Buffer 0 is the pickle itself.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Document {
+    /// The memory that all of it takes.
+    pub(super) held: Share,
+    /// How much of it was counted for values, and what the values hold besides their places in the lists below.
+    counted: u64,
+    inner: u64,
     pub(super) buffers: Vec<Vec<u8>>,
     pub(super) nodes: Vec<Node>,
     pub(super) texts: Vec<String>,
@@ -78,8 +98,42 @@ pub(crate) struct Document {
 
 impl Document {
     /// A document over the bytes of a pickle, nothing of it read.
-    pub(super) fn new(content: Vec<u8>) -> Self {
-        Self { input_bytes: content.len() as u64, buffers: vec![content], ..Self::default() }
+    pub(super) fn new(content: Vec<u8>, held: Share) -> Self {
+        Self {
+            held,
+            counted: 0,
+            inner: 0,
+            input_bytes: content.len() as u64,
+            buffers: vec![content],
+            nodes: Vec::new(),
+            texts: Vec::new(),
+            bytes: Vec::new(),
+            storages: Vec::new(),
+            root: None,
+            spent: Cell::new(0),
+        }
+    }
+
+    /// Says that a value holds so many bytes of its own; they are counted with the next [`Document::count`].
+    pub(super) fn add_inner(&mut self, bytes: u64) {
+        self.inner = self.inner.saturating_add(bytes);
+    }
+
+    /// Counts the memory that all values take by now.
+    pub(super) fn count(&mut self) -> Result<(), Exceeded> {
+        let total = bytes_of::<Node>(self.nodes.capacity())
+            + bytes_of::<String>(self.texts.capacity())
+            + bytes_of::<Range<usize>>(self.bytes.capacity())
+            + bytes_of::<Storage>(self.storages.capacity())
+            + self.inner;
+        let more = total.saturating_sub(self.counted);
+        self.counted += more;
+        if more == 0 { Ok(()) } else { self.held.grow(more) }
+    }
+
+    /// Fails if there is no memory for an array of so many values.
+    pub(super) fn has_room_for(&self, values: u64) -> Result<(), String> {
+        self.held.has_room_for(values.saturating_mul(8)).map_err(|exceeded| exceeded.to_string())
     }
 
     /// Counts work that a file can ask for repeatedly at little cost to itself (nested files, copies, arrays); more
