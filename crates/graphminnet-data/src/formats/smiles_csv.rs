@@ -127,7 +127,7 @@ fn collect(
 ) -> Result<Read, DataError> {
     collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
     collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone() });
-    let used = columns.usable(&rows, options, &mut collector.notes);
+    let used = columns.usable(&rows, collector.options, &mut collector.notes);
     collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
     for row in rows {
         let (row, graph) = match row {

@@ -56,7 +56,8 @@ impl Sample {
 
 /// Records on their way to a data set.
 pub(crate) struct Collector<'a> {
-    options: &'a ReadOptions,
+    /// How the file is read.
+    pub(crate) options: &'a ReadOptions,
     name: String,
     place: Place,
     /// Columns of node features.
