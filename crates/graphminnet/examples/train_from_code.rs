@@ -1,8 +1,9 @@
-//! Training without the command: generated data, an inferred recipe, a model file, a prediction.
+//! Training without the command: generated data, an inferred recipe with some settings changed, a run, a prediction.
 
-use graphminnet::config::Override;
-use graphminnet::data::{Level, PartSizes, RingTransfer, Splits};
-use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, infer_recipe, train_seed};
+use graphminnet::data::{Level, PartSizes, RingTransfer};
+use graphminnet::train::{
+    DataSource, Loaded, Resources, Run, RunOutcome, RunSpec, SplitChoice, infer_recipe,
+};
 use graphminnet::{Bundle, DeviceKind};
 use std::sync::atomic::AtomicBool;
 
@@ -11,26 +12,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sizes = PartSizes { train: 2000, valid: 200, test: 200 };
     let rings = RingTransfer { sizes, level: Level::Node, distractors: false, ..RingTransfer::default() };
     let dataset = rings.generate(0)?;
-    let overrides = ["train.epochs=10", "model.hidden=32", "model.layers=3", "model.lap_dim=8"];
-    let overrides: Vec<_> = overrides.iter().map(|field| Override::parse(field)).collect::<Result<_, _>>()?;
-    let recipe = infer_recipe("rings", &dataset.schema, sizes.train, &overrides)?.recipe;
-    let (data, _) = TrainingData::prepare(&dataset, Splits::official(&dataset)?, &recipe.model, None, &())?;
+    let (graph, targets) = (dataset.samples[0].graph.clone(), dataset.samples[0].targets.clone());
+
+    let mut recipe = infer_recipe("rings", &dataset.schema, sizes.train, &[])?.recipe;
+    (recipe.train.epochs, recipe.train.warmup) = (10, 1);
+    (recipe.model.hidden, recipe.model.layers, recipe.model.lap_dim) = (32, 3, 8);
+
     let folder = std::env::temp_dir().join(format!("graphminnet-example-{}", std::process::id()));
-    let directory = SeedDir::new(folder.clone())?;
-    let settings = Settings {
-        name: &recipe.name,
-        model: &recipe.model,
-        train: &recipe.train,
-        edges: None,
-        seed: 0,
-        device: DeviceKind::Cpu.open()?,
-        interrupt: &AtomicBool::new(false),
-    };
-    if let Outcome::Finished(result) = train_seed(&settings, &data, Some(&directory), &mut ())? {
-        println!("test {}: {:?} at epoch {}", recipe.train.metric, result.best.test, result.best.epoch + 1);
+    let spec = RunSpec::new(recipe, DataSource::Given { edges: None });
+    let mut run = Run::create(&folder, &spec)?.with_data(Loaded::split(dataset, &SplitChoice::Official)?);
+    let resources = Resources::on(DeviceKind::Cpu.open()?);
+    if let RunOutcome::Finished(summary) = run.train(&resources, &mut (), &AtomicBool::new(false))? {
+        println!("test {}: {:?}", spec.recipe.train.metric, summary.test);
     }
-    let bundle = Bundle::load(&directory.file("best.gmn"))?;
-    let (graph, targets) = (dataset.samples[0].graph.clone(), &dataset.samples[0].targets);
+
+    let bundle = Bundle::load(&run.seed(0).file("best.gmn"))?;
     let marked = targets.iter().position(|class| !class.is_nan()).unwrap_or(0);
     let answers = bundle.predict(&[graph]);
     let said = answers.graph(0)?.rows().nth(marked).and_then(|node| node.class());

@@ -6,6 +6,15 @@
 //! edge features ─ edge encoder ─── ε ─┼─ layer ─ layer ─ … ─ layer ── x ──┤
 //! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
 //! ```
+//!
+//! ```
+//! use graphminnet::{DeviceKind, GraphMinNet, ModelConfig, weights};
+//!
+//! let config = ModelConfig { node_in: 2, hidden: 16, lap_dim: 4, ..ModelConfig::default() };
+//! let model = GraphMinNet::new(&config, 0, &DeviceKind::Cpu.open()?)?;
+//! assert!(weights::count_parameters(&model) > 1000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attention;
 mod block;
@@ -16,14 +25,21 @@ mod input;
 mod layer;
 mod spectrum;
 
-pub use attention::Attention;
-pub use block::Block;
-pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
-pub use gssc::Gssc;
-pub use input::{FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
-pub use layer::{Layer, Local};
+pub(crate) use attention::Attention;
+pub(crate) use block::Block;
+use encoder::{FeatureEncoder, NodePe};
+pub(crate) use gssc::Gssc;
+// For the laboratory, which feeds single parts of a model.
+#[doc(hidden)]
+pub use input::FeatureInput;
+pub(crate) use input::check_graph;
+pub use input::{InputError, ModelInput};
+use layer::Layer;
+// For tests of the local branch.
+#[doc(hidden)]
+pub use layer::Local;
 pub(crate) use layer::{Place, Shared};
-pub use spectrum::Spectrum;
+pub(crate) use spectrum::Spectrum;
 
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
 use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
