@@ -17,9 +17,9 @@ mod lab;
 
 use crate::ui::say::say;
 use crate::ui::signals::INTERRUPTED;
+use graphminnet::DeviceError;
 use graphminnet::bundle::{BundleError, ConformalError, PredictError};
 use graphminnet::config::ConfigError;
-use graphminnet::device::DeviceError;
 use graphminnet::explain::ExplainError;
 use graphminnet::model::InputError;
 use graphminnet::report::ReportError;

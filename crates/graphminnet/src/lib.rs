@@ -16,8 +16,7 @@
 //!
 //! ```
 //! use graphminnet::data::{Features, Graph, prepare_graph};
-//! use graphminnet::nn::Pass;
-//! use graphminnet::{DeviceKind, GraphMinNet, ModelConfig, ModelInput};
+//! use graphminnet::{DeviceKind, GraphMinNet, ModelConfig, ModelInput, Pass};
 //! use std::sync::Arc;
 //!
 //! // A ring of six nodes with two numbers each.
@@ -37,15 +36,13 @@
 //!
 //! # Rooms
 //!
-//! * [`data`]: graphs, their files, their spectral preparation (a crate of its own, without tensors);
-//! * [`bundle`]: a trained model in one file, predictions, embeddings;
-//! * [`config`]: options, recipes, strict reading of both;
-//! * [`ops`]: tensor operations with fused CPU kernels; [`nn`]: layers; [`model`]: the model;
-//! * [`task`]: losses and metrics; [`optim`]: AdamW, clipping, schedule;
-//! * [`train`]: the training loop, run directories, saved states;
-//! * [`explain`]: what a prediction rests on, and from how far away; [`export`]: files for other programs;
-//! * [`weights`]: parameters by name and as safetensors; [`summary`]: what a model is made of;
-//! * [`report`]: runs as a page to read.
+//! * [`data`]: graphs, reading them, and what is computed for them before a model sees them.
+//! * [`bundle`]: a trained model in one file, and what it answers. [`Bundle`] is one model, [`Ensemble`] several.
+//! * [`explain`]: which nodes and edges a prediction rests on, and from how far away.
+//! * [`config`]: the options of a model and of its training, and recipes.
+//! * [`train`]: [`train::Run`] trains, is watched by an observer, and resumes.
+//! * [`report`]: runs as a page to read. [`task`]: metrics with confidence intervals.
+//! * [`model`]: the model as a Burn module. [`weights`]: its parameters by name and as safetensors.
 //!
 //! The paper's numbers, its tables and figures computed again, and workloads for timing are in the crate
 //! `graphminnet-lab`.
@@ -55,16 +52,26 @@
 pub mod bundle;
 pub mod config;
 pub mod data;
-pub mod device;
+mod device;
 pub mod explain;
+// For the command, which writes embeddings.
+#[doc(hidden)]
 pub mod export;
 pub mod model;
+// For tests; `Pass` is what a user needs.
+#[doc(hidden)]
 pub mod nn;
+// For the laboratory, which times single operations, and for tests.
+#[doc(hidden)]
 pub mod ops;
+// For the laboratory, which times the optimizer, and for tests.
 #[cfg(feature = "train")]
+#[doc(hidden)]
 pub mod optim;
 #[cfg(feature = "train")]
 pub mod report;
+// For the command `inspect`.
+#[doc(hidden)]
 pub mod summary;
 pub mod task;
 #[cfg(feature = "train")]
@@ -75,3 +82,4 @@ pub use bundle::{Answers, Bundle, BundleError, Ensemble, PredictError};
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};
 pub use model::{GraphMinNet, ModelInput};
+pub use nn::Pass;

@@ -2,6 +2,18 @@
 //!
 //! Names follow the structure of the model (`layers.0.gmn.W.weight`, `layers.0.norm_ffn.running_mean`); linear
 //! weights are `[out, in]`. They are the names of the reference implementation, so files can be exchanged with it.
+//!
+//! ```
+//! use graphminnet::{DeviceKind, GraphMinNet, ModelConfig, weights};
+//!
+//! let config = ModelConfig { node_in: 2, hidden: 16, lap_dim: 4, ..ModelConfig::default() };
+//! let device = DeviceKind::Cpu.open()?;
+//! let bytes = weights::to_bytes(&GraphMinNet::new(&config, 0, &device)?)?;
+//!
+//! let copy = weights::from_bytes(GraphMinNet::new(&config, 1, &device)?, &bytes)?;
+//! assert_eq!(weights::to_bytes(&copy)?, bytes);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::ops::values;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};

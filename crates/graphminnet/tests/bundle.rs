@@ -4,11 +4,11 @@
 use burn::tensor::Device;
 use graphminnet::bundle::{
     Answer, AnswerKind, AnswerRow, Bundle, BundleError, Conformal, Description, Ensemble, PredictError,
-    Selection, TrainedOn, evaluate, locate,
+    Selection, TargetScaler, TrainedOn, evaluate, locate,
 };
 use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe};
 use graphminnet::task::assess::Bootstrap;
-use graphminnet::train::{Outcome, SeedDir, Settings, TargetScaler, TrainingData, train_seed};
+use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, train_seed};
 use graphminnet::{GraphMinNet, weights};
 use graphminnet_data::formats::Format;
 use graphminnet_data::generate::{PartSizes, RingTransfer};

@@ -13,10 +13,11 @@
 //! [`BundleError`] that says which. Files of older versions are brought up to date as they are read.
 //!
 //! ```no_run
+//! use graphminnet::Bundle;
 //! use graphminnet::data::{Featurizer, Limits, molecule_graph};
 //! use std::sync::Arc;
 //!
-//! let bundle = graphminnet::Bundle::load("best.gmn".as_ref())?;
+//! let bundle = Bundle::load("best.gmn".as_ref())?;
 //! let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
 //! let answers = bundle.predict(&[Arc::new(ethanol)]);
 //! println!("{:?}", answers.graph(0)?.values());
@@ -38,14 +39,20 @@ mod table;
 
 pub use answers::{Answer, AnswerRow, Answers, MaybeGraph};
 pub use conformal::{Conformal, ConformalError};
-pub use container::{FORMAT_VERSION, LIMIT};
+// For tests of older versions.
+#[doc(hidden)]
+pub use container::FORMAT_VERSION;
 pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn};
 pub use ensemble::Ensemble;
 pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate};
 pub(crate) use infer::prepare;
+// For the command and the laboratory, which look for models in run directories.
+#[doc(hidden)]
 pub use locate::{EXTENSION, locate};
 pub use scaler::TargetScaler;
+// For the command, which writes predictions as CSV.
+#[doc(hidden)]
 pub use table::PredictionTable;
 
 use crate::device::DeviceKind;

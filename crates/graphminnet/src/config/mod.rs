@@ -3,6 +3,22 @@
 //! A configuration is written in TOML. Every key is known (an unknown one is an error that names the nearest valid
 //! key), and every key that is written has an effect (a key that the other choices leave without effect is an error
 //! too). Only a checked configuration can build a model.
+//!
+//! ```
+//! use graphminnet::{ModelConfig, Recipe};
+//!
+//! // In code the fields are typed; whatever is not set keeps its default, or the recipe's value.
+//! let model = ModelConfig { hidden: 32, layers: 3, ..ModelConfig::default() };
+//! assert!(ModelConfig { hidden: 0, ..model }.check().is_err());
+//!
+//! let mut recipe = Recipe::named("zinc")?;
+//! recipe.train.epochs = 10;
+//!
+//! // In a file a slip of the pen is found.
+//! let error = Recipe::parse("own", "[model]\nhiden = 32").unwrap_err();
+//! assert!(error.to_string().contains("did you mean `model.hidden`?"), "{error}");
+//! # Ok::<(), graphminnet::ConfigError>(())
+//! ```
 
 mod checks;
 mod choices;
@@ -18,6 +34,8 @@ pub use choices::{
     InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
     Pooling, TargetScaling,
 };
+// For the laboratory, which finds its finished runs again by them.
+#[doc(hidden)]
 pub use identity::{Identity, distinguishing_keys};
 pub use model::ModelConfig;
 #[cfg(feature = "train")]

@@ -6,6 +6,15 @@
 //!
 //! Training, evaluation, optimizer and weights know models through [`Model`] alone, so that another system can take the
 //! place of [`GraphMinNet`] in the same harness.
+//!
+//! ```
+//! use graphminnet::{DeviceKind, GraphMinNet, ModelConfig, weights};
+//!
+//! let config = ModelConfig { node_in: 2, hidden: 16, lap_dim: 4, ..ModelConfig::default() };
+//! let model = GraphMinNet::new(&config, 0, &DeviceKind::Cpu.open()?)?;
+//! assert!(weights::count_parameters(&model) > 1000);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attention;
 mod block;
@@ -17,15 +26,25 @@ mod input;
 mod layer;
 mod spectrum;
 
-pub use attention::Attention;
-pub use block::Block;
-pub use encoder::{FeatureEncoder, MixedEncoder, NodePe, PreMessagePassing};
-pub use graphminnet::{Encoded, GraphMinNet, Trace};
-pub use gssc::Gssc;
-pub use input::{FeatureInput, InputError, ModelInput, ZERO_EIGENVALUE, check_graph};
-pub use layer::{Layer, Local};
+pub(crate) use attention::Attention;
+pub(crate) use block::Block;
+use encoder::{FeatureEncoder, NodePe};
+// For explanations of single layers.
+#[doc(hidden)]
+pub use graphminnet::Encoded;
+pub use graphminnet::{GraphMinNet, Trace};
+pub(crate) use gssc::Gssc;
+// For the laboratory, which feeds single parts of a model.
+#[doc(hidden)]
+pub use input::FeatureInput;
+pub(crate) use input::check_graph;
+pub use input::{InputError, ModelInput};
+use layer::Layer;
+// For tests of the local branch.
+#[doc(hidden)]
+pub use layer::Local;
 pub(crate) use layer::{Place, Shared};
-pub use spectrum::Spectrum;
+pub(crate) use spectrum::Spectrum;
 
 use crate::nn::Pass;
 use burn::module::Module;

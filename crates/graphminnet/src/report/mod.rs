@@ -3,6 +3,15 @@
 //!
 //! The page is one file that fetches nothing; see [`graphminnet_report::page`]. Whatever cannot be shown (data that is
 //! gone, a seed that is not done) is said on the page instead.
+//!
+//! ```no_run
+//! use graphminnet::report::report_html;
+//!
+//! // Two runs on one page; `None` of their data is at hand, and no published result is shown beside them.
+//! let html = report_html(&["runs/a".as_ref(), "runs/b".as_ref()], None, &|_| None)?;
+//! std::fs::write("report.html", html)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod card;
 mod graphs;
@@ -96,6 +105,8 @@ fn heading(what: &str, run: &Run, runs: &[Run]) -> String {
     if runs.len() == 1 { what.to_owned() } else { format!("{what}: {}", run.label()) }
 }
 
+// For the command `explain --range`.
+#[doc(hidden)]
 /// A chart of the range of some models: the share of the gradient at each hop distance, beside an even spread.
 ///
 /// # Errors

@@ -3,16 +3,33 @@
 //! Both are plain functions over row-major slices. A model's outputs are `[rows, columns]`, its targets
 //! `[rows, target columns]` with NaN where a label is missing; a row is a graph or, at node level, a node.
 //! Missing labels take part in nothing.
+//!
+//! ```
+//! use graphminnet::config::MetricKind;
+//! use graphminnet::task::{Rows, metric};
+//!
+//! let outputs = [1.0, 2.5, 9.0];
+//! let targets = [1.0, 2.0, f32::NAN];
+//! let rows = Rows { outputs: &outputs, columns: 1, targets: &targets, target_columns: 1 };
+//! assert_eq!(metric::evaluate(MetricKind::MeanAbsoluteError, rows)?.value, 0.25);
+//! # Ok::<(), graphminnet::task::Undefined>(())
+//! ```
 
 pub mod assess;
+// For the laboratory, which times a training step.
+#[doc(hidden)]
 pub mod loss;
 pub mod metric;
 mod regression;
+#[cfg(feature = "train")]
 mod worst;
 
+// For the laboratory.
+#[doc(hidden)]
 pub use loss::{LossError, LossValue};
 pub use metric::{Score, Undefined};
-pub use worst::{Worst, worst_error};
+#[cfg(feature = "train")]
+pub(crate) use worst::worst_error;
 
 /// Outputs and targets of some rows, side by side.
 #[derive(Debug, Clone, Copy)]

@@ -6,12 +6,34 @@
 //! seeds ────────────────────────────────────────────────┘   └───→ TrainEvents → Observer
 //! ```
 //!
-//! [`Run`] is the way in: it creates or opens the directory of a run, trains its seeds, resumes and summarises. Below
-//! it is [`train_seed`], one seed without a run around it.
+//! [`Run`] is the way in: it creates or opens the directory of a run, trains its seeds, resumes and summarises.
 //!
 //! Everything random is a pure function of the seed, the epoch and the position in the epoch, so a run that is killed
 //! and resumed from any saved state goes on to the same bits. Nothing here prints: whoever wants to see progress
 //! passes an [`Observer`].
+//!
+//! ```no_run
+//! use graphminnet::train::{DataSource, Observer, Resources, Run, RunOutcome, RunSpec, TrainEvent};
+//! use graphminnet::{DeviceKind, Recipe};
+//! use std::sync::atomic::AtomicBool;
+//!
+//! struct Print;
+//!
+//! impl Observer for Print {
+//!     fn event(&mut self, event: &TrainEvent) {
+//!         println!("{event:?}");
+//!     }
+//! }
+//!
+//! let source = DataSource::Registry { name: "zinc".to_owned(), folder: None };
+//! let mut run = Run::create("runs/zinc".as_ref(), &RunSpec::new(Recipe::named("zinc")?, source))?;
+//! let resources = Resources::on(DeviceKind::Cpu.open()?);
+//! match run.train(&resources, &mut Print, &AtomicBool::new(false))? {
+//!     RunOutcome::Finished(summary) => println!("{:?}", summary.test),
+//!     _ => println!("interrupted: Run::open resumes it"),
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod architecture;
 mod checkpoint;
@@ -35,23 +57,36 @@ mod state;
 mod summary;
 mod tensorboard;
 mod trainer;
+// For the command `tune`.
+#[doc(hidden)]
 pub mod tune;
 
-pub use crate::bundle::TargetScaler;
 pub use architecture::Architecture;
 pub use burn::tensor::Device;
-pub use checkpoint::{Checkpoint, CheckpointProblem, Checkpoints};
-pub use data::{TrainingData, data_fingerprint};
+pub use checkpoint::CheckpointProblem;
+pub use data::TrainingData;
 pub use defaults::{Inferred, infer_recipe};
 pub use error::TrainError;
-pub use evaluate::{Evaluation, evaluate};
 pub use event::{EpochReport, Observer, TrainEvent};
-pub use gradient_pass::GradientPass;
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};
 pub(crate) use run::{DataCard, read_json};
-pub use run::{Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, fresh_run_path, runs_in};
-pub use run_environment::RunEnvironment;
+pub use run::{Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, runs_in};
+pub(crate) use run_environment::RunEnvironment;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
-pub use state::{Best, Position, TrainState};
+pub use state::{Best, Position};
 pub use summary::{MeanStd, SeedResult, Summary};
+
+// For the laboratory and tests, which train without a run around it; a user calls `Run::train`.
+#[doc(hidden)]
+pub use data::data_fingerprint;
+#[doc(hidden)]
+pub use gradient_pass::GradientPass;
+#[doc(hidden)]
 pub use trainer::{Outcome, Settings, train_seed};
+// For the command, which names a run after the time.
+#[doc(hidden)]
+pub use run::fresh_run_path;
+
+use crate::bundle::TargetScaler;
+use checkpoint::Checkpoints;
+use evaluate::Evaluation;

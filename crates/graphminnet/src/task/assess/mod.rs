@@ -1,4 +1,14 @@
 //! How good answers are: all metrics of their kind with bootstrap confidence intervals, and a table by class or target.
+//!
+//! ```
+//! use graphminnet::task::Rows;
+//! use graphminnet::task::assess::{Bootstrap, Measure, assess};
+//!
+//! let rows = Rows { outputs: &[1.0, 2.5, 3.0], columns: 1, targets: &[1.0, 2.0, 3.5], target_columns: 1 };
+//! let all = assess(Measure::Numbers, rows, &[0..1, 1..2, 2..3], Bootstrap::default());
+//! assert_eq!(all[0].metric, "mae");
+//! assert!(all[0].low <= all[0].value && all[0].value <= all[0].high);
+//! ```
 
 mod breakdown;
 

@@ -10,7 +10,9 @@ mod l1;
 mod weighted_binary_cross_entropy;
 mod weighted_cross_entropy;
 
+#[cfg(feature = "train")]
 pub(super) use binary_cross_entropy::binary_nll;
+#[cfg(feature = "train")]
 pub(super) use cross_entropy::{negative_log_likelihood, read_class};
 
 use super::Rows;

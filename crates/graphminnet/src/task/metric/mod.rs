@@ -1,6 +1,15 @@
 //! Metrics, one per file, each named by its definition; plain arithmetic in double precision.
 //!
 //! A metric that has no value (no labels, one class only) says why instead of giving a number.
+//!
+//! ```
+//! use graphminnet::config::MetricKind;
+//! use graphminnet::task::{Rows, metric};
+//!
+//! // All labels are of one class, so there is no ranking to judge.
+//! let rows = Rows { outputs: &[0.3, -1.2], columns: 1, targets: &[1.0, 1.0], target_columns: 1 };
+//! assert!(metric::evaluate(MetricKind::RocAuc, rows).is_err());
+//! ```
 
 mod accuracy;
 mod accuracy_class_mean;

@@ -8,22 +8,6 @@
 //!
 //! A run finds or is given its data, prepares it, trains its seeds one after the other, and can be ended at any moment
 //! and opened again. It has a start time, and the command or call that asked for it.
-//!
-//! ```no_run
-//! use graphminnet::config::Recipe;
-//! use graphminnet::train::{DataSource, Resources, Run, RunOutcome, RunSpec};
-//! use graphminnet::DeviceKind;
-//! use std::sync::atomic::AtomicBool;
-//!
-//! let source = DataSource::Registry { name: "zinc".to_owned(), folder: None };
-//! let mut run = Run::create("runs/zinc".as_ref(), &RunSpec::new(Recipe::named("zinc")?, source))?;
-//! let resources = Resources::on(DeviceKind::Cpu.open()?);
-//! match run.train(&resources, &mut (), &AtomicBool::new(false))? {
-//!     RunOutcome::Finished(summary) => println!("{:?}", summary.test),
-//!     _ => println!("interrupted: Run::open(\"runs/zinc\") goes on with it"),
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod card;
 mod clock;
