@@ -16,7 +16,7 @@
 //!
 //! // In a file a slip of the pen is found.
 //! let error = Recipe::parse("own", "[model]\nhiden = 32").unwrap_err();
-//! assert!(error.to_string().contains("did you mean `model.hidden`?"), "{error}");
+//! assert!(error.to_string().contains("did you mean `hidden`?"), "{error}");
 //! # Ok::<(), graphminnet::ConfigError>(())
 //! ```
 
