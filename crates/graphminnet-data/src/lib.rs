@@ -79,7 +79,7 @@ pub use dataset::{Column, ColumnKind, Dataset, Level, MoleculeTable, Sample, Sch
 pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use fs::IoError;
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
-pub use limits::{Exceeded, Limits};
+pub use limits::{Exceeded, LimitChange, Limits};
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]

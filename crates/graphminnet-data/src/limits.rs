@@ -7,8 +7,10 @@
 
 use crate::budget::MEMORY;
 use crate::fs::machine_memory;
+use crate::text::escape;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// Upper bounds on what readers and importers accept.
 ///
@@ -123,28 +125,52 @@ impl Limits {
         self.memory_bytes.unwrap_or_else(of_machine)
     }
 
-    /// Sets a limit by its name.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the name, in words.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use graphminnet_data::Limits;
-    ///
-    /// let mut limits = Limits::default();
-    /// limits.set("nodes_per_graph", 100_000_000)?;
-    /// assert_eq!(limits.nodes_per_graph, 100_000_000);
-    /// assert!(limits.set("patience", 1).is_err());
-    /// # Ok::<(), String>(())
-    /// ```
-    pub fn set(&mut self, name: &str, value: u64) -> Result<(), String> {
-        let mut fields = serde_json::to_value(&*self).map_err(|error| error.to_string())?;
+    /// Sets some limits, later ones over earlier ones.
+    pub fn apply(&mut self, changes: &[LimitChange]) {
+        for LimitChange { name, value } in changes {
+            // A change that exists has a name that exists.
+            if let Ok(limits) = self.with(name, *value) {
+                *self = limits;
+            }
+        }
+    }
+
+    fn with(&self, name: &str, value: u64) -> serde_json::Result<Self> {
+        let mut fields = serde_json::to_value(self)?;
         fields[name] = value.into();
-        *self = serde_json::from_value(fields).map_err(|error| error.to_string())?;
-        Ok(())
+        serde_json::from_value(fields)
+    }
+}
+
+/// Another value of a limit, by name: `NAME=NUMBER`.
+///
+/// # Examples
+///
+/// ```
+/// use graphminnet_data::{LimitChange, Limits};
+///
+/// let mut limits = Limits::default();
+/// limits.apply(&["nodes_per_graph=100000000".parse()?]);
+/// assert_eq!(limits.nodes_per_graph, 100_000_000);
+/// assert!("patience=1".parse::<LimitChange>().is_err());
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitChange {
+    name: String,
+    value: u64,
+}
+
+impl FromStr for LimitChange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').ok_or("expected NAME=NUMBER")?;
+        let value = value.parse().map_err(|_| format!("`{}` is not a number", escape(value)))?;
+        match Limits::default().with(name, value) {
+            Ok(_) => Ok(Self { name: name.to_owned(), value }),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

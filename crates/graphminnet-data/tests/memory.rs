@@ -103,7 +103,7 @@ fn a_number_far_beyond_the_named_nodes() {
         assert!(error.contains(piece), "{error}");
     }
     let mut options = ReadOptions::default();
-    options.limits.set("numbering_gap", 25_000_000).unwrap();
+    options.limits.apply(&["numbering_gap=25000000".parse().unwrap()]);
     assert_eq!(open(&folder, &options).unwrap().dataset.samples[0].graph.num_nodes(), 50_000_000);
     // Numbers with modest gaps are as good as ever.
     scratch.write("lists/a/one.edgelist", "0 9999\n");

@@ -9,6 +9,7 @@ pub mod embed;
 pub mod evaluate;
 pub mod explain;
 pub mod inspect;
+pub mod limit_args;
 pub mod model_args;
 pub mod predict;
 pub mod prepare;

@@ -1,5 +1,6 @@
 //! Arguments that the commands share which use a trained model.
 
+use super::limit_args::LimitArguments;
 use super::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::say::say;
@@ -120,12 +121,15 @@ pub struct InputColumns {
     /// Column with SMILES strings; the one of the training data without it.
     #[arg(long, value_name = "COLUMN")]
     smiles_column: Option<String>,
+    #[command(flatten)]
+    limits: LimitArguments,
 }
 
 impl InputColumns {
     /// How to read files for a model.
     pub fn options(&self, about: &bundle::Description) -> ReadOptions {
-        ReadOptions { format: self.format, smiles_column: self.smiles_column.clone(), ..about.read_options() }
+        let (format, smiles_column) = (self.format, self.smiles_column.clone());
+        self.limits.on(ReadOptions { format, smiles_column, ..about.read_options() })
     }
 }
 

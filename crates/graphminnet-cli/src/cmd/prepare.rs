@@ -1,5 +1,6 @@
 //! `graphminnet prepare`: computes what training needs of every graph, once, into the cache.
 
+use super::limit_args::LimitArguments;
 use super::read_args::Reading;
 use super::threads::Threads;
 use crate::failure::Failure;
@@ -40,6 +41,8 @@ pub struct Arguments {
     random_walk: Option<usize>,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    limits: LimitArguments,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
     #[cfg(feature = "benchmarks")]
     #[arg(long, value_name = "FOLDER")]
@@ -92,7 +95,7 @@ fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
         return benchmark(name, arguments);
     }
     let Some(path) = &arguments.data else { unreachable!("the argument group requires one") };
-    let read = open(path, &arguments.reading.options())?;
+    let read = open(path, &arguments.limits.on(arguments.reading.options()))?;
     // What `train` would need of this file.
     let recipe = infer_recipe("", &read.dataset.schema, read.dataset.samples.len(), &[])?.recipe;
     let needed = recipe.model.prepare_options();
@@ -110,7 +113,8 @@ fn benchmark(name: &str, arguments: &Arguments) -> Result<(Read, PrepareOptions)
 
     arguments.reading.refuse("the data set of a recipe")?;
     let recipe = graphminnet::Recipe::named(name)?;
-    let read = registry::load(&recipe.dataset, arguments.data_dir.as_deref(), &ReadOptions::default())?;
+    let options = arguments.limits.on(ReadOptions::default());
+    let read = registry::load(&recipe.dataset, arguments.data_dir.as_deref(), &options)?;
     Ok((read, recipe.model.prepare_options()))
 }
 

@@ -1,8 +1,9 @@
 //! `graphminnet report`: one or several runs as a page to read, offline and without anything else.
 
+use super::limit_args::LimitArguments;
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet::report::{Reference, ReportError, report_html};
+use graphminnet::report::{Reference, ReportError, report_html_within};
 use graphminnet::train::{DataSource, Run};
 use graphminnet_data::fs::write_atomically;
 use std::io::{Write, stdout};
@@ -18,6 +19,8 @@ pub struct Arguments {
     /// The page; `-` is standard output. Without it: report.html in the run, or in the current folder for several.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    limits: LimitArguments,
 }
 
 /// Writes `report.html` into the directory of a run.
@@ -26,8 +29,8 @@ pub fn write_report(run: &Run) -> Result<PathBuf, ReportError> {
 }
 
 /// The page of some runs; with the laboratory, the paper's results on the benchmarks stand beside theirs.
-fn page(runs: &[&Path]) -> Result<String, ReportError> {
-    report_html(runs, None, &published)
+fn page(runs: &[&Path], limits: &LimitArguments) -> Result<String, ReportError> {
+    report_html_within(runs, None, &published, &limits.changes())
 }
 
 #[cfg(feature = "lab")]
@@ -43,7 +46,7 @@ fn published(_: &DataSource) -> Option<Reference> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let runs: Vec<&Path> = arguments.runs.iter().map(PathBuf::as_path).collect();
-    let html = page(&runs)?;
+    let html = page(&runs, &arguments.limits)?;
     let path = match (&arguments.output, runs.as_slice()) {
         (Some(path), _) => path.clone(),
         (None, [run]) => run.join("report.html"),

@@ -12,9 +12,9 @@ use graphminnet::train::{
     RunSpec, SeedResult, TrainError, data_fingerprint,
 };
 use graphminnet::weights;
-use graphminnet_data::DataError;
 use graphminnet_data::cache::Cache;
 use graphminnet_data::registry;
+use graphminnet_data::{DataError, LimitChange};
 use serde::Serialize;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub struct Lab<'a> {
     pub device: Device,
     /// Prepared data of earlier runs.
     pub cache: Option<Cache>,
+    /// Limits within which data is read.
+    pub limits: Vec<LimitChange>,
     /// Set when the user wants to stop.
     pub interrupt: &'a AtomicBool,
     /// Folder with the data sets.
@@ -245,7 +247,7 @@ impl Lab<'_> {
     /// [`ReproError`] if the data is there and cannot be read.
     pub fn load(&self, recipe: &Recipe) -> Result<Result<Loaded, String>, ReproError> {
         let source = self.source(recipe)?;
-        match source.load() {
+        match source.load_within(&self.limits) {
             Ok(mut loaded) => {
                 if matches!(source, DataSource::Generated { .. }) {
                     loaded.report.differences.push(
@@ -309,7 +311,8 @@ impl Lab<'_> {
 
     /// What runs work with.
     pub(super) fn resources(&self) -> Resources {
-        Resources { device: self.device.clone(), cache: self.cache.clone() }
+        let limits = self.limits.clone();
+        Resources { device: self.device.clone(), cache: self.cache.clone(), limits }
     }
 
     /// The run of a training, opened or started.

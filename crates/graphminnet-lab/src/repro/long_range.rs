@@ -231,7 +231,7 @@ fn trained(lab: &Lab<'_>) -> Result<(Sheet, Figure), ReproError> {
         let source = DataSource::Generated { generator: Generator::RingTransfer, seed: 0, graphs };
         let identity = json!({ "model": recipe.model, "train": recipe.train, "data": source });
         let rings: Rings = lab.store.cell(&format!("long-range-trained-{name}"), &identity, || {
-            let loaded = source.load()?;
+            let loaded = source.load_within(&lab.limits)?;
             let folder = lab.run_folder(&format!("ring-transfer-{name}"), &recipe, &source);
             let mut run = lab.run_in(&folder, &recipe, source.clone())?.with_data(loaded);
             let results = lab.finish(&mut run, &format!("ring transfer, {name}"))?;

@@ -7,8 +7,8 @@ use crate::bundle::{Bundle, EXTENSION};
 use crate::explain::{Explainer, Method, RangeOptions, Target};
 use crate::train::TrainingData;
 use graphminnet_data::Featurizer;
-use graphminnet_data::Graph;
 use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::{Graph, LimitChange};
 use graphminnet_report::draw::GraphPicture;
 use graphminnet_report::page::Page;
 use graphminnet_report::{Svg, short_number};
@@ -31,14 +31,14 @@ pub(super) struct Graphs {
 
 impl Graphs {
     /// From the data at hand, or read again.
-    pub(super) fn of(run: &Run, data: Option<&TrainingData>) -> Self {
+    pub(super) fn of(run: &Run, data: Option<&TrainingData>, limits: &[LimitChange]) -> Self {
         let test = match data {
             Some(data) => {
                 let samples = data.splits.test.iter().filter_map(|&at| data.dataset.samples.get(at));
                 Ok(samples.map(|sample| (sample.id.clone(), Arc::clone(&sample.prepared.graph))).collect())
             }
             None if run.finished().is_none() => Ok(Vec::new()),
-            None => match run.file.data.load() {
+            None => match run.file.data.load_within(limits) {
                 Err(error) => Err(format!("the data could not be read again: {error}")),
                 Ok(loaded) => {
                     let samples = loaded.splits.test.iter().filter_map(|&at| loaded.dataset.samples.get(at));

@@ -21,7 +21,7 @@ mod run;
 
 use crate::explain::RangeReport;
 use crate::train::{DataSource, TrainError, TrainingData};
-use graphminnet_data::fs;
+use graphminnet_data::{LimitChange, fs};
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, ChartError};
 use graphminnet_report::page::Page;
@@ -66,6 +66,20 @@ pub fn report_html(
     data: Option<&TrainingData>,
     references: References<'_>,
 ) -> Result<String, ReportError> {
+    report_html_within(runs, data, references, &[])
+}
+
+/// The same, where data is read within other limits than those of the run.
+///
+/// # Errors
+///
+/// [`ReportError`] if a run is not there or damaged.
+pub fn report_html_within(
+    runs: &[&Path],
+    data: Option<&TrainingData>,
+    references: References<'_>,
+    limits: &[LimitChange],
+) -> Result<String, ReportError> {
     let runs = runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
     let title = match runs.as_slice() {
         [run] => format!("{}: {}", run.label(), run.file.train.metric),
@@ -76,7 +90,7 @@ pub fn report_html(
     results::results(&mut page, &runs, references);
     results::curves(&mut page, &runs);
     for run in &runs {
-        let graphs = graphs::Graphs::of(run, data.filter(|_| runs.len() == 1));
+        let graphs = graphs::Graphs::of(run, data.filter(|_| runs.len() == 1), limits);
         page.section(&heading("Predictions", run, &runs));
         results::predictions(&mut page, run);
         graphs.worst(&mut page, run);

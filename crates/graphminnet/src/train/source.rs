@@ -4,7 +4,9 @@ use super::TrainError;
 use crate::config::ConfigError;
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
 use graphminnet_data::split::{Ratios, Splits, read_with_scaffolds};
-use graphminnet_data::{Dataset, EdgeDirection, Level, Read, ReadOptions, Report, Task, open};
+use graphminnet_data::{
+    Dataset, EdgeDirection, Level, LimitChange, Limits, Read, ReadOptions, Report, Task, open,
+};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -113,6 +115,18 @@ impl DataSource {
         }
     }
 
+    /// Whether both are the same data, read in the same way; how much a file may ask for does not matter.
+    pub(in crate::train) fn is_same_as(&self, other: &Self) -> bool {
+        let unlimited = |source: &Self| match source.clone() {
+            Self::File { path, mut read, split } => {
+                read.limits = Limits::default();
+                Self::File { path, read, split }
+            }
+            source => source,
+        };
+        unlimited(self) == unlimited(other)
+    }
+
     /// Reads or makes the data.
     ///
     /// # Errors
@@ -120,15 +134,25 @@ impl DataSource {
     /// [`TrainError`] if it is not there, cannot be read or cannot be split; [`TrainError::DataNotGiven`] if it was
     /// given in memory.
     pub fn load(&self) -> Result<Loaded, TrainError> {
+        self.load_within(&[])
+    }
+
+    /// The same within other limits than the source's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`DataSource::load`].
+    pub fn load_within(&self, changes: &[LimitChange]) -> Result<Loaded, TrainError> {
         match self {
             Self::Generated { generator, seed, graphs } => {
                 let dataset = generate(*generator, *seed, *graphs)?;
                 official(dataset, Report::default())
             }
-            Self::Registry { name, folder } => benchmark(name, folder.as_deref()),
+            Self::Registry { name, folder } => benchmark(name, folder.as_deref(), changes),
             Self::File { path, read: options, split } => {
                 let ignore_split = !split.is_of_the_data();
-                let options = ReadOptions { ignore_split, ..(**options).clone() };
+                let mut options = ReadOptions { ignore_split, ..(**options).clone() };
+                options.limits.apply(changes);
                 let (read, scaffolds) = match split {
                     SplitChoice::Scaffold => read_with_scaffolds(path, &options)?,
                     _ => (open(path, &options)?, Vec::new()),
@@ -142,13 +166,15 @@ impl DataSource {
 }
 
 #[cfg(feature = "benchmarks")]
-fn benchmark(name: &str, folder: Option<&Path>) -> Result<Loaded, TrainError> {
-    let read = graphminnet_data::registry::load(name, folder, &ReadOptions::default())?;
+fn benchmark(name: &str, folder: Option<&Path>, changes: &[LimitChange]) -> Result<Loaded, TrainError> {
+    let mut options = ReadOptions::default();
+    options.limits.apply(changes);
+    let read = graphminnet_data::registry::load(name, folder, &options)?;
     official(read.dataset, read.report)
 }
 
 #[cfg(not(feature = "benchmarks"))]
-fn benchmark(name: &str, _: Option<&Path>) -> Result<Loaded, TrainError> {
+fn benchmark(name: &str, _: Option<&Path>, _: &[LimitChange]) -> Result<Loaded, TrainError> {
     Err(TrainError::NoBenchmarks { name: name.to_owned() })
 }
 

@@ -1,5 +1,6 @@
 //! `graphminnet data check`: is this file usable, and what is in it?
 
+use crate::cmd::limit_args::LimitArguments;
 use crate::cmd::read_args::Columns;
 use crate::failure::Failure;
 use crate::ui::card::{card_json, write_card};
@@ -18,6 +19,8 @@ pub struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     columns: Columns,
+    #[command(flatten)]
+    limits: LimitArguments,
     /// Print one JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -26,7 +29,7 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Every bad row is wanted, not the first ones only.
-    let mut options = arguments.columns.options(OnBadRow::Skip);
+    let mut options = arguments.limits.on(arguments.columns.options(OnBadRow::Skip));
     let format = match options.format {
         Some(format) => format,
         None => formats::detect(&arguments.file)?,

@@ -1,5 +1,6 @@
 //! `graphminnet data convert`: from one format to another.
 
+use crate::cmd::limit_args::LimitArguments;
 use crate::cmd::read_args::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
@@ -20,6 +21,8 @@ pub struct Arguments {
     output: PathBuf,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    limits: LimitArguments,
     /// Replace the output if it exists.
     #[arg(long)]
     force: bool,
@@ -31,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.output.exists() && !arguments.force {
         return Err(Failure::usage(format!("{output} exists; --force replaces it")));
     }
-    let read = open(&arguments.input, &arguments.reading.options())?;
+    let read = open(&arguments.input, &arguments.limits.on(arguments.reading.options()))?;
     say_report(&read.report);
     let format = formats::write(&read.dataset, &arguments.output)?;
     say!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());

@@ -1,5 +1,6 @@
 //! `graphminnet data import`: published archives become a local copy.
 
+use crate::cmd::limit_args::LimitArguments;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;
@@ -20,6 +21,8 @@ pub struct Arguments {
     /// The published archive, folder or file; repeat it where there are several.
     #[arg(long, value_name = "FILE", required = true)]
     from: Vec<PathBuf>,
+    #[command(flatten)]
+    limits: LimitArguments,
 }
 
 /// Runs the command.
@@ -27,7 +30,7 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
     let info = find(&arguments.name)?;
     let root = required_data_dir(folder)?;
     let start = Instant::now();
-    let read = import_published(info, &arguments.from, &ReadOptions::default())?;
+    let read = import_published(info, &arguments.from, &arguments.limits.on(ReadOptions::default()))?;
     say_report(&read.report);
     let path = store(info, &read.dataset, &root)?;
     say!(

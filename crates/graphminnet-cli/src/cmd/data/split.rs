@@ -1,5 +1,6 @@
 //! `graphminnet data split`: divides a file into train, valid and test.
 
+use crate::cmd::limit_args::LimitArguments;
 use crate::cmd::read_args::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
@@ -32,6 +33,8 @@ pub struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    limits: LimitArguments,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -83,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn divide(arguments: &Arguments) -> Result<(Read, Splits), Failure> {
     let ignore_split = arguments.scheme != Scheme::Column;
-    let options = ReadOptions { ignore_split, ..arguments.reading.options() };
+    let options = arguments.limits.on(ReadOptions { ignore_split, ..arguments.reading.options() });
     if ignore_split && options.split_column.is_some() {
         return Err(Failure::usage("--split-column has an effect on the column scheme only"));
     }

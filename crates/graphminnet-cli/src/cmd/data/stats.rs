@@ -3,6 +3,7 @@
 #[cfg(feature = "benchmarks")]
 pub mod benchmarks;
 
+use crate::cmd::limit_args::LimitArguments;
 use crate::cmd::read_args::Reading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
@@ -30,6 +31,8 @@ pub struct Arguments {
     all: bool,
     #[command(flatten)]
     reading: Reading,
+    #[command(flatten)]
+    limits: LimitArguments,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -38,7 +41,7 @@ pub struct Arguments {
 /// Counts a file.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = Path::new(arguments.what.as_deref().unwrap_or_default());
-    let read = open(path, &arguments.reading.options())?;
+    let read = open(path, &arguments.limits.on(arguments.reading.options()))?;
     let statistics = statistics(&read.dataset);
     let mut out = stdout().lock();
     if arguments.json {

@@ -103,6 +103,7 @@ pub fn experiment(
             store: Store::open(&place.output)?,
             device,
             cache: machine.cache(),
+            limits: machine.limits.changes(),
             interrupt: interrupt.heed(),
             data_dir: choice.data_dir.clone(),
             smoke: place.smoke,

@@ -1,6 +1,7 @@
 //! Arguments that several commands share: where the data comes from, and the machine.
 
 use super::execute::Context;
+use crate::cmd::limit_args::LimitArguments;
 use crate::cmd::read_args::Reading;
 use crate::cmd::threads::Threads;
 use crate::failure::Failure;
@@ -74,6 +75,8 @@ pub struct MachineArguments {
     /// Do not keep prepared data for later runs.
     #[arg(long)]
     pub no_cache: bool,
+    #[command(flatten)]
+    pub limits: LimitArguments,
 }
 
 impl MachineArguments {
@@ -120,7 +123,11 @@ pub fn in_context(
     pool.install(|| {
         work(&Context {
             verbosity: output.verbosity(),
-            resources: Resources { device: machine.device.open()?, cache: machine.cache() },
+            resources: Resources {
+                device: machine.device.open()?,
+                cache: machine.cache(),
+                limits: machine.limits.changes(),
+            },
             interrupt,
             json: output.json,
             command: command_line(),

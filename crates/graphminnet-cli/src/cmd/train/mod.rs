@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if !started {
             return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), context);
         }
-        let request = request::Request::new(&arguments.data, &overrides, seeds, context.verbosity)?;
+        let request = request::Request::new(&arguments.data, &overrides, seeds, context)?;
         match &arguments.resume {
             Some(path) => execute::resume_or_start(path, request, context),
             None => execute::start(request, arguments.run_dir.as_deref(), context),

@@ -4,9 +4,9 @@ use super::arguments::DataArguments;
 use super::execute::Context;
 use crate::failure::Failure;
 use crate::ui::preparation::say_loaded;
-use crate::ui::say::Verbosity;
 use graphminnet::config::{Override, Recipe, with_overrides};
 use graphminnet::train::{DataSource, Generator, Loaded, RunSpec, SplitChoice, infer_recipe};
+use graphminnet_data::LimitChange;
 #[cfg(feature = "benchmarks")]
 use graphminnet_data::registry::data_dir;
 
@@ -32,15 +32,16 @@ impl Request {
         arguments: &DataArguments,
         overrides: &[Override],
         seeds: Vec<u64>,
-        verbosity: Verbosity,
+        context: &Context,
     ) -> Result<Self, Failure> {
-        let source = source(arguments)?;
+        let verbosity = context.verbosity;
+        let source = source(arguments, &context.resources.limits)?;
         // A recipe is checked before its data is read: a wrong field should not cost the time of reading.
         let recipe = match recipe_name(arguments) {
             None => None,
             Some(name) => Some(with_overrides(name, Recipe::table(name)?, overrides)?),
         };
-        let loaded = source.load()?;
+        let loaded = source.load_within(&context.resources.limits)?;
         say_loaded(verbosity, &loaded);
         let recipe = match recipe {
             Some(recipe) => recipe,
@@ -80,12 +81,14 @@ fn recipe_name(arguments: &DataArguments) -> Option<&str> {
     }
 }
 
-fn source(arguments: &DataArguments) -> Result<DataSource, Failure> {
+fn source(arguments: &DataArguments, limits: &[LimitChange]) -> Result<DataSource, Failure> {
     if let Some(path) = &arguments.data {
         // Written down as an absolute path, so that the run can be resumed from anywhere.
         let path = std::path::absolute(path)?;
         let split = split_choice(&arguments.split, arguments.split_seed)?;
-        let read = Box::new(arguments.reading.options());
+        let mut read = Box::new(arguments.reading.options());
+        // Written down, so that the run can be resumed without saying it again.
+        read.limits.apply(limits);
         if read.split_column.is_some() && !split.is_of_the_data() {
             let split = arguments.split.escape_debug();
             return Err(Failure::usage(format!("--split-column has no effect on --split {split}")));

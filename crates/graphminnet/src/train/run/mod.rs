@@ -29,6 +29,7 @@ use super::trainer::{Outcome, train_seed};
 use super::{DataSource, Loaded, RunEnvironment, TrainError, TrainingData};
 use burn::tensor::Device;
 use directory::RunDir;
+use graphminnet_data::LimitChange;
 use graphminnet_data::cache::Cache;
 use graphminnet_data::fs::IoError;
 use std::path::{Path, PathBuf};
@@ -41,12 +42,14 @@ pub struct Resources {
     pub device: Device,
     /// Prepared data of earlier runs.
     pub cache: Option<Cache>,
+    /// Limits within which data is read, where they differ from those of its source.
+    pub limits: Vec<LimitChange>,
 }
 
 impl Resources {
     /// A device, and no cache.
     pub fn on(device: Device) -> Self {
-        Self { device, cache: None }
+        Self { device, cache: None, limits: Vec::new() }
     }
 }
 
@@ -190,7 +193,7 @@ impl Run {
             let loaded = match self.loaded.take() {
                 Some(loaded) => loaded,
                 None => {
-                    let loaded = self.file.data.load()?;
+                    let loaded = self.file.data.load_within(&resources.limits)?;
                     observer.loaded(&loaded);
                     loaded
                 }

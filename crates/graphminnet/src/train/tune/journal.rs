@@ -21,6 +21,13 @@ pub struct SearchFile {
     pub search: serde_json::Value,
 }
 
+impl SearchFile {
+    /// Whether one search can go on with the other; how much memory reading may take does not matter.
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.data.is_same_as(&other.data) && self.set == other.set && self.search == other.search
+    }
+}
+
 /// How a candidate ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -86,7 +93,7 @@ impl Journal {
         fs::create_dir(path)?;
         let (about, journal) = (path.join("search.json"), path.join("journal.jsonl"));
         match read_json::<SearchFile>(&about) {
-            Ok(recorded) if recorded == *search => {}
+            Ok(recorded) if recorded.is_same_as(search) => {}
             Ok(recorded) => {
                 return Err(TrainError::Changed {
                     what: "the search",

@@ -18,10 +18,8 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
         arguments.reading.refuse("the benchmark data sets")?;
     }
     match &arguments.what {
-        None => benchmarks(datasets(), arguments.json, folder, false),
-        Some(name) if is_name(name) => {
-            benchmarks(std::slice::from_ref(find(name)?), arguments.json, folder, true)
-        }
+        None => benchmarks(datasets(), arguments, folder, false),
+        Some(name) if is_name(name) => benchmarks(std::slice::from_ref(find(name)?), arguments, folder, true),
         Some(_) => super::run(arguments),
     }
 }
@@ -35,13 +33,14 @@ struct Row {
 
 fn benchmarks(
     infos: &'static [DatasetInfo],
-    json: bool,
+    arguments: &Arguments,
     folder: Option<&Path>,
     must_be_here: bool,
 ) -> Result<ExitCode, Failure> {
+    let options = arguments.limits.on(ReadOptions::default());
     let mut rows = Vec::new();
     for info in infos {
-        match load(&info.name, folder, &ReadOptions::default()) {
+        match load(&info.name, folder, &options) {
             Ok(read) => {
                 let statistics = statistics(&read.dataset);
                 let comparison = compare(info, &statistics);
@@ -58,7 +57,7 @@ fn benchmarks(
         }
     }
     let mut out = stdout().lock();
-    if json {
+    if arguments.json {
         let objects: Vec<Value> = rows.iter().map(as_json).collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&json!({ "datasets": objects }))?)?;
         return Ok(ExitCode::SUCCESS);

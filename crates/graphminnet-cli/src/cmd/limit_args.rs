@@ -1,0 +1,34 @@
+//! `--memory` and `--read-limit`: how much a file may ask for.
+
+use crate::ui::bytes::parse_bytes;
+use clap::Args;
+use graphminnet_data::{LimitChange, ReadOptions};
+
+/// How much a file may ask for before it is refused.
+#[derive(Args, Default)]
+pub struct LimitArguments {
+    /// Most memory that reading may take, such as 4GiB; a quarter of the machine's without it.
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    memory: Option<LimitChange>,
+    /// Another limit on what a file may ask for, as in --read-limit nodes_per_graph=100000000; may be repeated. An
+    /// error that has to do with a limit names it.
+    #[arg(long = "read-limit", value_name = "NAME=NUMBER")]
+    limits: Vec<LimitChange>,
+}
+
+impl LimitArguments {
+    /// What is to be different.
+    pub fn changes(&self) -> Vec<LimitChange> {
+        self.limits.iter().chain(&self.memory).cloned().collect()
+    }
+
+    /// The same way to read, within these limits.
+    pub fn on(&self, mut options: ReadOptions) -> ReadOptions {
+        options.limits.apply(&self.changes());
+        options
+    }
+}
+
+fn memory(text: &str) -> Result<LimitChange, String> {
+    format!("memory_bytes={}", parse_bytes(text)?).parse()
+}
