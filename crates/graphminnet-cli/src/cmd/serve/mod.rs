@@ -80,11 +80,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 format!("cannot listen on {address}: {error}; choose another --port"),
             )
         })?;
+        // Before the address is told: whoever knows it may also ask the server to stop.
+        let interrupt = interrupt.heed();
         let mut out = stdout();
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;
         say!("serving on {threads} threads; Ctrl-C stops");
-        http::serve(listener, workers, bounds, interrupt.heed()).await;
+        http::serve(listener, workers, bounds, interrupt).await;
         say!("stopped");
         Ok(ExitCode::SUCCESS)
     })
