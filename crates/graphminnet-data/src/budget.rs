@@ -33,6 +33,7 @@ impl Budget {
     }
 
     /// Bytes that have not been taken.
+    #[cfg(feature = "benchmarks")]
     pub(crate) fn left(&self) -> u64 {
         self.0.limit.saturating_sub(self.0.taken.load(Ordering::Relaxed))
     }
@@ -63,12 +64,14 @@ impl Share {
     }
 
     /// Fails if so many bytes are not left, without taking them: for what is freed again at once.
+    #[cfg(feature = "benchmarks")]
     pub(crate) fn has_room_for(&self, bytes: u64) -> Result<(), Exceeded> {
         let taken = self.account.taken.load(Ordering::Relaxed);
         within(MEMORY, taken.saturating_add(bytes), self.account.limit)
     }
 
     /// An empty share of the same budget.
+    #[cfg(feature = "benchmarks")]
     pub(crate) fn another(&self) -> Self {
         Self { account: Arc::clone(&self.account), taken: 0, used: 0 }
     }

@@ -61,6 +61,7 @@ pub(in crate::task) fn read_class(
 }
 
 /// `−log softmax(outputs)[class]`.
+#[cfg(feature = "train")]
 pub(in crate::task) fn negative_log_likelihood(outputs: &[f32], class: usize) -> f64 {
     log_sum_exp(outputs) - f64::from(outputs[class])
 }
