@@ -15,7 +15,7 @@
 //!
 //! * [`Graph`] is validated and immutable; [`Features`] belong to its nodes or edges.
 //! * [`open`] reads any known file or folder into a [`Dataset`]; [`RowReader`] reads files and streams row by row, for
-//!   data that does not fit into memory. [`write`] writes a data set.
+//!   data that does not fit into memory. [`write()`] writes a data set.
 //! * [`molecule_graph`] makes a graph of a SMILES string.
 //! * [`Splits`] divide a data set; [`RingTransfer`] generates one.
 //! * [`prepare_graph`] and [`prepare_all`] compute eigenpairs, random walks and degrees; [`Cache`] keeps them on disk.

@@ -50,7 +50,7 @@ impl Ensemble {
         Ok(Self { first, others })
     }
 
-    /// Reads the models that some paths stand for (see [`locate`]), to be used on the processor.
+    /// Reads the models that some paths stand for (a file, the folder of a seed, or a run), to be used on the processor.
     ///
     /// # Errors
     ///
