@@ -50,6 +50,7 @@ pub mod smiles;
 pub mod spectral;
 pub mod split;
 mod statistics;
+mod stop;
 pub mod text;
 
 pub use batch::{Batch, Layout, Topology};
@@ -62,4 +63,5 @@ pub use read::{EdgeDirection, OnBadRow, Read, ReadOptions, Report, open};
 pub use rows::{InputRow, RowReader};
 pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};
 pub use statistics::{Statistics, statistics};
+pub use stop::{Stop, Stopped};
 pub use text::{escape, escape_up_to};

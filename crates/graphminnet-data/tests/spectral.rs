@@ -1,10 +1,14 @@
 //! Eigenpairs of graphs whose spectra are known in closed form, at sizes on both sides of the solver threshold.
 
-use graphminnet_data::Graph;
-use graphminnet_data::spectral::{Eigenpairs, PrepareOptions, lowest_eigenpairs, prepare_all, prepare_graph};
+use graphminnet_data::spectral::{
+    Eigenpairs, PrepareOptions, SpectralError, lowest_eigenpairs, prepare_all, prepare_graph,
+    prepare_graph_until,
+};
+use graphminnet_data::{Graph, Stop, Stopped};
 use proptest::prelude::*;
 use std::f64::consts::PI;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn undirected(nodes: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Graph {
     Graph::from_edges(nodes, edges.into_iter().map(|(a, b)| [a as u32, b as u32]).collect()).unwrap()
@@ -252,6 +256,32 @@ fn a_large_random_graph_has_verified_pairs() {
     let pairs = lowest_eigenpairs(&graph, 17).unwrap();
     assert_eq!(pairs.values[0], 0.0);
     check_vectors("expander", &graph, &pairs);
+}
+
+#[test]
+fn a_preparation_that_nobody_waits_for_stops_at_the_next_step() {
+    let options = PrepareOptions { eigenpairs: 9, random_walk_steps: 4, ..Default::default() };
+    let parts = Graph::from_edges(2_000, (0..1_000).map(|edge| [2 * edge, 2 * edge + 1]).collect()).unwrap();
+    for graph in [expander(5_000), parts] {
+        let graph = Arc::new(graph);
+        let asked = AtomicUsize::new(0);
+        let count = || asked.fetch_add(1, Ordering::Relaxed);
+        // As long as it is wanted, the result is the usual one; the question is asked many times on the way.
+        let wanted = || count() == usize::MAX;
+        let found = prepare_graph_until(&graph, &options, Stop::when(&wanted)).unwrap();
+        assert_eq!(found, prepare_graph(&graph, &options).unwrap());
+        let all = asked.swap(0, Ordering::Relaxed);
+        assert!(all > 20, "asked only {all} times");
+        for last in [0, 3, all - 1] {
+            asked.store(0, Ordering::Relaxed);
+            let over = || count() >= last;
+            let error = prepare_graph_until(&graph, &options, Stop::when(&over)).unwrap_err();
+            assert_eq!(error, SpectralError::Stopped(Stopped));
+            // Walks ask side by side, once per piece; everything else stops at once.
+            let walks = graph.num_nodes() / 64 + 2;
+            assert!(asked.load(Ordering::Relaxed) <= last + walks, "after {last}");
+        }
+    }
 }
 
 fn any_graph() -> impl Strategy<Value = Graph> {

@@ -5,6 +5,7 @@ use super::error::SpectralError;
 use super::laplacian::Laplacian;
 use super::solution::{Solution, lowest_above_zero};
 use crate::graph::Graph;
+use crate::stop::Stop;
 
 /// Two eigenvalues this close, relative to the larger one, count as one eigenvalue.
 const SAME_RELATIVE: f64 = 1e-6;
@@ -64,6 +65,15 @@ impl Eigenpairs {
 ///
 /// [`SpectralError`] if a component could not be solved to the accuracy that is verified for every pair.
 pub fn lowest_eigenpairs(graph: &Graph, count: usize) -> Result<Eigenpairs, SpectralError> {
+    lowest_eigenpairs_until(graph, count, Stop::NEVER)
+}
+
+/// [`lowest_eigenpairs`], as long as somebody waits for them.
+pub(super) fn lowest_eigenpairs_until(
+    graph: &Graph,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Eigenpairs, SpectralError> {
     let nodes = graph.num_nodes();
     let count = count.min(nodes);
     let size = nodes
@@ -77,7 +87,10 @@ pub fn lowest_eigenpairs(graph: &Graph, count: usize) -> Result<Eigenpairs, Spec
     let above_zero = if count == 0 { 0 } else { (count + 1).saturating_sub(components.len()) };
     let solutions: Vec<Solution> = components
         .iter()
-        .map(|component| lowest_above_zero(&component.laplacian, above_zero))
+        .map(|component| {
+            stop.check()?;
+            lowest_above_zero(&component.laplacian, above_zero, stop)
+        })
         .collect::<Result<_, _>>()?;
 
     let mut merged: Vec<(f64, usize, usize)> = solutions

@@ -1,6 +1,7 @@
 //! What can go wrong while a graph is prepared. Every variant carries the numbers, none is swallowed.
 
 use crate::graph::GraphError;
+use crate::stop::Stopped;
 
 /// Why a graph could not be prepared.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -61,6 +62,9 @@ pub enum SpectralError {
     /// The degree profile could not be attached to the graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// Nobody waits for the result any more.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// One graph of many failed.
     #[error("graph {graph}: {source}")]
     InGraph {

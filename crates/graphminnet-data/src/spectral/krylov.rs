@@ -22,6 +22,7 @@ use super::shift_invert::ShiftInverse;
 use super::solution::Solution;
 use super::tall::Tall;
 use crate::rng::stream;
+use crate::stop::Stop;
 use faer::Mat;
 
 /// Vectors that go through the operator together.
@@ -44,9 +45,13 @@ const STEEPNESS: f64 = 2.5;
 ///
 /// # Errors
 ///
-/// [`SpectralError::NotConverged`] if [`MAX_ITERATIONS`] are not enough.
-pub(crate) fn lowest_above_zero(laplacian: &Laplacian, wanted: usize) -> Result<Solution, SpectralError> {
-    Search::new(laplacian, wanted).run()
+/// [`SpectralError::NotConverged`] if [`MAX_ITERATIONS`] are not enough, [`SpectralError::Stopped`].
+pub(crate) fn lowest_above_zero(
+    laplacian: &Laplacian,
+    wanted: usize,
+    stop: Stop<'_>,
+) -> Result<Solution, SpectralError> {
+    Search::new(laplacian, wanted).run(stop)
 }
 
 struct Search<'a> {
@@ -103,12 +108,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn run(mut self) -> Result<Solution, SpectralError> {
+    fn run(mut self, stop: Stop<'_>) -> Result<Solution, SpectralError> {
         let mut tested: Option<Solution> = None;
         // How much better than needed the estimated residuals have to be before the true ones are computed.
         let mut margin = 1.0;
         self.fill_with_random(0);
         for _ in 0..MAX_ITERATIONS {
+            stop.check()?;
             self.expand()?;
             if self.num_accurate(margin) >= self.wanted {
                 match tested.take() {

@@ -50,7 +50,7 @@ pub use degree::{DEGREE_PROFILE_COLUMNS, degree_profile, log_degrees};
 pub use eigenpairs::{Eigenpairs, lowest_eigenpairs};
 pub use error::SpectralError;
 pub(crate) use prepare::for_each_graph;
-pub use prepare::{PrepareReport, StoredEigenpairs, prepare_all, prepare_graph};
+pub use prepare::{PrepareReport, StoredEigenpairs, prepare_all, prepare_graph, prepare_graph_until};
 pub use random_walk::return_probabilities;
 
 use crate::graph::{Encodings, Graph, Part};

@@ -1,11 +1,12 @@
 //! Everything that [`PrepareOptions`] asks for, for one graph or for many in parallel.
 
 use super::degree::{degree_profile, log_degrees};
-use super::eigenpairs::lowest_eigenpairs;
+use super::eigenpairs::lowest_eigenpairs_until;
 use super::error::SpectralError;
-use super::random_walk::return_probabilities;
+use super::random_walk::return_probabilities_until;
 use super::{PrepareOptions, PreparedGraph};
 use crate::graph::{Encodings, Graph};
+use crate::stop::Stop;
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +34,10 @@ impl StoredEigenpairs {
     ///
     /// [`SpectralError`] if a pair could not be computed to the accuracy that is verified.
     pub fn compute(graph: &Graph, stored: usize) -> Result<Self, SpectralError> {
+        Self::compute_until(graph, stored, Stop::NEVER)
+    }
+
+    fn compute_until(graph: &Graph, stored: usize, stop: Stop<'_>) -> Result<Self, SpectralError> {
         if stored == 0 {
             return Ok(Self::default());
         }
@@ -41,7 +46,7 @@ impl StoredEigenpairs {
             .checked_mul(stored)
             .filter(|&size| size <= isize::MAX as usize / 16)
             .ok_or(SpectralError::TooLarge { nodes, columns: stored })?;
-        let pairs = lowest_eigenpairs(graph, stored)?;
+        let pairs = lowest_eigenpairs_until(graph, stored, stop)?;
         let count = pairs.values.len();
         let mut values = vec![0f32; stored];
         let mut vectors = vec![0f32; size];
@@ -121,8 +126,22 @@ impl PreparedGraph {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn prepare_graph(graph: &Arc<Graph>, options: &PrepareOptions) -> Result<PreparedGraph, SpectralError> {
-    let eigenpairs = StoredEigenpairs::compute(graph, options.eigenpairs)?;
-    let random_walk = return_probabilities(graph, options.random_walk_steps);
+    prepare_graph_until(graph, options, Stop::NEVER)
+}
+
+/// [`prepare_graph`], as long as somebody waits for the result.
+///
+/// # Errors
+///
+/// As [`prepare_graph`], and [`SpectralError::Stopped`].
+pub fn prepare_graph_until(
+    graph: &Arc<Graph>,
+    options: &PrepareOptions,
+    stop: Stop<'_>,
+) -> Result<PreparedGraph, SpectralError> {
+    let eigenpairs = StoredEigenpairs::compute_until(graph, options.eigenpairs, stop)?;
+    let random_walk = return_probabilities_until(graph, options.random_walk_steps, stop);
+    stop.check()?;
     PreparedGraph::from_parts(graph, options, eigenpairs, random_walk)
 }
 

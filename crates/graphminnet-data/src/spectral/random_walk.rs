@@ -9,6 +9,7 @@
 //! nodes times the size of such a neighbourhood, and the memory of a walk is linear in the graph.
 
 use crate::graph::Graph;
+use crate::stop::Stop;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -20,10 +21,15 @@ const NODES_PER_TASK: usize = 64;
 
 /// Return probabilities after 1…`steps` steps, row-major `[nodes, steps]`.
 pub fn return_probabilities(graph: &Graph, steps: usize) -> Vec<f32> {
+    return_probabilities_until(graph, steps, Stop::NEVER)
+}
+
+/// [`return_probabilities`], as long as somebody waits for them; what was not computed when it stopped is zero.
+pub(super) fn return_probabilities_until(graph: &Graph, steps: usize, stop: Stop<'_>) -> Vec<f32> {
     if steps == 0 || graph.num_nodes() == 0 {
         return Vec::new();
     }
-    if graph.num_nodes() <= DENSE_NODES { by_powers(graph, steps) } else { by_walking(graph, steps) }
+    if graph.num_nodes() <= DENSE_NODES { by_powers(graph, steps) } else { by_walking(graph, steps, stop) }
 }
 
 /// A square matrix by columns.
@@ -185,7 +191,7 @@ impl Sparse {
     }
 }
 
-fn by_walking(graph: &Graph, steps: usize) -> Vec<f32> {
+fn by_walking(graph: &Graph, steps: usize, stop: Stop<'_>) -> Vec<f32> {
     let nodes = graph.num_nodes();
     let mut degrees = vec![0u32; nodes];
     for [source, _] in graph.edges() {
@@ -198,6 +204,9 @@ fn by_walking(graph: &Graph, steps: usize) -> Vec<f32> {
     result.par_chunks_mut(NODES_PER_TASK * steps).enumerate().for_each_init(
         || [(); 4].map(|()| Sparse::zeros(nodes)),
         |[row, next_row, column, next_column], (task, chunk)| {
+            if stop.check().is_err() {
+                return;
+            }
             for (at, probabilities) in chunk.chunks_exact_mut(steps).enumerate() {
                 let start = (task * NODES_PER_TASK + at) as u32;
                 for vector in [&mut *row, &mut *column] {
@@ -234,7 +243,7 @@ mod tests {
         let triangle = Graph::from_edges(3, vec![[0, 1], [1, 0], [1, 2], [2, 1], [2, 0], [0, 2]]).unwrap();
         let expected: Vec<f32> = [0.0, 0.5, 0.25, 0.375].repeat(3);
         assert!(close(&return_probabilities(&triangle, 4), &expected));
-        assert!(close(&by_walking(&triangle, 4), &expected));
+        assert!(close(&by_walking(&triangle, 4, Stop::NEVER), &expected));
     }
 
     #[test]
@@ -243,7 +252,7 @@ mod tests {
         let graph = Graph::from_edges(2, vec![[0, 1], [0, 1], [0, 0]]).unwrap();
         let expected = [1.0 / 3.0, 1.0 / 9.0, 1.0 / 27.0, 0.0, 0.0, 0.0];
         assert!(close(&return_probabilities(&graph, 3), &expected));
-        assert!(close(&by_walking(&graph, 3), &expected));
+        assert!(close(&by_walking(&graph, 3, Stop::NEVER), &expected));
     }
 
     #[test]
@@ -256,7 +265,7 @@ mod tests {
         #[test]
         fn walking_and_powers_agree(edges in prop::collection::vec((0u32..9, 0u32..9), 0..40), steps in 1usize..9) {
             let graph = Graph::from_edges(9, edges.into_iter().map(|(a, b)| [a, b]).collect()).unwrap();
-            prop_assert!(close(&by_powers(&graph, steps), &by_walking(&graph, steps)));
+            prop_assert!(close(&by_powers(&graph, steps), &by_walking(&graph, steps, Stop::NEVER)));
         }
     }
 }

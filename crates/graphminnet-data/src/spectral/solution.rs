@@ -7,6 +7,7 @@ use super::krylov;
 use super::laplacian::Laplacian;
 use super::tall::Tall;
 use super::verify::verify;
+use crate::stop::Stop;
 use faer::Mat;
 
 /// Components up to this size are solved densely.
@@ -36,8 +37,12 @@ pub(crate) struct Solution {
 ///
 /// # Errors
 ///
-/// [`SpectralError`] if no solver gives pairs that pass the verification.
-pub(crate) fn lowest_above_zero(laplacian: &Laplacian, count: usize) -> Result<Solution, SpectralError> {
+/// [`SpectralError`] if no solver gives pairs that pass the verification, or nobody waits for them any more.
+pub(crate) fn lowest_above_zero(
+    laplacian: &Laplacian,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Solution, SpectralError> {
     let nodes = laplacian.num_nodes();
     let count = count.min(nodes.saturating_sub(1));
     if count == 0 {
@@ -47,11 +52,12 @@ pub(crate) fn lowest_above_zero(laplacian: &Laplacian, count: usize) -> Result<S
     let mut solution = if nodes <= DENSE_NODES || (nodes <= DENSE_FALLBACK_NODES && count * 4 > nodes) {
         solve_densely(laplacian, count)?
     } else {
-        match krylov::lowest_above_zero(laplacian, count).and_then(|solution| {
+        match krylov::lowest_above_zero(laplacian, count, stop).and_then(|solution| {
             verify(laplacian, &solution)?;
             Ok(solution)
         }) {
             Ok(solution) => solution,
+            Err(error @ SpectralError::Stopped(_)) => return Err(error),
             Err(_) if nodes <= DENSE_FALLBACK_NODES => solve_densely(laplacian, count)?,
             Err(error) => return Err(error),
         }

@@ -8,13 +8,11 @@ use crate::train::predictions::write_predictions;
 use crate::train::summary::SeedResult;
 use crate::train::{Best, TrainError};
 use crate::weights;
+use graphminnet_data::Stop;
 use graphminnet_data::fs::{self, sha256};
 use graphminnet_data::spectral::PreparedGraph;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// Test graphs that are predicted between two looks at whether the run is to stop.
-const PREDICTED_AT_ONCE: usize = 1024;
 
 impl Training<'_> {
     /// Writes what remains of a run: weights, predictions, result.
@@ -90,16 +88,10 @@ impl Training<'_> {
 
     /// What a user of the model file would get for the test part; `None` if interrupted.
     fn predict_test(&self, model: &Bundle) -> Option<Answers> {
-        let mut all = model.predict_prepared(&[]);
-        for chunk in self.data.splits.test.chunks(PREDICTED_AT_ONCE) {
-            if self.settings.interrupt.load(Ordering::Relaxed) {
-                return None;
-            }
-            let samples = chunk.iter().filter_map(|&at| self.data.dataset.samples.get(at));
-            let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
-            all.extend(model.predict_prepared(&graphs));
-        }
-        Some(all)
+        let samples = self.data.splits.test.iter().filter_map(|&at| self.data.dataset.samples.get(at));
+        let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
+        let is_interrupted = || self.settings.interrupt.load(Ordering::Relaxed);
+        model.predict_prepared(&graphs, Stop::when(&is_interrupted)).ok()
     }
 }
 
