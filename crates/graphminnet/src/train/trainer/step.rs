@@ -10,7 +10,8 @@ use crate::train::{Architecture, TrainError};
 use graphminnet_data::batch::{Batch, Targets};
 use graphminnet_data::rng;
 
-/// What the batches of one step add up to, before anything moves.
+/// What the batches of one step add up to, before the parameters move. Running statistics of norms are not in it: a pass
+/// moves them at once.
 #[derive(Default)]
 pub(super) struct Accumulated {
     /// Sum of the gradients.
