@@ -14,6 +14,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod bench;
 pub mod paper;

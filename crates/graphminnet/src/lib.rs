@@ -48,6 +48,7 @@
 //! `graphminnet-lab`.
 
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod bundle;
 pub mod config;

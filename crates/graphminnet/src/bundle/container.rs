@@ -20,7 +20,7 @@ use std::path::Path;
 pub const FORMAT_VERSION: u32 = 2;
 
 /// Largest model file that is read.
-pub const LIMIT: u64 = 4 << 30;
+pub(super) const LIMIT: u64 = 4 << 30;
 
 const MAGIC: &[u8; 8] = b"GMNMODEL";
 const HEADER: usize = 36;

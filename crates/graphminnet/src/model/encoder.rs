@@ -9,14 +9,14 @@ use burn::tensor::{Tensor, activation};
 
 /// `Linear (no bias) → BatchNorm → ReLU → L2 rows`.
 #[derive(Module, Debug)]
-pub struct PreMessagePassing {
+pub(super) struct PreMessagePassing {
     lin: Linear,
     bn: BatchNorm,
 }
 
 /// A linear map of numbers plus a sum of tables.
 #[derive(Module, Debug)]
-pub struct MixedEncoder {
+pub(super) struct MixedEncoder {
     numbers: Linear,
     categories: SumEmbedding,
 }
@@ -32,7 +32,7 @@ impl MixedEncoder {
 
 /// One kind of feature encoder, for nodes or edges.
 #[derive(Module, Debug)]
-pub enum FeatureEncoder {
+pub(super) enum FeatureEncoder {
     /// A linear map of numbers.
     Linear(Linear),
     /// One table.
@@ -107,7 +107,7 @@ impl FeatureEncoder {
 
 /// The positional part of the node features.
 #[derive(Module, Debug)]
-pub enum NodePe {
+pub(super) enum NodePe {
     /// From eigenpairs.
     Lappe(LapPe),
     /// From random walks.

@@ -135,7 +135,7 @@ pub struct ModelInput {
 }
 
 /// Eigenvalues below this count as zero: their eigenvectors only say which component a node is in.
-pub const ZERO_EIGENVALUE: f32 = 1e-4;
+pub(super) const ZERO_EIGENVALUE: f32 = 1e-4;
 
 impl ModelInput {
     /// Puts prepared graphs into one batch on a device.
@@ -259,7 +259,7 @@ fn edge_input(config: &ModelConfig, features: Features, device: &Device) -> Resu
 /// # Errors
 ///
 /// [`InputError`] with the first node or edge, counted within the graph, that does not fit.
-pub fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), InputError> {
+pub(crate) fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), InputError> {
     let (nodes, edges) = (graph.node_features(), graph.edge_features());
     if config.takes_node_numbers() {
         check_numbers("node", nodes, config.node_in)?;

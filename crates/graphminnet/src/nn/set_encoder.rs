@@ -19,7 +19,7 @@ const SET_LAYERS: usize = 3;
 
 /// Scale and shift of a layer norm.
 #[derive(Module, Debug)]
-pub struct LayerNorm {
+pub(super) struct LayerNorm {
     /// γ.
     pub weight: Param<Tensor<1>>,
     /// β.
@@ -39,7 +39,7 @@ impl LayerNorm {
 
 /// `SiLU(LN(Linear(SiLU(LN(Linear(x))))))`.
 #[derive(Module, Debug)]
-pub struct SetMlp {
+pub(super) struct SetMlp {
     lin1: Linear,
     ln1: LayerNorm,
     lin2: Linear,
@@ -60,7 +60,7 @@ impl SetMlp {
 
 /// One step `e ← e + mean(f(e)) ⊙ g(e)`.
 #[derive(Module, Debug)]
-pub struct SetLayer {
+pub(super) struct SetLayer {
     f: SetMlp,
     g: SetMlp,
 }

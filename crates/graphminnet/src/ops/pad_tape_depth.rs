@@ -10,7 +10,7 @@ use burn::tensor::Tensor;
 /// alone, would have its gradients added in another order than in the whole; this puts it back in its place.
 ///
 /// Only the CPU promises the same bits, so elsewhere nothing is done.
-pub fn pad_tape_depth<const D: usize>(tensor: Tensor<D>, levels: usize) -> Tensor<D> {
+pub(crate) fn pad_tape_depth<const D: usize>(tensor: Tensor<D>, levels: usize) -> Tensor<D> {
     if !engine::on_cpu(&tensor.device()) {
         return tensor;
     }

@@ -13,7 +13,7 @@ use burn::tensor::Tensor;
 ///
 /// * `output`, `gradient`: the same, any; `gradient` is not differentiated
 /// * `rest`, result: `[1]`
-pub fn seed_gradient<const D: usize>(
+pub(crate) fn seed_gradient<const D: usize>(
     rest: Option<Tensor<1>>,
     output: Tensor<D>,
     gradient: Tensor<D>,

@@ -6,7 +6,7 @@ use crate::config::Loss;
 
 /// The largest error of a single label.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Worst {
+pub(crate) struct Worst {
     /// The row.
     pub row: usize,
     /// Its error: the absolute difference for regression, the negative log-likelihood in nats for classes.
@@ -16,7 +16,7 @@ pub struct Worst {
 /// Finds the label with the largest error; an error that is not a number counts as infinite.
 ///
 /// `None` if no label is there.
-pub fn worst_error(loss: Loss, rows: Rows<'_>) -> Option<Worst> {
+pub(crate) fn worst_error(loss: Loss, rows: Rows<'_>) -> Option<Worst> {
     let mut worst: Option<Worst> = None;
     let mut offer = |row: usize, error: f64| {
         let error = if error.is_nan() { f64::INFINITY } else { error };

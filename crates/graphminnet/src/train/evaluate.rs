@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What came out.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evaluation {
+pub(super) struct Evaluation {
     /// Outputs in the units of the data, `[rows, columns]`; rows in the order of the samples.
     pub outputs: Vec<f32>,
     /// Outputs per row.
@@ -33,7 +33,7 @@ pub struct Evaluation {
 
 impl Evaluation {
     /// The metric's value, where it has one.
-    pub fn value(&self) -> Option<f64> {
+    pub(super) fn value(&self) -> Option<f64> {
         self.score.as_ref().ok().map(|score| score.value)
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn batch_limit(train: &TrainConfig) -> BatchLimit {
 /// # Errors
 ///
 /// [`TrainError`] if the data does not fit the model or the loss.
-pub fn evaluate(
+pub(super) fn evaluate(
     model: &impl Model,
     data: &TrainingData,
     samples: &[usize],

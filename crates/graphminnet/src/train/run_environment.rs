@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The command that started a run and the machine that it was started on.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct RunEnvironment {
+pub(crate) struct RunEnvironment {
     /// The command line, as a shell takes it.
     pub command: String,
     /// Name of the processor, where the system tells it.
@@ -18,7 +18,7 @@ pub struct RunEnvironment {
 
 impl RunEnvironment {
     /// The environment of this process, for a command given as its arguments, the name of the program first.
-    pub fn current(arguments: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn current(arguments: impl IntoIterator<Item = String>) -> Self {
         let command: Vec<String> = arguments.into_iter().map(|argument| quoted(&argument)).collect();
         let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
             let line = text.lines().find(|line| line.starts_with("model name"))?;

@@ -106,11 +106,11 @@ impl TrainState {
 mod exact {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(value)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
@@ -128,7 +128,7 @@ mod exact_best {
         worst_valid_id: Option<String>,
     }
 
-    pub fn serialize<S: Serializer>(best: &Option<Best>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(best: &Option<Best>, serializer: S) -> Result<S::Ok, S::Error> {
         let text = |value: Option<f64>| value.map(|value| value.to_string());
         let saved = best.as_ref().map(|best| Saved {
             epoch: best.epoch,
@@ -138,7 +138,7 @@ mod exact_best {
         saved.serialize(serializer)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Best>, D::Error> {
         let Some(saved) = Option::<Saved>::deserialize(deserializer)? else { return Ok(None) };
         let number =
             |text: Option<String>| text.map(|text| text.parse()).transpose().map_err(D::Error::custom);

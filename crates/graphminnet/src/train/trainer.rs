@@ -60,7 +60,7 @@ pub enum Outcome {
     /// Interrupted; the state is saved.
     Interrupted(Position),
     /// The observer gave up on it after this many epochs; the best epoch so far.
-    GivenUp(Option<Best>),
+    Stopped(Option<Best>),
 }
 
 /// Trains one seed, or goes on with it where its directory says.
@@ -194,7 +194,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 return Ok(Outcome::Interrupted(self.state.position));
             }
             if self.observer.should_stop() {
-                return Ok(Outcome::GivenUp(self.state.best));
+                return Ok(Outcome::Stopped(self.state.best));
             }
             self.save_if_due()?;
         }

@@ -127,7 +127,7 @@ impl Search {
             RunOutcome::Finished(summary) => {
                 (TrialEnd::Finished, summary.seeds.into_iter().next().map(|result| result.best))
             }
-            RunOutcome::GivenUp(best) => (TrialEnd::Stopped, best),
+            RunOutcome::Stopped(best) => (TrialEnd::Stopped, best),
             RunOutcome::Interrupted => return Ok(None),
         };
         let (valid, test) = best.map_or((None, None), |best| (best.valid, best.test));

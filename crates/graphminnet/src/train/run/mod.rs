@@ -62,7 +62,7 @@ pub enum RunOutcome {
     /// Interrupted; the state is saved, and the run can be opened again.
     Interrupted,
     /// The observer gave up on it; the best epoch so far.
-    GivenUp(Option<Best>),
+    Stopped(Option<Best>),
 }
 
 /// A run that this process, and no other, may work on.
@@ -261,7 +261,7 @@ impl Run {
                     match train_seed(&settings, data, Some(&directory), observer)? {
                         Outcome::Finished(result) => result,
                         Outcome::Interrupted(_) => return Ok(RunOutcome::Interrupted),
-                        Outcome::GivenUp(best) => return Ok(RunOutcome::GivenUp(best)),
+                        Outcome::Stopped(best) => return Ok(RunOutcome::Stopped(best)),
                     }
                 }
             };
