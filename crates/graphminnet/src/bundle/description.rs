@@ -102,7 +102,7 @@ impl Description {
     /// What the outputs mean: decided by what was minimised, whatever the targets look like.
     pub fn answers(&self) -> AnswerKind {
         match self.loss {
-            Loss::L1 => AnswerKind::Numbers,
+            Loss::L1 | Loss::Mse | Loss::Huber => AnswerKind::Numbers,
             Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy => AnswerKind::Binary,
             Loss::CrossEntropy | Loss::WeightedCrossEntropy => AnswerKind::Classes,
         }

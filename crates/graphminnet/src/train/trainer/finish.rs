@@ -26,7 +26,7 @@ impl<C: Architecture> Training<'_, C> {
         }
         self.clock = Instant::now();
         self.save()?;
-        let last = weights::to_bytes(&self.model)?;
+        let last = weights::to_bytes(&self.usable_model()?)?;
         let (best, selected_by) = match self.state.best.take() {
             Some(best) => (best, self.chosen_by()),
             None => {
