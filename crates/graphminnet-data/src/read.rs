@@ -3,7 +3,7 @@
 //! The formats themselves are in [`formats`](super::formats).
 
 use super::formats::{self, Format};
-use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, Place, Schema, Task};
+use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Task};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -39,7 +39,9 @@ pub enum EdgeDirection {
 /// | `on_bad_row` | `error` | policy for unusable records |
 /// | `edges` | the format's own rule | directed as given, or both ways |
 /// | `smiles_column` | `smiles`, or the first column | column of a CSV file with the molecules |
-/// | `featurizer` | the schema's, or OGB's | columns that molecules get |
+/// | `featurizer` | the schema's, or [`Featurizer::Cip`] | columns that molecules get |
+/// | `molecules` | as they are written | what is done to molecules before they become graphs; with a schema, the schema's |
+/// | `header` | found | whether a table of molecules begins with the names of its columns |
 /// | `targets` | all numeric columns (SMILES); the format's own elsewhere | target columns by name |
 /// | `id_column` | row number | column with the names of the graphs |
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
@@ -68,6 +70,10 @@ pub struct ReadOptions {
     pub smiles_column: Option<String>,
     /// Columns that molecules get.
     pub featurizer: Option<Featurizer>,
+    /// What is done to molecules before they become graphs.
+    pub molecules: MoleculeForm,
+    /// Whether a table of molecules begins with the names of its columns; by default found from its first row.
+    pub header: Option<bool>,
     /// Target columns by name.
     pub targets: Option<Vec<String>>,
     /// Column with the names of the graphs.
@@ -96,7 +102,8 @@ pub struct ReadOptions {
     pub positive_class: Option<String>,
     /// Version of the rules by which columns are understood. Options that were written down before there were versions
     /// have version 1, so that a run reads its data again as it did: no names of integer classes, no positive class,
-    /// blank cells alone are missing labels, a split with gaps is ignored.
+    /// blank cells alone are missing labels, a split with gaps is ignored. Under versions 1 and 2 molecules have OGB's
+    /// columns, and tables have commas and a header.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -112,6 +119,8 @@ impl Default for ReadOptions {
             edges: None,
             smiles_column: None,
             featurizer: None,
+            molecules: MoleculeForm::default(),
+            header: None,
             targets: None,
             id_column: None,
             split_column: None,
@@ -132,7 +141,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;
 
 fn first_rules() -> u32 {
     1
@@ -142,6 +151,12 @@ impl ReadOptions {
     /// Options that read a new file exactly as an earlier one was: with its schema.
     pub fn with_schema(schema: Schema) -> Self {
         Self { schema: Some(schema), ..Self::default() }
+    }
+
+    /// Columns that molecules get where no schema says so.
+    pub(crate) fn molecule_columns(&self) -> Featurizer {
+        let usual = if self.rules < 3 { Featurizer::Ogb } else { Featurizer::Cip };
+        self.featurizer.unwrap_or(usual)
     }
 }
 
@@ -195,6 +210,12 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
         Some(format) => format,
         None => formats::detect(path)?,
     };
+    if format != Format::SmilesCsv && !(options.molecules.is_plain() && options.header.is_none()) {
+        return Err(DataError::Schema {
+            place: Place::file(path),
+            reason: "headers, hydrogens, stereo and fragments are options of tables of molecules".to_owned(),
+        });
+    }
     let read = formats::read(format, path, options)?;
     if read.dataset.samples.is_empty() && read.report.bad_row_count == 0 {
         return Err(DataError::malformed(Place::file(path), "no graphs", "at least one"));

@@ -5,7 +5,7 @@
 //! are not needed, and names may repeat.
 
 use super::formats::{self, Format, SmilesRows};
-use super::{BadRow, DataError, Featurizer, OnBadRow, Place, Read, ReadOptions, open};
+use super::{BadRow, DataError, OnBadRow, Place, Read, ReadOptions, open};
 use crate::formats::Lines;
 use crate::graph::Graph;
 use std::io;
@@ -94,6 +94,14 @@ impl RowReader {
         }
     }
 
+    /// What was found out about a table, for people.
+    pub fn notes(&self) -> &[String] {
+        match &self.source {
+            Source::Csv(rows) => rows.notes(),
+            _ => &[],
+        }
+    }
+
     /// Names of the columns of a CSV table; none for other formats.
     pub fn columns(&self) -> &[String] {
         match &self.source {
@@ -148,14 +156,7 @@ fn source(lines: Lines, format: Format, path: &Path, options: &ReadOptions) -> R
     if format == Format::Jsonl {
         return Ok(Source::Jsonl { lines: Box::new(lines), records: 0 });
     }
-    let featurizer = match &options.schema {
-        None => options.featurizer.unwrap_or_default(),
-        Some(schema) => Featurizer::of_schema(schema).ok_or_else(|| DataError::Schema {
-            place: Place::file(path),
-            reason: "the model's columns are not those of molecules, so it cannot take SMILES".to_owned(),
-        })?,
-    };
-    Ok(Source::Csv(Box::new(SmilesRows::new(lines, featurizer, options)?)))
+    Ok(Source::Csv(Box::new(SmilesRows::new(lines, path, options)?)))
 }
 
 /// All records in order, the bad ones with their reasons and their numbers for names.

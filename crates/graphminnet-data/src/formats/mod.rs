@@ -63,7 +63,7 @@ use std::path::Path;
 pub enum Format {
     /// One graph per line of JSON.
     Jsonl,
-    /// A CSV file with a column of SMILES strings.
+    /// A table with a column of SMILES strings, with commas, semicolons, tabs or blanks.
     SmilesCsv,
     /// `graphs.csv`, `nodes.csv`, `edges.csv`.
     CsvFolder,
@@ -81,7 +81,7 @@ impl Format {
     /// All formats with the names or layouts by which they are found. Every file may end in `.gz` or `.zst`.
     pub const ALL: [(Self, &'static str); 7] = [
         (Self::Jsonl, "`.jsonl` or `.ndjson`: one graph per line"),
-        (Self::SmilesCsv, "`.csv`: a column of SMILES"),
+        (Self::SmilesCsv, "`.csv`, `.tsv`, `.smi` or `.txt`: a column of SMILES"),
         (Self::Graph6, "`.g6` or `.s6`: graph6 or sparse6"),
         (Self::CsvFolder, "folder with `edges.csv`: graphs.csv, nodes.csv, edges.csv"),
         (Self::Ogb, "folder with `raw/num-node-list.csv`: OGB layout"),
@@ -131,7 +131,7 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     let extension = inner.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "jsonl" | "ndjson" => Ok(Format::Jsonl),
-        "csv" => Ok(Format::SmilesCsv),
+        "csv" | "tsv" | "smi" | "txt" => Ok(Format::SmilesCsv),
         "g6" | "s6" => Ok(Format::Graph6),
         other => Err(unknown(path, format!("extension `{}`", super::escape(other)))),
     }

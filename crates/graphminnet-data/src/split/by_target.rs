@@ -2,7 +2,7 @@
 
 use super::{Ratios, SplitError, Splits};
 use crate::formats;
-use crate::smiles::scaffold_key;
+use crate::smiles::MoleculeReading;
 use crate::{BadRow, DataError, Dataset, Level, OnBadRow, Read, ReadOptions, Task, open};
 use rayon::prelude::*;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl Splits {
     }
 }
 
-/// Reads a CSV file of molecules, and the scaffold of each: see [`scaffold_key`].
+/// Reads a CSV file of molecules, and the scaffold of each: see [`scaffold_key`](crate::scaffold_key).
 ///
 /// # Errors
 ///
@@ -56,10 +56,11 @@ pub fn read_with_scaffolds(path: &Path, options: &ReadOptions) -> Result<(Read, 
     let strings = formats::smiles(path, &options)?;
     let used = read.report.rows.iter().zip(&strings).filter(|(sample, _)| sample.is_some());
     let used: Vec<_> = used.filter_map(|(_, string)| string.as_ref()).collect();
+    let form = MoleculeReading::of(&options).unwrap_or_default().form;
     let keys: Vec<Result<String, BadRow>> = used
         .par_iter()
         .map(|(place, smiles)| {
-            scaffold_key(smiles, &options.limits)
+            form.scaffold_key(smiles, &options.limits)
                 .map_err(|error| BadRow::new(place.clone(), smiles, format!("no scaffold: {error}")))
         })
         .collect();

@@ -14,11 +14,13 @@
 //!
 //! ```no_run
 //! use graphminnet::Bundle;
-//! use graphminnet::data::{Featurizer, Limits, molecule_graph};
+//! use graphminnet::data::{Limits, MoleculeReading};
 //! use std::sync::Arc;
 //!
 //! let bundle = Bundle::load("best.gmn".as_ref())?;
-//! let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
+//! // Molecules are read in the way of those that it was trained on.
+//! let reading = MoleculeReading::of_schema(&bundle.description().schema).ok_or("not a model of molecules")?;
+//! let ethanol = reading.graph("CCO", &Limits::default())?;
 //! let answers = bundle.predict(&[Arc::new(ethanol)]);
 //! println!("{:?}", answers.graph(0)?.values());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
