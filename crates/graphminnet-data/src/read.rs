@@ -189,6 +189,19 @@ pub struct Read {
     pub report: Report,
 }
 
+/// Fails for options that say nothing about a format.
+pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) -> Result<(), DataError> {
+    let without_effect =
+        |reason: &str| Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
+    match format {
+        Format::SmilesCsv => Ok(()),
+        _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
+        Format::Sdf => Ok(()),
+        _ if options.molecules.is_plain() => Ok(()),
+        _ => without_effect("hydrogens, stereo and fragments are options of molecules"),
+    }
+}
+
 /// Reads graphs from a file or folder in any known format.
 ///
 /// # Errors
@@ -210,12 +223,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
         Some(format) => format,
         None => formats::detect(path)?,
     };
-    if format != Format::SmilesCsv && !(options.molecules.is_plain() && options.header.is_none()) {
-        return Err(DataError::Schema {
-            place: Place::file(path),
-            reason: "headers, hydrogens, stereo and fragments are options of tables of molecules".to_owned(),
-        });
-    }
+    check_effects(format, path, options)?;
     let read = formats::read(format, path, options)?;
     if read.dataset.samples.is_empty() && read.report.bad_row_count == 0 {
         return Err(DataError::malformed(Place::file(path), "no graphs", "at least one"));

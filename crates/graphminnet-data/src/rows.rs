@@ -8,6 +8,7 @@ use super::formats::{self, Format, SmilesRows};
 use super::{BadRow, DataError, OnBadRow, Place, Read, ReadOptions, open};
 use crate::formats::Lines;
 use crate::graph::Graph;
+use crate::read::check_effects;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,10 +52,12 @@ impl RowReader {
             Some(format) => format,
             None => formats::detect(path)?,
         };
+        check_effects(format, path, &options)?;
         let source = match format {
-            Format::SmilesCsv | Format::Jsonl => {
-                source(Lines::open(path, &options.limits)?, format, path, &options)?
+            Format::SmilesCsv | Format::Sdf => {
+                Source::Csv(Box::new(SmilesRows::open(format, path, &options)?))
             }
+            Format::Jsonl => source(Lines::open(path, &options.limits)?, format, path, &options)?,
             _ => Source::Whole(input_rows(open(path, &options)?, 0).into_iter()),
         };
         Ok(Self { source, options, path: path.to_owned() })

@@ -19,6 +19,7 @@
 mod dialect;
 
 use super::Lines;
+use super::sdf::{self, SdfColumns};
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use std::borrow::Cow;
@@ -43,6 +44,10 @@ pub struct CsvReader {
     /// like molecules.
     waiting: bool,
     molecules: Option<usize>,
+    /// Where the records are those of an SD file: its columns, and what is wrong with the current one.
+    sdf: Option<SdfColumns>,
+    spoilt: Option<String>,
+    limits: Limits,
     header: Vec<String>,
     /// Text of the current record's fields, one after the other, and where each ends.
     text: Vec<u8>,
@@ -50,8 +55,6 @@ pub struct CsvReader {
     /// The current record as it is written.
     raw: Vec<u8>,
     line: u64,
-    max_columns: u64,
-    max_bytes: u64,
 }
 
 impl CsvReader {
@@ -86,13 +89,14 @@ impl CsvReader {
             separator: Separator::Byte(b','),
             waiting: false,
             molecules: None,
+            sdf: None,
+            spoilt: None,
+            limits: limits.clone(),
             header: Vec::new(),
             text: Vec::new(),
             ends: Vec::new(),
             raw: Vec::new(),
             line: 1,
-            max_columns: limits.columns,
-            max_bytes: limits.line_bytes,
         }
     }
 
@@ -158,6 +162,9 @@ impl CsvReader {
     }
 
     fn check_record(&self) -> Result<(), DataError> {
+        if let Some(reason) = &self.spoilt {
+            return Err(sdf::no_molecule(self.place(), reason));
+        }
         if self.ends.len() != self.header.len() {
             return Err(DataError::malformed(
                 self.place(),
@@ -177,7 +184,8 @@ impl CsvReader {
     /// The current record as it is written, without its line end. One with too few fields gets empty ones, one with too
     /// many loses them: what is written after it stands in the right columns.
     pub(super) fn record(&self) -> Vec<u8> {
-        if self.ends.len() == self.header.len() && self.separator == Separator::Byte(b',') {
+        let is_plain = self.separator == Separator::Byte(b',') && self.sdf.is_none();
+        if self.ends.len() == self.header.len() && is_plain {
             return self.raw.clone();
         }
         let mut record = CsvWriter::new(Vec::with_capacity(self.raw.len()));
@@ -208,6 +216,9 @@ impl CsvReader {
 
     /// Reads one record, which may span lines inside quotes; false at the end.
     fn read_record(&mut self) -> Result<bool, DataError> {
+        if self.sdf.is_some() {
+            return self.read_block();
+        }
         if !self.lines.advance()? {
             self.text.clear();
             self.ends.clear();
@@ -245,7 +256,7 @@ impl CsvReader {
                     b'"' if at_start => quoted = true,
                     _ if byte == separator && !quoted => {
                         self.ends.push(self.text.len());
-                        within("columns", self.ends.len() as u64 + 1, self.max_columns)
+                        within("columns", self.ends.len() as u64 + 1, self.limits.columns)
                             .map_err(DataError::limit(self.lines.place().at_line(self.line)))?;
                         at_start = true;
                         continue;
@@ -263,7 +274,7 @@ impl CsvReader {
             }
             self.text.push(b'\n');
             self.raw.push(b'\n');
-            within("line_bytes", self.text.len() as u64, self.max_bytes)
+            within("line_bytes", self.text.len() as u64, self.limits.line_bytes)
                 .map_err(DataError::limit(self.lines.place().at_line(self.line)))?;
             if !self.lines.advance()? {
                 let place = self.lines.place().at_line(self.line);

@@ -5,7 +5,7 @@
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 
 use super::csv::CsvReader;
-use super::parse_split;
+use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
 use crate::graph::Graph;
@@ -40,15 +40,43 @@ impl Row {
     }
 }
 
-/// Reads a CSV file of molecules.
-pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
-    read_lines(Lines::open(path, &options.limits)?, path, options)
+/// Reads a table of molecules.
+pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    let (reader, notes) = open_table(format, path, options)?;
+    read_table(reader, notes, path, options)
 }
 
 /// Reads a CSV table of molecules from any stream of lines.
+#[cfg(feature = "benchmarks")]
 pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     let mut notes = Vec::new();
-    let mut reader = CsvReader::of_molecules(lines, path, options, &mut notes)?;
+    let reader = CsvReader::of_molecules(lines, path, options, &mut notes)?;
+    read_table(reader, notes, path, options)
+}
+
+/// Opens a table of molecules, with what was found out about it.
+pub(super) fn open_table(
+    format: Format,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(CsvReader, Vec<String>), DataError> {
+    let mut notes = Vec::new();
+    let reader = match format {
+        Format::Sdf => CsvReader::of_blocks(path, &options.limits)?,
+        _ => {
+            let lines = Lines::open(path, &options.limits)?;
+            CsvReader::of_molecules(lines, path, options, &mut notes)?
+        }
+    };
+    Ok((reader, notes))
+}
+
+fn read_table(
+    mut reader: CsvReader,
+    notes: Vec<String>,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
     let columns = Columns::find(&reader, options)?;
     let options =
         &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
@@ -109,9 +137,12 @@ pub(crate) fn reading(path: &Path, options: &ReadOptions) -> Result<MoleculeRead
 }
 
 /// The place and SMILES string of every record, in order; `None` for a record that cannot be split into fields.
-pub(crate) fn smiles(path: &Path, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
-    let lines = Lines::open(path, &options.limits)?;
-    let mut reader = CsvReader::of_molecules(lines, path, options, &mut Vec::new())?;
+pub(crate) fn smiles(
+    format: Format,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Vec<Option<(Place, String)>>, DataError> {
+    let (mut reader, _) = open_table(format, path, options)?;
     let columns = Columns::find(&reader, options)?;
     let mut held = Budget::new(&options.limits).share();
     let mut found = Vec::new();

@@ -1,5 +1,6 @@
 //! Molecules of a CSV table, some rows at a time: nothing but the SMILES column is looked at.
 
+use super::Format;
 use super::csv::CsvReader;
 use super::smiles_csv::CHUNK_BYTES;
 use crate::formats::Lines;
@@ -24,9 +25,24 @@ pub(crate) struct SmilesRows {
 impl SmilesRows {
     /// Reads the header.
     pub(crate) fn new(lines: Lines, path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
-        let reading = super::smiles_csv::reading(path, options)?;
         let mut notes = Vec::new();
         let reader = CsvReader::of_molecules(lines, path, options, &mut notes)?;
+        Self::of(reader, notes, path, options)
+    }
+
+    /// Opens a file.
+    pub(crate) fn open(format: Format, path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
+        let (reader, notes) = super::smiles_csv::open_table(format, path, options)?;
+        Self::of(reader, notes, path, options)
+    }
+
+    fn of(
+        reader: CsvReader,
+        notes: Vec<String>,
+        path: &Path,
+        options: &ReadOptions,
+    ) -> Result<Self, DataError> {
+        let reading = super::smiles_csv::reading(path, options)?;
         let smiles = super::smiles_csv::smiles_column(&reader, options)?;
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
         let header = match reader.molecule_column() {

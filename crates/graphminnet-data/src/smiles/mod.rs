@@ -20,6 +20,7 @@ mod columns;
 mod form;
 mod grammar;
 mod guard;
+pub(crate) mod molblock;
 mod sketch;
 mod stereo;
 mod zinc;

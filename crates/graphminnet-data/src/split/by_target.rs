@@ -1,7 +1,7 @@
 //! Splits that look at what is to be learnt, or at what the molecules are built around.
 
 use super::{Ratios, SplitError, Splits};
-use crate::formats;
+use crate::formats::{self, Format};
 use crate::smiles::MoleculeReading;
 use crate::{BadRow, DataError, Dataset, Level, OnBadRow, Read, ReadOptions, Task, open};
 use rayon::prelude::*;
@@ -51,9 +51,14 @@ impl Splits {
 pub fn read_with_scaffolds(path: &Path, options: &ReadOptions) -> Result<(Read, Vec<String>), DataError> {
     // Under `null` every record keeps its place, so that the strings can be found again.
     let on_bad_row = if options.on_bad_row == OnBadRow::Skip { OnBadRow::Null } else { options.on_bad_row };
-    let options = ReadOptions { on_bad_row, format: Some(formats::Format::SmilesCsv), ..options.clone() };
+    // Whatever a table is called: only molecules have scaffolds.
+    let format = match options.format.map_or_else(|| formats::detect(path), Ok) {
+        Ok(Format::Sdf) => Format::Sdf,
+        _ => Format::SmilesCsv,
+    };
+    let options = ReadOptions { on_bad_row, format: Some(format), ..options.clone() };
     let read = open(path, &options)?;
-    let strings = formats::smiles(path, &options)?;
+    let strings = formats::smiles(format, path, &options)?;
     let used = read.report.rows.iter().zip(&strings).filter(|(sample, _)| sample.is_some());
     let used: Vec<_> = used.filter_map(|(_, string)| string.as_ref()).collect();
     let form = MoleculeReading::of(&options).unwrap_or_default().form;

@@ -5,11 +5,11 @@
 //! them is a molecule: a header that was taken for a molecule would be a bad row, but a molecule that is taken for
 //! a header is lost without a word.
 
-use super::{CsvReader, CsvWriter, Lines, Separator};
+use super::{CsvReader, CsvWriter, Lines, SdfColumns, Separator};
 use crate::fs::without_compression;
 use crate::limits::within;
 use crate::smiles::{Featurizer, molecule_graph};
-use crate::{DataError, ReadOptions};
+use crate::{DataError, Limits, ReadOptions};
 use std::path::Path;
 
 impl CsvReader {
@@ -55,6 +55,31 @@ impl CsvReader {
         Ok(reader)
     }
 
+    /// Reads the records of an SD file as those of a table.
+    pub(in crate::formats) fn of_blocks(path: &Path, limits: &Limits) -> Result<Self, DataError> {
+        let columns = SdfColumns::find(path, limits)?;
+        let mut reader = Self::without_header(Lines::open(path, limits)?, limits);
+        reader.header = columns.names();
+        reader.molecules = Some(0);
+        reader.check_names()?;
+        reader.sdf = Some(columns);
+        Ok(reader)
+    }
+
+    /// Reads the next record of an SD file; false at the end.
+    pub(super) fn read_block(&mut self) -> Result<bool, DataError> {
+        (self.text.clear(), self.ends.clear(), self.raw.clear());
+        let Some(columns) = &self.sdf else { return Ok(false) };
+        let Some(record) = columns.next(&mut self.lines, &self.limits)? else { return Ok(false) };
+        self.line = record.line;
+        self.spoilt = record.molecule.err();
+        for cell in record.cells {
+            self.text.extend(cell.as_bytes());
+            self.ends.push(self.text.len());
+        }
+        Ok(true)
+    }
+
     /// The header as a line of CSV.
     pub(in crate::formats) fn header_record(&self) -> Vec<u8> {
         let mut record = CsvWriter::new(Vec::new());
@@ -70,9 +95,9 @@ impl CsvReader {
         self.molecules
     }
 
-    /// Whether names of graphs are what a `.smi` file happens to have beside them, so that they may repeat.
+    /// Whether names of graphs are what a `.smi` or SD file happens to call them, so that they may repeat.
     pub(in crate::formats) fn has_loose_names(&self) -> bool {
-        self.separator == Separator::Blanks && self.molecules.is_some()
+        self.sdf.is_some() || self.separator == Separator::Blanks && self.molecules.is_some()
     }
 
     /// The first column of the first row that holds a molecule; `None` if the row holds names of columns.
@@ -118,7 +143,7 @@ impl CsvReader {
             let (field, after) = rest.split_at(end.unwrap_or(rest.len()));
             self.text.extend(field);
             self.ends.push(self.text.len());
-            within("columns", self.ends.len() as u64, self.max_columns)
+            within("columns", self.ends.len() as u64, self.limits.columns)
                 .map_err(DataError::limit(self.lines.place()))?;
             rest = after.trim_ascii();
             if rest.is_empty() {
