@@ -116,7 +116,7 @@ pub struct InputArguments {
 /// How a file is to be read with the schema of a model.
 #[derive(Args)]
 pub struct InputColumns {
-    /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
     #[arg(long)]
     format: Option<Format>,
     /// Column with SMILES strings; the one of the training data without it.

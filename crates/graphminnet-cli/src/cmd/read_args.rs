@@ -43,7 +43,7 @@ pub struct Columns {
     /// Column with the parts: train, valid or test.
     #[arg(long, value_name = "COLUMN")]
     split_column: Option<String>,
-    /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
     #[arg(long)]
     format: Option<Format>,
     /// Whether there is one target per graph or per node.

@@ -219,20 +219,19 @@ impl CsvReader {
         if self.sdf.is_some() {
             return self.read_block();
         }
-        if !self.lines.advance()? {
-            self.text.clear();
-            self.ends.clear();
-            self.raw.clear();
-            return Ok(false);
-        }
-        self.read_from_line()
+        self.clear_record();
+        if self.lines.advance()? { self.read_from_line() } else { Ok(false) }
+    }
+
+    fn clear_record(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.raw.clear();
     }
 
     /// Reads the record that begins on the current line.
     fn read_from_line(&mut self) -> Result<bool, DataError> {
-        self.text.clear();
-        self.ends.clear();
-        self.raw.clear();
+        self.clear_record();
         self.line = self.lines.number();
         let Separator::Byte(separator) = self.separator else {
             self.split_at_blanks()?;

@@ -118,5 +118,5 @@ fn property(line: &str) -> Option<String> {
 
 /// The error of a record without a molecule.
 pub(super) fn no_molecule(place: Place, reason: &str) -> DataError {
-    DataError::malformed(place.in_column(OWN[0]), reason, "a MOL block")
+    DataError::value(place.in_column(OWN[0]), "", format!("a molecule: {reason}"))
 }

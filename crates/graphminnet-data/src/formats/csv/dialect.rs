@@ -42,7 +42,7 @@ impl CsvReader {
                 reader.check_names()?;
             }
             false => {
-                if options.header.is_none() {
+                if options.header.is_none() && reader.separator != Separator::Blanks {
                     notes.push(
                         "the first row is a molecule: the table has no header, and its columns are numbered \
                          (`--header yes` reads it as one)"
@@ -68,7 +68,7 @@ impl CsvReader {
 
     /// Reads the next record of an SD file; false at the end.
     pub(super) fn read_block(&mut self) -> Result<bool, DataError> {
-        (self.text.clear(), self.ends.clear(), self.raw.clear());
+        self.clear_record();
         let Some(columns) = &self.sdf else { return Ok(false) };
         let Some(record) = columns.next(&mut self.lines, &self.limits)? else { return Ok(false) };
         self.line = record.line;
