@@ -1,6 +1,7 @@
 //! What a run comes down to: one result per seed, and mean ± standard deviation over seeds.
 
 use super::state::Best;
+use crate::bundle::Coverage;
 use crate::config::MetricKind;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,9 @@ pub struct SeedResult {
     pub best_weights_sha256: String,
     /// SHA-256 of the last weights' file.
     pub last_weights_sha256: String,
+    /// How often calibrated intervals or sets held the truth on the test part; empty without calibration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
 }
 
 /// Mean and population standard deviation (ddof = 0) of some numbers.

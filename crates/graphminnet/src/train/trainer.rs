@@ -7,6 +7,7 @@
 mod finish;
 mod step;
 
+use super::average::Average;
 use super::checkpoint::Checkpoint;
 use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
@@ -92,6 +93,8 @@ struct Training<'a, C: Architecture> {
     scaler: Option<TargetScaler>,
     model: C::Model,
     optimizer: AdamW,
+    /// The averaged weights, where they are averaged.
+    average: Option<Average>,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
     state: TrainState,
@@ -132,7 +135,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 problems,
             })?,
         };
-        let mut resumed_at = None;
+        let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
             model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
@@ -147,11 +150,17 @@ impl<'a, C: Architecture> Training<'a, C> {
             unchanged("the data", &checkpoint.state.data_fingerprint, &state.data_fingerprint)?;
             unchanged("the seed", &checkpoint.state.seed.to_string(), &seed.to_string())?;
             model = weights::from_bytes(model, &checkpoint.model)?;
+            saved_average = checkpoint.average;
             optimizer = AdamW::from_bytes(optimizer_settings, &checkpoint.optimizer)?;
             best_weights = checkpoint.best;
             state = checkpoint.state;
             resumed_at = Some(state.position);
         }
+        let average = match (train.average_decay, saved_average) {
+            (0.0, _) => None,
+            (decay, None) => Some(Average::start(decay, &model)),
+            (decay, Some(bytes)) => Some(Average::start(decay, &weights::from_bytes(model.clone(), &bytes)?)),
+        };
         let scaler = fit_scaler(train.target_scaling, data);
         let recorder = match directory {
             None => None,
@@ -179,6 +188,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             scaler,
             model,
             optimizer,
+            average,
             best_weights,
             state,
             last_save: Instant::now(),
@@ -253,7 +263,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.add_time();
         let training_seconds = self.state.sums.seconds;
         self.observer.event(&TrainEvent::Evaluating { epoch });
-        let model = self.model.valid();
+        let model = self.usable_model()?.valid();
         let Some(valid) = self.evaluate(&model, &self.data.splits.valid)? else { return Ok(false) };
         let Some(test) = self.evaluate(&model, &self.data.splits.test)? else { return Ok(false) };
         for (split, samples, evaluation) in
@@ -284,7 +294,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 worst_valid: valid.worst.map(|(error, _)| error),
                 worst_valid_id: valid_id.clone(),
             });
-            let weights = weights::to_bytes(&self.model)?;
+            let weights = weights::to_bytes(&model)?;
             self.write_best(&weights)?;
             self.best_weights = Some(weights);
         }
@@ -315,6 +325,14 @@ impl<'a, C: Architecture> Training<'a, C> {
         Ok(true)
     }
 
+    /// The weights that are evaluated and kept: the averaged ones, where they are averaged.
+    fn usable_model(&self) -> Result<C::Model, TrainError> {
+        match &self.average {
+            None => Ok(self.model.clone()),
+            Some(average) => Ok(average.apply(self.model.clone())?),
+        }
+    }
+
     fn evaluate(&self, model: &C::Model, samples: &[usize]) -> Result<Option<Evaluation>, TrainError> {
         let Settings { train, device, interrupt, .. } = self.settings;
         evaluate(model, self.data, samples, train, self.scaler.as_ref(), device, interrupt)
@@ -339,10 +357,15 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.state.metrics_length = metrics;
         self.state.events_length = events;
         self.add_time();
+        let average = match &self.average {
+            None => None,
+            Some(average) => Some(weights::to_bytes(&average.apply(self.model.clone())?)?),
+        };
         let checkpoint = Checkpoint {
             model: weights::to_bytes(&self.model)?,
             optimizer: self.optimizer.to_bytes()?,
             best: self.best_weights.clone(),
+            average,
             state: self.state.clone(),
         };
         let path = directory.checkpoints().save(&checkpoint).map_err(TrainError::Save)?;
