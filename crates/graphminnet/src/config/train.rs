@@ -1,6 +1,6 @@
 //! How a model is trained: the protocol's numbers.
 
-use super::choices::{Loss, MetricKind, TargetScaling};
+use super::choices::{Loss, MetricKind, NormEstimates, TargetScaling};
 use super::{ConfigError, keys};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 /// | `recompute_layers` | unset | layers that the backward pass computes again at a time; unset keeps what they computed: more memory, less time, same results | ≥ 1 |
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
 /// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
+/// | `norm_estimates` | running | what the batch norms of an evaluated or stored model subtract and divide by: estimates that followed training, or such as are measured again with the weights as they are | running, recomputed |
 /// | `patience` | unset | epochs without a better validation metric before stopping early | ≥ 1 |
 /// | `checkpoint_seconds` | 60 | longest time between two saved states | ≥ 0 |
 /// | `checkpoint_steps` | unset | most steps between two saved states | ≥ 1 |
@@ -51,6 +52,8 @@ pub struct TrainConfig {
     pub metric: MetricKind,
     /// How regression targets are scaled for the loss.
     pub target_scaling: TargetScaling,
+    /// What the batch norms of an evaluated or stored model subtract and divide by.
+    pub norm_estimates: NormEstimates,
     /// Epochs without improvement before stopping early.
     pub patience: Option<usize>,
     /// Longest time between two saved states.
@@ -84,6 +87,7 @@ impl TrainConfig {
             loss: Loss::L1,
             metric: MetricKind::MeanAbsoluteError,
             target_scaling: TargetScaling::None,
+            norm_estimates: NormEstimates::Running,
             patience: None,
             checkpoint_seconds: 60.0,
             checkpoint_steps: None,
