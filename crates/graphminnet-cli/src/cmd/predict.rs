@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Labelled graphs that were not trained on; adds intervals or sets that hold the truth with probability `--level`.
     #[arg(long, value_name = "FILE")]
     calibrate: Option<PathBuf>,
-    /// How sure intervals and sets are, between 0 and 1; 0.9 without it.
+    /// How sure intervals and sets are, between 0 and 1 (default: 0.9).
     #[arg(long, requires = "calibrate")]
     level: Option<f64>,
 }

@@ -39,7 +39,7 @@ pub struct EpochReport {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TrainEvent {
-    /// A seed starts, or goes on from a saved state.
+    /// A seed starts, or resumes from a saved state.
     SeedStarted {
         /// The seed.
         seed: u64,
@@ -49,7 +49,7 @@ pub enum TrainEvent {
         epochs: usize,
         /// Optimizer steps per epoch (of the first one, where a node budget makes them vary).
         steps_per_epoch: usize,
-        /// Where it goes on, if it does.
+        /// Where it resumes, if it does.
         resumed_at: Option<Position>,
     },
     /// A saved state could not be used; an earlier one is.

@@ -9,7 +9,7 @@
 //! [`Run`] is the way in: it creates or opens the directory of a run, trains its seeds, resumes and summarises.
 //!
 //! Everything random is a pure function of the seed, the epoch and the position in the epoch, so a run that is killed
-//! and resumed from any saved state goes on to the same bits. Nothing here prints: whoever wants to see progress
+//! and resumed from any saved state continues to the same bits. Nothing here prints: whoever wants to see progress
 //! passes an [`Observer`].
 //!
 //! ```no_run

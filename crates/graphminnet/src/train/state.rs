@@ -1,4 +1,4 @@
-//! Everything besides weights and moments that a run needs to go on where it stopped.
+//! Everything besides weights and moments that a run needs to resume where it stopped.
 
 use crate::config::MetricKind;
 use crate::task::metric;

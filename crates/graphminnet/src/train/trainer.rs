@@ -64,7 +64,7 @@ pub enum Outcome {
     Stopped(Option<Best>),
 }
 
-/// Trains one seed, or goes on with it where its directory says.
+/// Trains one seed, or resumes it where its directory says.
 ///
 /// Without a directory nothing is written.
 ///

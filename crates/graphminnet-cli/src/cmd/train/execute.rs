@@ -1,4 +1,4 @@
-//! Trains runs, shows how they go on, and prints what came out.
+//! Trains runs, shows their progress, and prints the results.
 
 use super::request::Request;
 use crate::cmd::report::write_report;
@@ -52,7 +52,7 @@ pub fn create(path: &Path, request: Request, context: &Context) -> Result<Run, F
     Ok(run)
 }
 
-/// Goes on with a run, or with all runs of a folder.
+/// Resumes a run, or all runs of a folder.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ pub fn resume(path: &Path, context: &Context) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Goes on with a run, or starts it if there is none yet.
+/// Resumes a run, or starts it if there is none yet.
 ///
 /// # Errors
 ///
@@ -78,7 +78,7 @@ pub fn resume_or_start(path: &Path, request: Request, context: &Context) -> Resu
     finish(Run::open_or_create(path, &spec)?.with_data(loaded), context)
 }
 
-/// Goes on with every run that is not done. One that fails is told, and does not keep the others from going on.
+/// Resumes every unfinished run. One that fails is reported, and does not stop the others.
 fn resume_all(runs: &[PathBuf], context: &Context) -> Result<ExitCode, Failure> {
     let mut failed = None;
     let mut done = Vec::new();
@@ -104,7 +104,7 @@ fn resume_one(path: &Path, context: &Context) -> Result<Option<Summary>, Failure
     if let (true, Some(summary)) = (file.unfinished(path)?.is_empty(), file.summary(path)?) {
         return Ok(Some(summary));
     }
-    context.verbosity.say(format_args!("going on with {}", path.display()));
+    context.verbosity.say(format_args!("resuming {}", path.display()));
     train(&mut Run::open(path)?, "", context)
 }
 
@@ -128,13 +128,13 @@ pub fn train(run: &mut Run, label: &str, context: &Context) -> Result<Option<Sum
     drop(progress);
     let RunOutcome::Finished(summary) = outcome else {
         context.verbosity.say(format_args!(
-            "interrupted; the state is saved. Go on with: graphminnet train --resume {}",
+            "interrupted; the state is saved. Resume it with: graphminnet train --resume {}",
             run.path().display()
         ));
         return Ok(None);
     };
     if !is_done {
-        // A run is not worth less without its report, so a failure is only told.
+        // A run is not worth less without its report, so a failure is only reported.
         match write_report(run) {
             Ok(path) => context.verbosity.say(format_args!("report: {}", path.display())),
             Err(reason) => say!("warning: no report: {reason}"),
