@@ -1,6 +1,7 @@
 //! What a run says while it is running; who listens decides what to show.
 
 use super::checkpoint::CheckpointProblem;
+use super::norms::TrainingLoss;
 use super::source::Loaded;
 use super::state::Position;
 use super::summary::SeedResult;
@@ -24,7 +25,7 @@ pub struct EpochReport {
     pub test: Option<f64>,
     /// Largest error of a single validation label.
     pub worst_valid: Option<f64>,
-    /// Whether the validation metric is the best so far.
+    /// Whether the epoch is the best so far, by its validation metric and then its validation loss.
     pub improved: bool,
     /// Batches that were skipped for want of labels.
     pub skipped_batches: usize,
@@ -94,6 +95,8 @@ pub enum TrainEvent {
         /// The best epoch.
         best: usize,
     },
+    /// A model answers otherwise in evaluation than in training.
+    Disagreement(TrainingLoss),
     /// A seed is done.
     SeedFinished(SeedResult),
 }

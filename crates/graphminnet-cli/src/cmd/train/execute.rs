@@ -7,7 +7,9 @@ use crate::ui::coverage::coverage_text;
 use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::{INTERRUPTED, Interrupt};
 use crate::ui::training::Training;
-use graphminnet::train::{Resources, Run, RunFile, RunOutcome, Summary, TrainError, fresh_run_path, runs_in};
+use graphminnet::train::{
+    Compared, Resources, Run, RunFile, RunOutcome, Summary, TrainError, fresh_run_path, runs_in,
+};
 use graphminnet_data::text::duration;
 use serde_json::json;
 use std::io::{Write, stdout};
@@ -182,6 +184,21 @@ pub fn print_summary(path: &Path, summary: &Summary, context: &Context) -> Resul
         }
         if seed.undefined_evaluations > 0 {
             writeln!(out, "seed {}: {} evaluations gave no value", seed.seed, seed.undefined_evaluations)?;
+        }
+        if let Some(loss) = seed.training_loss.filter(|loss| loss.disagree) {
+            writeln!(
+                out,
+                "seed {}: warning: the {} weights' loss on training graphs is {:.4} as seen in training and {:.4} in \
+                 evaluation: the model answers otherwise than it was trained; \
+                 --set train.norm_estimates=recomputed or structural encodings (model.node_pe) may help",
+                seed.seed,
+                match loss.of {
+                    Compared::Selected => "selected",
+                    Compared::Last => "last",
+                },
+                loss.in_training,
+                loss.in_evaluation,
+            )?;
         }
     }
     if let Some(test) = summary.test.filter(|test| test.count > 1) {
