@@ -26,7 +26,7 @@ pub struct ModelArguments {
     #[command(flatten)]
     threads: Threads,
     /// Where to run: cpu, wgpu, cuda or rocm.
-    #[arg(long, default_value_t = DeviceKind::Cpu)]
+    #[arg(help_heading = super::MACHINE, long, default_value_t = DeviceKind::Cpu)]
     device: DeviceKind,
 }
 
@@ -117,13 +117,13 @@ pub struct InputArguments {
 #[derive(Args)]
 pub struct InputColumns {
     /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
-    #[arg(long)]
+    #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
-    /// Column with SMILES strings; the one of the training data without it.
-    #[arg(long, value_name = "COLUMN")]
+    /// Column with SMILES strings (default: the one of the training data).
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     smiles_column: Option<String>,
     /// Whether a table of molecules begins with the names of its columns: yes or no; by default found from its first row.
-    #[arg(long, value_name = "YES/NO", value_parser = yes_no)]
+    #[arg(help_heading = super::READING, long, value_name = "YES/NO", value_parser = yes_no)]
     header: Option<bool>,
     #[command(flatten)]
     limits: LimitArguments,

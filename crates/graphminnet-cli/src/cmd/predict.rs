@@ -30,7 +30,7 @@ pub struct Arguments {
     /// truth with probability `--level`. A model from `train --calibrate` needs no file.
     #[arg(long, value_name = "FILE")]
     calibrate: Option<PathBuf>,
-    /// How sure intervals and sets are, between 0 and 1; 0.9 without it.
+    /// How sure intervals and sets are, between 0 and 1 (default: 0.9).
     #[arg(long)]
     level: Option<f64>,
 }

@@ -178,7 +178,7 @@ fn with_features(
         Features::mixed(rows, vocabulary.len(), categories, numbers, values)
     };
     let node_numbers = match config.node_encoder {
-        NodeEncoderKind::Linear | NodeEncoderKind::Premp => config.node_in,
+        NodeEncoderKind::Linear | NodeEncoderKind::Premp | NodeEncoderKind::Degrees => config.node_in,
         _ => 0,
     };
     let edge_numbers = if config.edge_encoder == EdgeEncoderKind::Linear { config.edge_in } else { 0 };

@@ -199,6 +199,15 @@ choice! {
     }
 }
 choice! {
+    /// Where the batch norms of an evaluated or stored model have their means and variances from.
+    NormEstimates {
+        /// From estimates that follow the batches of training with a delay, as the weights move.
+        Running = "running",
+        /// From passes over a sample of the training part with the weights as they are.
+        Recomputed = "recomputed",
+    }
+}
+choice! {
     /// How node features become the first hidden features.
     NodeEncoderKind {
         /// A linear map of numbers.
@@ -211,6 +220,8 @@ choice! {
         Premp = "premp",
         /// Numbers beside categories: a linear map plus one embedding per categorical column.
         Mixed = "mixed",
+        /// A linear map of the degrees of a node and its neighbours, for graphs without node features.
+        Degrees = "degrees",
     }
 }
 choice! {

@@ -1,6 +1,6 @@
 //! How a model is trained: the protocol's numbers.
 
-use super::choices::{Loss, MetricKind, TargetScaling};
+use super::choices::{Loss, MetricKind, NormEstimates, TargetScaling};
 use super::{ConfigError, keys};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 /// | `average_decay` | 0 | share of the averaged weights that a step keeps; they are evaluated and kept in place of the weights themselves; 0 does not average | 0 to 1, 1 excluded |
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
 /// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
+/// | `norm_estimates` | running | what the batch norms of an evaluated or stored model subtract and divide by: estimates that followed training, or such as are measured again with the weights as they are | running, recomputed |
 /// | `patience` | unset | epochs without a better validation metric before stopping early | ≥ 1 |
 /// | `checkpoint_seconds` | 60 | longest time between two saved states | ≥ 0 |
 /// | `checkpoint_steps` | unset | most steps between two saved states | ≥ 1 |
@@ -54,6 +55,8 @@ pub struct TrainConfig {
     pub metric: MetricKind,
     /// How regression targets are scaled for the loss.
     pub target_scaling: TargetScaling,
+    /// What the batch norms of an evaluated or stored model subtract and divide by.
+    pub norm_estimates: NormEstimates,
     /// Epochs without improvement before stopping early.
     pub patience: Option<usize>,
     /// Longest time between two saved states.
@@ -88,6 +91,7 @@ impl TrainConfig {
             loss: Loss::L1,
             metric: MetricKind::MeanAbsoluteError,
             target_scaling: TargetScaling::None,
+            norm_estimates: NormEstimates::Running,
             patience: None,
             checkpoint_seconds: 60.0,
             checkpoint_steps: None,

@@ -63,7 +63,7 @@ pub enum InputError {
     },
 }
 
-/// Features of nodes or edges, as the encoder wants them.
+/// Features of nodes or edges, as the encoder needs them.
 #[derive(Debug, Clone)]
 pub enum FeatureInput {
     /// Numbers, `[rows, columns]`.

@@ -87,7 +87,7 @@ pub enum DataSource {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         calibrate: bool,
     },
-    /// Graphs in memory, given by the program that trains. To go on, it must give them again; their fingerprint says
+    /// Graphs in memory, given by the program that trains. To resume, it must give them again; their fingerprint says
     /// whether they are the same.
     Given {
         /// Whether edges stand for one direction or for both in new data; `None` is the format's own rule.

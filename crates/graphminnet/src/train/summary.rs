@@ -1,5 +1,6 @@
 //! What a run comes down to: one result per seed, and mean ± standard deviation over seeds.
 
+use super::norms::TrainingLoss;
 use super::state::Best;
 use crate::bundle::Coverage;
 use crate::config::MetricKind;
@@ -25,6 +26,9 @@ pub struct SeedResult {
     pub parameters: usize,
     /// Evaluations of the validation or test part that gave no value.
     pub undefined_evaluations: usize,
+    /// The loss on training graphs as seen in training and in evaluation; earlier versions did not compare them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_loss: Option<TrainingLoss>,
     /// Wall-clock seconds of training and evaluation.
     pub seconds: f64,
     /// SHA-256 of the selected weights' file.

@@ -13,15 +13,16 @@ use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
 use super::log::GrowingFile;
 use super::metrics::METRICS;
+use super::norms;
 use super::record::Recorder;
 use super::scaler::fit_scaler;
 use super::state::{Best, EpochSums, TrainState};
 use super::summary::SeedResult;
 use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
-use crate::config::{ModelConfig, TrainConfig};
+use crate::config::{ModelConfig, NormEstimates, TrainConfig};
 use crate::model::Model;
 use crate::optim::{AdamW, AdamWSettings, learning_rate_factor};
-use crate::task::{loss, metric};
+use crate::task::loss;
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
@@ -64,7 +65,7 @@ pub enum Outcome {
     Stopped(Option<Best>),
 }
 
-/// Trains one seed, or goes on with it where its directory says.
+/// Trains one seed, or resumes it where its directory says.
 ///
 /// Without a directory nothing is written.
 ///
@@ -214,7 +215,9 @@ impl<'a, C: Architecture> Training<'a, C> {
     /// Whether early stopping ends the run here.
     fn is_exhausted(&self) -> bool {
         match (self.settings.train.patience, &self.state.best) {
-            (Some(patience), Some(best)) => self.state.position.epoch > best.epoch + patience,
+            (Some(patience), Some(best)) => {
+                self.state.position.epoch > self.state.reached.unwrap_or(best.epoch) + patience
+            }
             _ => false,
         }
     }
@@ -263,7 +266,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.add_time();
         let training_seconds = self.state.sums.seconds;
         self.observer.event(&TrainEvent::Evaluating { epoch });
-        let model = self.usable_model()?.valid();
+        let Some(model) = self.settled()? else { return Ok(false) };
         let Some(valid) = self.evaluate(&model, &self.data.splits.valid)? else { return Ok(false) };
         let Some(test) = self.evaluate(&model, &self.data.splits.test)? else { return Ok(false) };
         for (split, samples, evaluation) in
@@ -275,21 +278,23 @@ impl<'a, C: Architecture> Training<'a, C> {
                 self.observer.event(&TrainEvent::Undefined { epoch, split, reason });
             }
         }
-        let improved = match (valid.value(), self.state.best.as_ref().and_then(|best| best.valid)) {
+        let improved = match &self.state.best {
             // Without a validation part the last epoch is as good as any.
             _ if self.data.splits.valid.is_empty() => true,
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(new), Some(old)) => metric::is_better(train.metric, new, old),
+            None => valid.value().is_some(),
+            Some(best) => best.gives_way_to(train.metric, valid.value(), valid.loss),
         };
         let worst_id = |evaluation: &Evaluation| {
             evaluation.worst.and_then(|(_, at)| Some(self.data.dataset.samples.get(at)?.id.clone()))
         };
         let (valid_id, test_id) = (worst_id(&valid), worst_id(&test));
         if improved {
+            let tied = self.state.best.as_ref().filter(|best| best.valid == valid.value());
+            self.state.reached = tied.map(|best| self.state.reached.unwrap_or(best.epoch));
             self.state.best = Some(Best {
                 epoch,
                 valid: valid.value(),
+                valid_loss: valid.loss,
                 test: test.value(),
                 worst_valid: valid.worst.map(|(error, _)| error),
                 worst_valid_id: valid_id.clone(),
@@ -325,12 +330,21 @@ impl<'a, C: Architecture> Training<'a, C> {
         Ok(true)
     }
 
-    /// The weights that are evaluated and kept: the averaged ones, where they are averaged.
-    fn usable_model(&self) -> Result<C::Model, TrainError> {
-        match &self.average {
-            None => Ok(self.model.clone()),
-            Some(average) => Ok(average.apply(self.model.clone())?),
-        }
+    /// The model as it is evaluated and stored: a copy with the averaged weights, where they are averaged, and with the
+    /// estimates of its norms that the protocol asks for; `None` if interrupted.
+    fn settled(&self) -> Result<Option<C::Model>, TrainError> {
+        let Settings { train, seed, device, interrupt, .. } = self.settings;
+        let model = match &self.average {
+            None => self.model.valid(),
+            Some(average) => average.apply(self.model.clone())?.valid(),
+        };
+        let done = match train.norm_estimates {
+            NormEstimates::Running => true,
+            NormEstimates::Recomputed => {
+                norms::recompute(&model, self.data, train, *seed, device, interrupt)?
+            }
+        };
+        Ok(done.then_some(model))
     }
 
     fn evaluate(&self, model: &C::Model, samples: &[usize]) -> Result<Option<Evaluation>, TrainError> {

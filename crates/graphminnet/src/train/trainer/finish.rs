@@ -1,13 +1,15 @@
 //! The end of a seed: selected and last weights, predictions, result.
 
-use super::{Outcome, Training};
+use super::{Outcome, Settings, Training};
 use crate::bundle::{Answers, Bundle, Calibration, DEFAULT_LEVEL, Description, Selection};
 use crate::train::event::TrainEvent;
 use crate::train::files::{describe, write_model};
+use crate::train::norms::{self, Compared, TrainingLoss};
 use crate::train::predictions::write_predictions;
 use crate::train::summary::SeedResult;
 use crate::train::{Architecture, Best, TrainError};
 use crate::weights;
+use burn::module::Module;
 use graphminnet_data::fs::{self, sha256};
 use graphminnet_data::spectral::PreparedGraph;
 use std::sync::atomic::Ordering;
@@ -26,17 +28,25 @@ impl<C: Architecture> Training<'_, C> {
         }
         self.clock = Instant::now();
         self.save()?;
-        let last = weights::to_bytes(&self.usable_model()?)?;
+        let Some(last) = self.settled()? else { return Ok(Outcome::Interrupted(self.state.position)) };
+        let last = weights::to_bytes(&last)?;
         let (best, selected_by) = match self.state.best.take() {
             Some(best) => (best, self.chosen_by()),
             None => {
                 let epoch = epochs.saturating_sub(1);
-                let nothing =
-                    Best { epoch, valid: None, test: None, worst_valid: None, worst_valid_id: None };
+                let nothing = Best {
+                    epoch,
+                    valid: None,
+                    valid_loss: None,
+                    test: None,
+                    worst_valid: None,
+                    worst_valid_id: None,
+                };
                 (nothing, "last epoch: the validation metric never had a value")
             }
         };
         let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
+        let training_loss = self.compare(&best_weights, &last)?;
         let mut described = self.describe(selection(&best, selected_by));
         let (mut test, mut calibration) = (None, None);
         if let Some(description) = &described {
@@ -63,6 +73,7 @@ impl<C: Architecture> Training<'_, C> {
             steps: self.state.global_step,
             parameters: weights::count_parameters(&self.model),
             undefined_evaluations: self.state.undefined_evaluations,
+            training_loss,
             seconds: self.state.seconds,
             best_weights_sha256: sha256(&best_weights),
             last_weights_sha256: sha256(&last),
@@ -83,6 +94,28 @@ impl<C: Architecture> Training<'_, C> {
         }
         self.observer.event(&TrainEvent::SeedFinished(result.clone()));
         Ok(Outcome::Finished(result))
+    }
+
+    /// How well evaluation agrees with training, where it can be told. A model that does not agree is seldom selected, so
+    /// the last weights are looked at too.
+    fn compare(&mut self, best: &[u8], last: &[u8]) -> Result<Option<TrainingLoss>, TrainError> {
+        let Settings { train, seed, device, interrupt, .. } = self.settings;
+        let compare = |weights: &[u8], of| {
+            let model = weights::from_bytes(self.model.valid(), weights)?;
+            norms::compare(&model, of, self.data, train, self.scaler.as_ref(), *seed, device, interrupt)
+        };
+        let selected = compare(best, Compared::Selected)?;
+        let disagrees = |loss: &TrainingLoss| loss.disagree;
+        let worse = if selected.as_ref().is_some_and(disagrees) || best == last {
+            None
+        } else {
+            compare(last, Compared::Last)?.filter(disagrees)
+        };
+        let compared = worse.or(selected);
+        if let Some(loss) = compared.filter(disagrees) {
+            self.observer.event(&TrainEvent::Disagreement(loss));
+        }
+        Ok(compared)
     }
 
     /// Writes the model of the best epoch so far.
