@@ -146,6 +146,17 @@ fn ask_prepared(given: &[Given<'_>], question: Question) -> Answers {
     Answers::new(question.kind(first), columns, places, models)
 }
 
+/// Asks models for predictions about graphs that were prepared for all of them.
+#[cfg(feature = "train")]
+pub(super) fn ask_same<'a>(
+    models: impl Iterator<Item = &'a Bundle>,
+    graphs: &[&'a PreparedGraph],
+) -> Answers {
+    let given: Vec<Given<'_>> =
+        models.map(|model| (model, graphs.iter().map(|graph| Ok(*graph)).collect())).collect();
+    ask_prepared(&given, Question::Prediction)
+}
+
 impl Bundle {
     /// What the model says about some graphs, in their order: an [ensemble](super::Ensemble) of one.
     ///
@@ -158,7 +169,7 @@ impl Bundle {
     /// [`Bundle::predict`] for graphs that were prepared for this model.
     #[cfg(feature = "train")]
     pub(crate) fn predict_prepared(&self, graphs: &[&PreparedGraph]) -> Answers {
-        ask_prepared(&[(self, graphs.iter().map(|graph| Ok(*graph)).collect())], Question::Prediction)
+        ask_same(std::iter::once(self), graphs)
     }
 
     /// Vectors of nodes after the last layer, `[nodes, hidden]`; for whole graphs (`level`), pooled as before the head.

@@ -34,6 +34,7 @@ mod description;
 mod ensemble;
 mod error;
 mod evaluate;
+pub(crate) mod group;
 mod infer;
 mod locate;
 mod migrate;
@@ -93,6 +94,9 @@ impl Bundle {
     ///
     /// As [`Bundle::load`].
     pub fn load_on(path: &Path, device: &Device) -> Result<Self, BundleError> {
+        if let Some(models) = group::read(path)? {
+            return Err(BundleError::Several { path: path.to_owned(), models: models.len() });
+        }
         Self::from_content(path, container::read(path)?, device)
     }
 
