@@ -13,13 +13,14 @@ use graphminnet::{GraphMinNet, weights};
 use graphminnet_data::formats::Format;
 use graphminnet_data::generate::{PartSizes, RingTransfer};
 use graphminnet_data::rng::{Stream, stream};
+use graphminnet_data::spectral::Stopped;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
 use graphminnet_data::{Features, Graph, RowReader};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const RECIPE: &str = r#"
 [model]
@@ -206,6 +207,29 @@ fn an_output_that_is_no_finite_number_is_a_reason_and_never_a_value() {
     let error = evaluate(&wide, &dataset, Bootstrap::default()).unwrap_err().to_string();
     assert!(error.starts_with("graph 0: the prediction is not a finite number"), "{error}");
     assert!(Conformal::calibrate(&wide, &dataset, 0.5).is_err());
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_stops_at_the_next_step() {
+    let ensemble = Ensemble::new(vec![bundle().0, bundle().0]).unwrap();
+    let graphs = graphs(300);
+    let asked = AtomicUsize::new(0);
+    let wanted = || asked.fetch_add(1, Ordering::Relaxed) == usize::MAX;
+    // One thread, so that the questions are asked one after the other.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| {
+        let answers = ensemble.answer_unless(&graphs, &wanted);
+        assert_eq!(answers, Ok(ensemble.answer(&graphs)), "as long as it is wanted, it is the usual answer");
+        let all = asked.load(Ordering::Relaxed);
+        assert!(all > 300, "asked only {all} times");
+        for last in [0, 100, all - 1] {
+            asked.store(0, Ordering::Relaxed);
+            let over = || asked.fetch_add(1, Ordering::Relaxed) >= last;
+            assert_eq!(ensemble.answer_unless(&graphs, &over), Err(Stopped));
+            // Graphs that are still to be prepared are asked about one by one, and cost nothing more.
+            assert!(asked.load(Ordering::Relaxed) <= last + 301, "after {last}");
+        }
+    });
 }
 
 #[test]

@@ -13,7 +13,9 @@ use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
 use crate::ops::{PoolKind, pool, values};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
 use graphminnet_data::{Batch, Features, Graph, Level};
+use std::convert::Infallible;
 
 /// The model.
 #[derive(Module, Debug)]
@@ -126,7 +128,11 @@ impl GraphMinNet {
     pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
         let mut trace = Vec::with_capacity(self.layers.len() + 1);
         let encoded = self.encode(input, pass);
-        let (nodes, edges) = self.run_layers(encoded, input, pass, true, |nodes| trace.push(nodes.clone()));
+        let observe = |nodes: &Tensor<2>| -> Result<(), Infallible> {
+            trace.push(nodes.clone());
+            Ok(())
+        };
+        let Ok((nodes, edges)) = self.run_layers(encoded, input, pass, true, observe);
         Trace { output: self.predict(nodes, input), nodes: trace, edges }
     }
 
@@ -145,29 +151,41 @@ impl GraphMinNet {
 
     /// Node features after the last layer, `[nodes, hidden]`, from what the first layer sees.
     pub fn embed_encoded(&self, encoded: Encoded, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.run_layers(encoded, input, pass, false, |_| {}).0
+        let Ok((nodes, _)) = self.run_layers(encoded, input, pass, false, |_| Ok::<(), Infallible>(()));
+        nodes
     }
 
-    fn run_layers(
+    /// [`GraphMinNet::embed`], unless it is to stop: asked before every layer.
+    pub(crate) fn embed_unless(
+        &self,
+        input: &ModelInput,
+        pass: Pass,
+        stop: Stop<'_>,
+    ) -> Result<Tensor<2>, Stopped> {
+        let encoded = self.encode(input, pass);
+        Ok(self.run_layers(encoded, input, pass, false, |_| unless_stopped(stop))?.0)
+    }
+
+    fn run_layers<E>(
         &self,
         encoded: Encoded,
         input: &ModelInput,
         pass: Pass,
         keep_edges: bool,
-        mut observe: impl FnMut(&Tensor<2>),
-    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        mut observe: impl FnMut(&Tensor<2>) -> Result<(), E>,
+    ) -> Result<(Tensor<2>, Option<Tensor<2>>), E> {
         let Encoded { mut nodes, mut edges } = encoded;
         let spectrum = self.spectrum(input);
         let shared = Shared { config: &self.config, input, spectrum: &spectrum };
-        observe(&nodes);
+        observe(&nodes)?;
         for (number, layer) in self.layers.iter().enumerate() {
             // Nobody reads the edges of the last layer, unless a trace was asked for.
             let update_edges = keep_edges || number + 1 < self.layers.len();
             let place = Place { layer: number, pass, update_edges };
             (nodes, edges) = layer.forward(nodes, edges, shared, place);
-            observe(&nodes);
+            observe(&nodes)?;
         }
-        (nodes, edges)
+        Ok((nodes, edges))
     }
 
     fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
@@ -187,7 +205,8 @@ impl GraphMinNet {
         self.head.forward(rows)
     }
 
-    fn pooled(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+    /// Node features pooled by graph, `[graphs, hidden]`.
+    pub(crate) fn pooled(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
         let kind = match self.config.pooling {
             Pooling::Mean => PoolKind::Mean,
             Pooling::Add => PoolKind::Sum,
