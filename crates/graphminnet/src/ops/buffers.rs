@@ -27,7 +27,7 @@ const TIGHTEST: f64 = 0.75;
 const MOST_HELD: usize = 1;
 
 /// What was in use at once is measured over the last so many requests and returns, and as many before them: some
-/// training steps. It is the past that counts, and a buffer that the engine keeps for itself counts only for so long.
+/// training steps.
 const WINDOW: usize = 4096;
 
 thread_local! {
@@ -70,10 +70,13 @@ struct Reserve {
     free: BTreeMap<usize, Queue>,
     /// Values in all free buffers together.
     held: usize,
-    /// Values in buffers that were handed out in this window and have not come back.
+    /// Values in buffers that were handed out and have not come back. It grows with the buffers that the engine keeps
+    /// or frees by itself, so it is only looked at how far it falls.
     out: usize,
-    /// The most values that were out at once in the window before and in this one.
-    most_out: [usize; 2],
+    /// The most of that in this window.
+    most_out: usize,
+    /// The most values that were out at once and came back, in the window before and in this one.
+    most_back: [usize; 2],
     /// Time: requests and returns.
     clock: usize,
 }
@@ -86,7 +89,7 @@ impl Reserve {
         let found = self.free.range(length..=loosest).next().map(|(&capacity, _)| capacity);
         let buffer = found.and_then(|capacity| self.remove(capacity, VecDeque::pop_back));
         self.out += buffer.as_ref().map_or(length + room, Vec::capacity);
-        self.most_out[1] = self.most_out[1].max(self.out);
+        self.most_out = self.most_out.max(self.out);
         buffer
     }
 
@@ -95,6 +98,7 @@ impl Reserve {
         let capacity = buffer.capacity();
         // Buffers that were not taken here come back, too.
         self.out = self.out.saturating_sub(capacity);
+        self.most_back[1] = self.most_back[1].max(self.most_out - self.out);
         if capacity <= self.limit() {
             self.held += capacity;
             self.free.entry(capacity).or_default().push_back((self.clock, buffer));
@@ -104,14 +108,14 @@ impl Reserve {
 
     /// The most values that may be held.
     fn limit(&self) -> usize {
-        MOST_HELD * self.most_out[0].max(self.most_out[1])
+        MOST_HELD * self.most_back[0].max(self.most_back[1])
     }
 
     fn tick(&mut self) {
         self.clock += 1;
         if self.clock.is_multiple_of(WINDOW) {
-            self.most_out = [self.most_out[1], 0];
-            self.out = 0;
+            self.most_back = [self.most_back[1], 0];
+            self.most_out = self.out;
             self.shrink();
         }
     }
@@ -180,6 +184,19 @@ mod tests {
             assert!(reserve.held <= 20_000, "{} values are held, 20,000 were in use", reserve.held);
         }
         assert!(reserve.take(20_000, 0).is_some(), "what is wanted again is there");
+    }
+
+    #[test]
+    fn buffers_that_never_come_back_do_not_count_as_in_use_for_good() {
+        let mut reserve = Reserve::default();
+        for _ in 0..10 * WINDOW {
+            let (kept, own) = (taken(&mut reserve, 30_000), taken(&mut reserve, 100_000));
+            // Freed by whoever kept it.
+            drop(kept);
+            reserve.give(own);
+            assert!(reserve.held <= 100_000, "{} values are held", reserve.held);
+        }
+        assert!(reserve.take(100_000, 0).is_some());
     }
 
     #[test]
