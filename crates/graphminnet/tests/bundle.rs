@@ -6,7 +6,7 @@ use graphminnet::bundle::{
     Answer, AnswerKind, AnswerRow, Bundle, BundleError, Conformal, Description, Ensemble, PredictError,
     Selection, TargetScaler, TrainedOn, evaluate, locate,
 };
-use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe};
+use graphminnet::config::{ConfigError, LevelKind, Loss, MetricKind, Phi, Recipe};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, train_seed};
 use graphminnet::{GraphMinNet, weights};
@@ -340,6 +340,90 @@ fn the_positive_class_names_its_column_and_an_older_model_keeps_its_own() {
         let yes: f64 = cells[1].parse().unwrap();
         assert_eq!(cells[0], if yes > 0.5 { "active" } else { "inactive" });
     }
+}
+
+/// A file of a small model that says it is another one.
+fn claiming(change: impl FnOnce(&mut Description)) -> BundleError {
+    let (bundle, _) = bundle();
+    let weights = weights::to_bytes(bundle.model()).unwrap();
+    let mut claims = description();
+    change(&mut claims);
+    claims.preparation = (&claims.model.prepare_options()).into();
+    let file = Bundle::pack(&claims, &weights).unwrap();
+    assert!(file.len() < 1_000_000, "{}", file.len());
+    Bundle::from_bytes(&file, "claims", &Device::flex()).unwrap_err()
+}
+
+/// Each of these would take terabytes, if what the file claims were set aside.
+#[test]
+fn a_small_file_that_claims_a_large_model_is_refused_by_the_shapes_that_it_holds() {
+    let claims: [fn(&mut Description); 6] = [
+        |claims| claims.model.hidden = 65_536,
+        |claims| claims.model.pe_width = 65_536,
+        |claims| (claims.model.hidden, claims.model.pe_dim) = (65_536, 65_535),
+        |claims| claims.model.node_vocab = vec![1_000_000; 10_000],
+        |claims| (claims.model.hidden, claims.model.layers) = (65_536, 1_000),
+        |claims| claims.model.rwse_steps = 4_096,
+    ];
+    for (number, claim) in claims.into_iter().enumerate() {
+        let error = claiming(claim);
+        assert!(matches!(error, BundleError::Weights { .. }), "{number}: {error}");
+    }
+}
+
+#[test]
+fn a_width_beyond_its_limit_is_refused_with_the_limit() {
+    fn set(claims: &mut Description, key: &str) -> usize {
+        let model = &mut claims.model;
+        let (width, most) = match key {
+            "hidden" => (&mut model.hidden, 65_536),
+            "layers" => (&mut model.layers, 1_000),
+            "pe_width" => (&mut model.pe_width, 65_536),
+            "lap_dim" => (&mut model.lap_dim, 4_096),
+            "pe_dim" => (&mut model.pe_dim, 65_536),
+            "rwse_steps" => (&mut model.rwse_steps, 4_096),
+            "attention_heads" => (&mut model.attention_heads, 1_024),
+            "head_layers" => (&mut model.head_layers, 1_000),
+            "node_in" => (&mut model.node_in, 1_000_000),
+            "edge_in" => (&mut model.edge_in, 1_000_000),
+            other => panic!("{other}"),
+        };
+        *width = most + 1;
+        most
+    }
+    for key in [
+        "hidden",
+        "layers",
+        "pe_width",
+        "lap_dim",
+        "pe_dim",
+        "rwse_steps",
+        "attention_heads",
+        "head_layers",
+        "node_in",
+        "edge_in",
+    ] {
+        let mut most = 0;
+        let error = claiming(|claims| most = set(claims, key));
+        let BundleError::Config { source, .. } = error else { panic!("{key}: {error}") };
+        let said = source.to_string();
+        assert!(said.contains(key) && said.contains(&format!("at most {most}")), "{key}: {said}");
+    }
+    let error = claiming(|claims| claims.model.node_vocab[0] = 1_000_001);
+    assert!(matches!(error, BundleError::Config { .. }), "{error}");
+    let error = claiming(|claims| claims.model.edge_vocab = vec![1; 10_001]);
+    assert!(matches!(error, BundleError::Config { .. }), "{error}");
+    let error = claiming(|claims| claims.model.phi_c = Phi::Power(65));
+    assert!(matches!(error, BundleError::Config { .. }), "{error}");
+}
+
+#[test]
+fn widths_that_are_fine_alone_may_be_too_much_together() {
+    let mut config = description().model;
+    (config.hidden, config.layers) = (65_536, 1_000);
+    let error = GraphMinNet::new(&config, 0, &Device::flex()).unwrap_err();
+    assert!(matches!(error, ConfigError::TooLarge { most: 1_073_741_824, .. }), "{error}");
+    assert!(error.to_string().contains("1073741824"), "{error}");
 }
 
 fn rings(level: Level) -> Dataset {

@@ -127,9 +127,10 @@ impl Bundle {
         device: &Device,
     ) -> Result<Self, BundleError> {
         description.check().map_err(|reason| BundleError::Description { path: path.to_owned(), reason })?;
-        let model = GraphMinNet::new(&description.model, description.seed, device)
+        // The shapes first: a small file may claim a model of any size.
+        let outline = GraphMinNet::outline(&description.model, device)
             .map_err(|source| BundleError::Config { path: path.to_owned(), source })?;
-        let model = weights::from_bytes(model, weights)
+        let model = weights::from_bytes(outline, weights)
             .map_err(|source| BundleError::Weights { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), description, model, device: device.clone() })
     }

@@ -11,11 +11,15 @@ use super::{FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place,
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
 use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
 use crate::ops::{PoolKind, pool, values};
+use crate::weights;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
 use graphminnet_data::{Batch, Features, Graph, Level};
 use std::convert::Infallible;
+
+/// Most numbers that a model may have: more do not fit into a model file.
+const MOST_NUMBERS: usize = 1 << 30;
 
 /// The model.
 #[derive(Module, Debug)]
@@ -57,10 +61,27 @@ impl GraphMinNet {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the configuration is not valid.
+    /// [`ConfigError`] if the configuration is not valid, or asks for more numbers than a model file can hold.
     pub fn new(config: &ModelConfig, seed: u64, device: &Device) -> Result<Self, ConfigError> {
+        let numbers = weights::count_numbers(&Self::outline(config, device)?);
+        if numbers > MOST_NUMBERS {
+            return Err(ConfigError::TooLarge { numbers, most: MOST_NUMBERS });
+        }
+        Ok(Self::build(config, &mut Init::new(seed, device)))
+    }
+
+    /// A model of which only the shapes are there, to be given its weights; see [`Init::outline`].
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration is not valid.
+    pub(crate) fn outline(config: &ModelConfig, device: &Device) -> Result<Self, ConfigError> {
         config.check()?;
-        let init = &mut Init::new(seed, device);
+        Ok(Self::build(config, &mut Init::outline(device)))
+    }
+
+    /// The parts of a checked configuration.
+    fn build(config: &ModelConfig, init: &mut Init) -> Self {
         let node_encoder = FeatureEncoder::for_nodes(config, init);
         let node_pe = NodePe::new(config, init);
         let edge_encoder = FeatureEncoder::for_edges(config, init);
@@ -73,7 +94,7 @@ impl GraphMinNet {
         let node_scale = scale(config.takes_node_numbers(), config.node_in);
         let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
         let config = config.clone();
-        Ok(Self {
+        Self {
             node_encoder,
             node_pe,
             edge_encoder,
@@ -83,7 +104,7 @@ impl GraphMinNet {
             node_scale,
             edge_scale,
             config,
-        })
+        }
     }
 
     /// The configuration.
