@@ -100,6 +100,13 @@ impl Bundle {
         Self::from_content(path, container::unpack(&mut &bytes[..], path)?, device)
     }
 
+    /// Takes a model from the two parts of a file, with the checksums that they should have: for the fuzzer, which cannot
+    /// guess one.
+    #[cfg(all(feature = "benchmarks", feature = "train"))]
+    pub(crate) fn of_parts(description: &[u8], weights: &[u8], device: &Device) -> Result<Self, BundleError> {
+        Self::from_bytes(&container::pack(description, weights), "fuzz.gmn", device)
+    }
+
     fn from_content(path: &Path, content: container::Content, device: &Device) -> Result<Self, BundleError> {
         let wrong = |reason: String| BundleError::Description { path: path.to_owned(), reason };
         let description =

@@ -145,6 +145,39 @@ impl Reserve {
     }
 }
 
+/// Takes buffers, gives them back, gives others that were never taken, and keeps some for good, as pairs of bytes say:
+/// what the fuzzer and the property test run.
+///
+/// # Panics
+///
+/// If the reserve holds more than it may, or has lost count.
+#[cfg(any(test, feature = "benchmarks"))]
+pub(crate) fn exercise(acts: &[u8]) {
+    let mut reserve = Reserve::default();
+    let (mut out, mut lost, mut most): (Vec<Vec<f32>>, usize, usize) = (Vec::new(), 0, 0);
+    for act in acts.chunks_exact(2) {
+        let (kind, size) = (act[0] % 10, usize::from(act[1]) + 1);
+        let any_out = if out.is_empty() { None } else { Some(size % out.len()) };
+        match (kind, any_out) {
+            (0..4, _) => {
+                let found = reserve.take(size, 0);
+                assert!(found.as_ref().is_none_or(|found| found.capacity() >= size));
+                out.push(found.unwrap_or_else(|| Vec::with_capacity(size)));
+            }
+            (4..7, Some(at)) => reserve.give(out.swap_remove(at)),
+            (7, Some(at)) => lost += out.swap_remove(at).capacity(),
+            (8, _) => reserve.give(Vec::with_capacity(size)),
+            // As time goes by.
+            (9, _) => (0..WINDOW / 8).for_each(|_| reserve.tick()),
+            _ => {}
+        }
+        most = most.max(lost + out.iter().map(Vec::capacity).sum::<usize>());
+        assert!(reserve.held <= MOST_HELD * most, "{} held, {most} in use at most", reserve.held);
+        let sum: usize = reserve.free.values().flatten().map(|(_, buffer)| buffer.capacity()).sum();
+        assert_eq!(sum, reserve.held);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,57 +262,13 @@ mod tests {
         assert!((0..3 * WINDOW).all(|_| step() == sizes.len()));
     }
 
-    #[derive(Debug, Clone)]
-    enum Act {
-        Take(usize),
-        Give(usize),
-        GiveForeign(usize),
-        Lose(usize),
-    }
-
-    fn acts() -> impl Strategy<Value = Vec<Act>> {
-        let size = 1usize..200;
-        let act = prop_oneof![
-            4 => size.clone().prop_map(Act::Take),
-            3 => any::<usize>().prop_map(Act::Give),
-            2 => size.prop_map(Act::GiveForeign),
-            1 => any::<usize>().prop_map(Act::Lose),
-        ];
-        prop::collection::vec(act, 0..600)
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         /// Whatever is taken, given back, given that was never taken, or kept by others for good.
         #[test]
-        fn no_more_is_held_than_was_in_use_at_once(acts in acts()) {
-            let mut reserve = Reserve::default();
-            let (mut out, mut lost, mut most): (Vec<Vec<f32>>, usize, usize) = (Vec::new(), 0, 0);
-            for act in acts {
-                match act {
-                    Act::Take(size) => {
-                        let found = reserve.take(size, 0);
-                        prop_assert!(found.as_ref().is_none_or(|found| found.capacity() >= size));
-                        out.push(found.unwrap_or_else(|| buffer(size)));
-                    }
-                    Act::GiveForeign(size) => reserve.give(buffer(size)),
-                    Act::Give(_) | Act::Lose(_) if out.is_empty() => {}
-                    Act::Give(at) => {
-                        let at = at % out.len();
-                        reserve.give(out.swap_remove(at));
-                    }
-                    Act::Lose(at) => {
-                        let at = at % out.len();
-                        lost += out.swap_remove(at).capacity();
-                    }
-                }
-                let in_use: usize = lost + out.iter().map(Vec::capacity).sum::<usize>();
-                most = most.max(in_use);
-                prop_assert!(reserve.held <= MOST_HELD * most, "{} held, {most} in use at most", reserve.held);
-                let sum: usize = reserve.free.values().flatten().map(|(_, buffer)| buffer.capacity()).sum();
-                prop_assert_eq!(sum, reserve.held);
-            }
+        fn no_more_is_held_than_was_in_use_at_once(acts in prop::collection::vec(any::<u8>(), 0..1200)) {
+            exercise(&acts);
         }
     }
 

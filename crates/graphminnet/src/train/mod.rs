@@ -88,5 +88,7 @@ pub use trainer::{Outcome, Settings, train_seed};
 pub use run::fresh_run_path;
 
 use crate::bundle::TargetScaler;
+#[cfg(feature = "benchmarks")]
+pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
 use evaluate::Evaluation;

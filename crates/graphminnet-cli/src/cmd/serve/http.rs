@@ -4,7 +4,6 @@ use super::Bounds;
 use super::access::Access;
 use super::answer::Answer;
 use super::connections::{Connection, Connections};
-use super::metrics::Metrics;
 use super::workers::{Endpoint, Workers};
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request, State};
@@ -14,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
@@ -32,7 +32,6 @@ const OPENAPI: &str = include_str!("openapi.json");
 
 struct Service {
     workers: Workers,
-    metrics: Arc<Metrics>,
     access: Access,
     bounds: Bounds,
 }
@@ -46,8 +45,7 @@ pub async fn serve(
     interrupt: &AtomicBool,
 ) {
     let connections = Connections::new(workers.capacity());
-    let metrics = Arc::clone(&workers.metrics);
-    let router = router(Arc::new(Service { workers, metrics, access, bounds }));
+    let router = router(workers, access, bounds);
     let graceful = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
@@ -61,12 +59,10 @@ pub async fn serve(
             continue;
         };
         let connection = connections.enter();
-        let service =
-            Tagged { router: TowerToHyperService::new(router.clone()), connection: Arc::clone(&connection) };
-        let served = hyper::server::conn::http1::Builder::new()
+        let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(TokioIo::new(stream), tagged(&router, &connection));
         let served = graceful.watch(served);
         tokio::spawn(async move {
             tokio::select! {
@@ -94,7 +90,12 @@ async fn raised(flag: &AtomicBool) {
 }
 
 /// The routes, for the requests of one connection.
-struct Tagged {
+pub fn tagged(router: &Router, connection: &Arc<Connection>) -> Tagged {
+    Tagged { router: TowerToHyperService::new(router.clone()), connection: Arc::clone(connection) }
+}
+
+/// See [`tagged`].
+pub struct Tagged {
     router: TowerToHyperService<Router>,
     connection: Arc<Connection>,
 }
@@ -110,7 +111,9 @@ impl hyper::service::Service<hyper::Request<Incoming>> for Tagged {
     }
 }
 
-fn router(service: Arc<Service>) -> Router {
+/// Where each request goes.
+pub fn router(workers: Workers, access: Access, bounds: Bounds) -> Router {
+    let service = Arc::new(Service { workers, access, bounds });
     Router::new()
         .route("/", get(|| async { typed("text/html; charset=utf-8", PAGE.to_owned()) }))
         .route("/openapi.json", get(|| async { typed("application/json", OPENAPI.to_owned()) }))
@@ -158,12 +161,12 @@ async fn watched(State(service): State<Arc<Service>>, request: Request, next: Ne
     ] {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    service.metrics.answered(answer.status().as_u16());
+    service.workers.metrics.answered(answer.status().as_u16());
     answer
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> Response {
-    typed("text/plain; version=0.0.4", service.metrics.text())
+    typed("text/plain; version=0.0.4", service.workers.metrics.text())
 }
 
 async fn model(State(service): State<Arc<Service>>) -> Response {
@@ -187,12 +190,12 @@ async fn work(
     let start = Instant::now();
     let answer = match service.workers.submit(endpoint, body.into()) {
         Ok(answer) => {
-            let _in_progress = service.metrics.in_progress();
+            let _in_progress = service.workers.metrics.in_progress();
             answer.await.unwrap_or_else(|_| Answer::error(500, "the request could not be worked on"))
         }
         Err(answer) => answer,
     };
-    service.metrics.worked(answer.graphs, start.elapsed());
+    service.workers.metrics.worked(answer.graphs, start.elapsed());
     reply(answer)
 }
 

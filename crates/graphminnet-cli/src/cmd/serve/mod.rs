@@ -11,6 +11,8 @@
 mod access;
 mod answer;
 mod connections;
+#[cfg(feature = "benchmarks")]
+pub mod fuzzing;
 mod http;
 mod metrics;
 mod workers;
@@ -71,15 +73,21 @@ pub struct Bounds {
     pub time: Duration,
 }
 
+impl Arguments {
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            body: usize::try_from(self.max_body << 20).unwrap_or(usize::MAX),
+            graphs: self.max_graphs,
+            nodes: self.max_nodes,
+            time: Duration::from_secs(self.timeout),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let threads = arguments.model.threads();
-    let bounds = Bounds {
-        body: usize::try_from(arguments.max_body << 20).unwrap_or(usize::MAX),
-        graphs: arguments.max_graphs,
-        nodes: arguments.max_nodes,
-        time: Duration::from_secs(arguments.timeout),
-    };
+    let bounds = arguments.bounds();
     let interrupt = Interrupt::listen()?;
     let access = Access::new(arguments.host, arguments.token_file.as_deref(), arguments.public)?;
     let workers = workers::start(arguments.model.load()?, threads, bounds)?;
