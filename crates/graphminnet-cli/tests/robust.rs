@@ -247,7 +247,7 @@ fn the_error_names_an_option_that_helps() {
         "evaluate --model run --data rings.jsonl",
         "predict --model run --data rings.jsonl -o out.csv",
         "embed --model run --data rings.jsonl -o out.csv",
-        "train --data rings.jsonl --run-dir other --set train.epochs=1 --set model.hidden=16",
+        "train --data rings.jsonl --run-dir other --set train.epochs=1 --set model.hidden=16 --set model.pe_dim=4",
     ] {
         let refused = workspace.run(&format!("{command} --memory 10kB"));
         assert_eq!(refused.code, 3, "{command}: {refused:?}");
@@ -300,7 +300,11 @@ fn small_files_cannot_take_much_memory() {
         ("data check rows.csv.gz --memory 256MiB", "--memory gives it more"),
         ("data check cells.jsonl.gz --memory 256MiB", "--memory gives it more"),
         ("data check graphs.jsonl.gz --memory 256MiB", "--memory gives it more"),
-        ("data import zinc --from lists.tar.gz --data-dir data --memory 256MiB", "--memory gives it more"),
+        ("data import zinc --from lists.tar.gz --data-dir data --memory 256MiB", "--read-limit ratio=NUMBER"),
+        (
+            "data import zinc --from lists.tar.gz --data-dir data --memory 256MiB --read-limit ratio=10000",
+            "--memory gives it more",
+        ),
     ] {
         // An allocation beyond this aborts the process.
         let mut command = Command::new("sh");

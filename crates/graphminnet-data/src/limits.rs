@@ -214,6 +214,8 @@ impl fmt::Display for Exceeded {
     }
 }
 
+impl std::error::Error for Exceeded {}
+
 /// Succeeds if `found` is within `limit`; `limit_name` is the field of [`Limits`] that it comes from.
 pub(crate) fn within(limit_name: &'static str, found: u64, limit: u64) -> Result<(), Exceeded> {
     if found <= limit { Ok(()) } else { Err(Exceeded { limit_name, found, limit }) }
