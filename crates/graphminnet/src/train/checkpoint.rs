@@ -21,6 +21,7 @@ const MANIFEST: &str = "MANIFEST.json";
 const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optim.safetensors";
 const BEST: &str = "best.safetensors";
+const AVERAGE: &str = "average.safetensors";
 const STATE: &str = "train.json";
 /// Complete states that are kept.
 const KEPT: usize = 2;
@@ -49,6 +50,8 @@ pub struct Checkpoint {
     pub optimizer: Vec<u8>,
     /// The selected weights, as safetensors.
     pub best: Option<Vec<u8>>,
+    /// The averaged weights, as safetensors, where they are averaged.
+    pub average: Option<Vec<u8>>,
     /// The rest.
     pub state: TrainState,
 }
@@ -221,7 +224,7 @@ impl Checkpoint {
         }
         let mut contents = BTreeMap::new();
         for (name, entry) in manifest.files {
-            if ![MODEL, OPTIMIZER, BEST, STATE].contains(&name.as_str()) {
+            if ![MODEL, OPTIMIZER, BEST, AVERAGE, STATE].contains(&name.as_str()) {
                 return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
             }
             let path = folder.join(&name);
@@ -240,7 +243,8 @@ impl Checkpoint {
         };
         let state: TrainState = serde_json::from_slice(&take(STATE)?)
             .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
-        Ok(Checkpoint { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best: take(BEST).ok(), state })
+        let (best, average) = (take(BEST).ok(), take(AVERAGE).ok());
+        Ok(Self { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, state })
     }
 
     /// A state from its files by name, with a manifest that agrees with them whatever they hold: for the fuzzer, which
@@ -280,7 +284,9 @@ fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(),
     let state = encode("describe the state in", serde_json::to_vec_pretty(&checkpoint.state))?;
     let mut files =
         vec![(MODEL, checkpoint.model.as_slice()), (OPTIMIZER, &checkpoint.optimizer), (STATE, &state)];
-    files.extend(checkpoint.best.as_deref().map(|best| (BEST, best)));
+    for (name, bytes) in [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average)] {
+        files.extend(bytes.as_deref().map(|bytes| (name, bytes)));
+    }
     for (name, bytes) in &files {
         fs::write_new(&folder.join(name), bytes)?;
     }
@@ -307,7 +313,13 @@ mod tests {
         state.global_step = step;
         state.sums.loss = 0.1 + 0.2;
         let bytes = |tag: &str| format!("{tag} of step {step}").repeat(50).into_bytes();
-        Checkpoint { model: bytes("model"), optimizer: bytes("optimizer"), best: Some(bytes("best")), state }
+        Checkpoint {
+            model: bytes("model"),
+            optimizer: bytes("optimizer"),
+            best: Some(bytes("best")),
+            average: Some(bytes("average")),
+            state,
+        }
     }
 
     fn three_saved() -> (tempfile::TempDir, Checkpoints) {
@@ -351,7 +363,7 @@ mod tests {
             }),
             ("zeroed", |bytes| vec![0; bytes.len()]),
         ];
-        for file in [MODEL, OPTIMIZER, BEST, STATE, MANIFEST] {
+        for file in [MODEL, OPTIMIZER, BEST, AVERAGE, STATE, MANIFEST] {
             for (what, damage) in damages {
                 let (_folder, checkpoints) = three_saved();
                 let path = checkpoints.folder.join("step-00000003").join(file);

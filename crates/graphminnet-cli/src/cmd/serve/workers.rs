@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// Requests that may wait per worker, and all together; more are told to come back.
+/// Requests that may wait per worker, and all together; more are asked to come back.
 const WAITING_PER_WORKER: usize = 64;
 const WAITING: usize = 256;
 
