@@ -92,8 +92,8 @@ state = {"version": 1, "seed": 0, "config_hash": "c", "data_fingerprint": "d", "
                   "clipped_steps": 0, "seconds": 0.5},
          "best": {"epoch": 0, "numbers": ["0.5", None, "1"], "worst_valid_id": "a"}, "undefined_evaluations": 0, "seconds": 1.5,
          "metrics_length": 10, "events_length": 20}
-seed("checkpoint", "small", b"=== model.safetensors\n" + weights + b"=== optim.safetensors\n" + tensors(moments)
-     + b"=== train.json\n" + json.dumps(state).encode() + b"\n=== best.safetensors\n" + weights)
+seed("checkpoint", "small", b"=== model.safetensors\n" + weights + b"\n=== optim.safetensors\n" + tensors(moments)
+     + b"\n=== train.json\n" + json.dumps(state).encode() + b"\n=== best.safetensors\n" + weights)
 
 
 def request(method, path, body=""):

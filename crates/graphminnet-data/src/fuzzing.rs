@@ -62,12 +62,15 @@ fn graph6(bytes: &[u8]) {
     let _ = formats::read_graph6_lines(&mut lines(bytes), Path::new("fuzz.g6"), &options());
 }
 
-/// Files from a text in which a line `=== NAME` starts one.
+/// Files from bytes in which a line `=== NAME` starts one; the end of the line before it belongs to neither.
 pub fn files(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut members: Vec<(String, Vec<u8>)> = Vec::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         match (line.strip_prefix(b"=== "), members.last_mut()) {
-            (Some(name), _) => members.push((String::from_utf8_lossy(name).trim().to_owned(), Vec::new())),
+            (Some(name), before) => {
+                before.map(|(_, content)| content.pop());
+                members.push((String::from_utf8_lossy(name).trim().to_owned(), Vec::new()));
+            }
             (None, Some((_, content))) => content.extend_from_slice(line),
             (None, None) => {}
         }

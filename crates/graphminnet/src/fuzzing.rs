@@ -91,10 +91,14 @@ fn checkpoint(bytes: &[u8]) {
     let Ok(mut optimizer) = AdamW::from_bytes(AdamWSettings::with_decay(0.0), &state.optimizer) else {
         return;
     };
-    static MODEL: LazyLock<Option<Bundle>> = LazyLock::new(|| small_model().ok());
+    // As a training sees it.
+    static MODEL: LazyLock<Option<GraphMinNet>> = LazyLock::new(|| {
+        let model = small_model().ok()?;
+        GraphMinNet::new(model.model().config(), 0, &model.device().clone().autodiff()).ok()
+    });
     let Some(model) = &*MODEL else { return };
     for weights in std::iter::once(&state.model).chain(&state.best) {
-        let Ok(model) = weights::from_bytes(model.model().clone(), weights) else { continue };
+        let Ok(model) = weights::from_bytes(model.clone(), weights) else { continue };
         let gradients = weights::named_tensors(&model).into_iter();
         let gradients = gradients.map(|tensor| (tensor.name, Some(tensor.values))).collect();
         let _ = optimizer.step(model, &NamedGradients::new(gradients), 0.1, 1.0);
