@@ -17,6 +17,8 @@
 //! | graphs that are distinguished | [`expressiveness`] | proposition on expressiveness |
 //! | Lipschitz constants, equivariance | [`stability`] | proposition on stability |
 //!
+//! [`queue`] is the list of trainings that take days.
+//!
 //! Nothing here prints.
 
 pub mod ablation;
@@ -30,6 +32,7 @@ mod folds;
 mod lab;
 pub mod long_range;
 pub mod params;
+pub mod queue;
 pub mod robustness;
 pub mod runtime;
 pub mod scalability;
