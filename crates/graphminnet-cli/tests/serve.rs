@@ -168,7 +168,7 @@ fn a_short_request_cannot_ask_for_the_work_of_hundreds_of_thousands_of_nodes() {
         json!({ "num_nodes": size, "edges": edges, "target": size as f64 + 0.5 }).to_string()
     };
     let data: Vec<String> = (4..30).map(line).collect();
-    let small = ["train.epochs=1", "model.hidden=8", "model.layers=1", "model.lap_dim=4"];
+    let small = ["train.epochs=1", "model.hidden=32", "model.layers=1", "model.lap_dim=4"];
     let server = Server::serve(trained_on("g.jsonl", &(data.join("\n") + "\n"), "0", &small), &[]);
     let graph = |nodes: usize| json!({ "num_nodes": nodes, "edges": [[0, 1], [1, 0]] });
     let (status, answer) = server.predict(&json!({ "graphs": [graph(200_000), graph(1_002), graph(1_003)] }));
