@@ -39,6 +39,7 @@ mod architecture;
 mod checkpoint;
 mod data;
 mod defaults;
+mod doubts;
 mod error;
 mod evaluate;
 mod event;
