@@ -68,7 +68,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
     for text in &arguments.search {
         search.add(text)?;
     }
-    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], context)?;
+    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, context)?;
     let path = arguments.run_dir.clone().unwrap_or_else(|| fresh_name(&format!("tune-{}", base.recipe.name)));
     let about =
         SearchFile { data: base.source.clone(), set: arguments.overrides.clone(), search: search.describe() };

@@ -201,6 +201,7 @@ impl ModelConfig {
                 "global is neither graphminnet nor gssc",
             ),
             (self.global == GlobalKind::None, &["drop_res", "drop_gmn"], "global is none"),
+            (self.global == GlobalKind::Gssc, &["drop_gmn"], "gssc has no dropout of its own"),
             (!attends, &["attention_heads"], "local is not gat and global is not attention"),
             (
                 !self.local.reads_edges(),

@@ -286,6 +286,10 @@ choice! {
     Loss {
         /// Mean absolute error.
         L1 = "l1",
+        /// Mean squared error.
+        Mse = "mse",
+        /// Squared error within one unit of the scaled targets, absolute error beyond.
+        Huber = "huber",
         /// Cross entropy over classes.
         CrossEntropy = "cross_entropy",
         /// Cross entropy weighted by the class frequencies of the batch.
@@ -294,6 +298,12 @@ choice! {
         BinaryCrossEntropy = "binary_cross_entropy",
         /// Binary cross entropy weighted by the class frequencies of the batch.
         WeightedBinaryCrossEntropy = "weighted_binary_cross_entropy",
+    }
+}
+impl Loss {
+    /// Whether it is one of numbers, not of classes.
+    pub const fn is_regression(self) -> bool {
+        matches!(self, Self::L1 | Self::Mse | Self::Huber)
     }
 }
 choice! {
@@ -310,6 +320,8 @@ choice! {
     MetricKind {
         /// Mean absolute error over all targets; lower is better.
         MeanAbsoluteError = "mae",
+        /// Root of the mean squared error over all targets; lower is better.
+        RootMeanSquaredError = "rmse",
         /// Share of right answers.
         Accuracy = "accuracy",
         /// Mean over classes of the share of right answers within the class.
@@ -320,6 +332,13 @@ choice! {
         RocAuc = "roc_auc",
         /// Mean over tasks of the average precision.
         AveragePrecision = "average_precision",
+    }
+}
+
+impl MetricKind {
+    /// Whether it is one of numbers, not of classes; then a smaller value is better.
+    pub const fn is_regression(self) -> bool {
+        matches!(self, Self::MeanAbsoluteError | Self::RootMeanSquaredError)
     }
 }
 

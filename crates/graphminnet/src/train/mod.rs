@@ -36,6 +36,7 @@
 //! ```
 
 mod architecture;
+mod average;
 mod checkpoint;
 mod data;
 mod defaults;

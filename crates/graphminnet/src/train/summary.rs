@@ -2,6 +2,7 @@
 
 use super::norms::TrainingLoss;
 use super::state::Best;
+use crate::bundle::Coverage;
 use crate::config::MetricKind;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +35,9 @@ pub struct SeedResult {
     pub best_weights_sha256: String,
     /// SHA-256 of the last weights' file.
     pub last_weights_sha256: String,
+    /// How often calibrated intervals or sets held the truth on the test part; empty without calibration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
 }
 
 /// Mean and population standard deviation (ddof = 0) of some numbers.

@@ -7,6 +7,7 @@
 mod finish;
 mod step;
 
+use super::average::Average;
 use super::checkpoint::Checkpoint;
 use super::doubts::doubts;
 use super::evaluate::{AHEAD, batch_limit, evaluate};
@@ -94,6 +95,8 @@ struct Training<'a, C: Architecture> {
     scaler: Option<TargetScaler>,
     model: C::Model,
     optimizer: AdamW,
+    /// The averaged weights, where they are averaged.
+    average: Option<Average>,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
     state: TrainState,
@@ -137,7 +140,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 problems,
             })?,
         };
-        let mut resumed_at = None;
+        let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
             model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
@@ -152,11 +155,17 @@ impl<'a, C: Architecture> Training<'a, C> {
             unchanged("the data", &checkpoint.state.data_fingerprint, &state.data_fingerprint)?;
             unchanged("the seed", &checkpoint.state.seed.to_string(), &seed.to_string())?;
             model = weights::from_bytes(model, &checkpoint.model)?;
+            saved_average = checkpoint.average;
             optimizer = AdamW::from_bytes(optimizer_settings, &checkpoint.optimizer)?;
             best_weights = checkpoint.best;
             state = checkpoint.state;
             resumed_at = Some(state.position);
         }
+        let average = match (train.average_decay, saved_average) {
+            (0.0, _) => None,
+            (decay, None) => Some(Average::start(decay, &model)),
+            (decay, Some(bytes)) => Some(Average::start(decay, &weights::from_bytes(model.clone(), &bytes)?)),
+        };
         let scaler = fit_scaler(train.target_scaling, data);
         let recorder = match directory {
             None => None,
@@ -185,6 +194,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             scaler,
             model,
             optimizer,
+            average,
             best_weights,
             state,
             last_save: Instant::now(),
@@ -325,11 +335,14 @@ impl<'a, C: Architecture> Training<'a, C> {
         Ok(true)
     }
 
-    /// The model as it is evaluated and stored: a copy, with the estimates of its norms that the protocol asks for;
-    /// `None` if interrupted.
+    /// The model as it is evaluated and stored: a copy with the averaged weights, where they are averaged, and with the
+    /// estimates of its norms that the protocol asks for; `None` if interrupted.
     fn settled(&self) -> Result<Option<C::Model>, TrainError> {
         let Settings { train, seed, device, interrupt, .. } = self.settings;
-        let model = self.model.valid();
+        let model = match &self.average {
+            None => self.model.valid(),
+            Some(average) => average.apply(self.model.clone())?.valid(),
+        };
         let done = match train.norm_estimates {
             NormEstimates::Running => true,
             NormEstimates::Recomputed => {
@@ -363,10 +376,15 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.state.metrics_length = metrics;
         self.state.events_length = events;
         self.add_time();
+        let average = match &self.average {
+            None => None,
+            Some(average) => Some(weights::to_bytes(&average.apply(self.model.clone())?)?),
+        };
         let checkpoint = Checkpoint {
             model: weights::to_bytes(&self.model)?,
             optimizer: self.optimizer.to_bytes()?,
             best: self.best_weights.clone(),
+            average,
             state: self.state.clone(),
         };
         let path = directory.checkpoints().save(&checkpoint).map_err(TrainError::Save)?;

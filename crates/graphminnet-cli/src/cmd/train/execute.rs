@@ -3,6 +3,7 @@
 use super::request::Request;
 use crate::cmd::report::write_report;
 use crate::failure::Failure;
+use crate::ui::coverage::coverage_text;
 use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::{INTERRUPTED, Interrupt};
 use crate::ui::training::Training;
@@ -178,6 +179,9 @@ pub fn print_summary(path: &Path, summary: &Summary, context: &Context) -> Resul
             duration(seed.seconds),
             seed.best_weights_sha256.get(..16).unwrap_or_default(),
         )?;
+        for coverage in seed.coverage.iter().filter(|coverage| coverage.labels > 0) {
+            writeln!(out, "seed {}: {}", seed.seed, coverage_text(coverage))?;
+        }
         if seed.undefined_evaluations > 0 {
             writeln!(out, "seed {}: {} evaluations gave no value", seed.seed, seed.undefined_evaluations)?;
         }

@@ -18,7 +18,7 @@ mod f1_macro;
 mod mae;
 mod roc_auc;
 
-use super::{Rows, probability};
+use super::{Rows, probability, regression};
 use crate::config::MetricKind;
 use thiserror::Error;
 
@@ -57,7 +57,7 @@ pub enum Undefined {
 
 /// Whether a larger value of the metric is better.
 pub fn larger_is_better(metric: MetricKind) -> bool {
-    metric != MetricKind::MeanAbsoluteError
+    !metric.is_regression()
 }
 
 /// Whether `new` is better than `old` by the metric.
@@ -83,6 +83,7 @@ pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> 
     let whole = |value: Result<f64, Undefined>| value.map(|value| Score { value, skipped_tasks: 0 });
     match metric {
         MetricKind::MeanAbsoluteError => whole(mae::mae(rows)),
+        MetricKind::RootMeanSquaredError => whole(regression::rmse(rows)),
         MetricKind::Accuracy => whole(accuracy::accuracy(&answers(rows))),
         MetricKind::AccuracyClassMean => whole(accuracy_class_mean::accuracy_class_mean(&answers(rows))),
         MetricKind::F1Macro => whole(f1_macro::f1_macro(&answers(rows), classes(rows))),
