@@ -126,12 +126,10 @@ impl Observer for Training {
                 self.progress = Progress::new(self.verbosity, Unit::Steps);
                 self.update(resumed_at.map_or(0, |at| at.epoch * steps_per_epoch + at.step));
             }
-            TrainEvent::Doubt(doubt) => {
-                // Once for all seeds.
-                if !self.doubts.contains(doubt) {
-                    self.say(&format!("warning: {doubt}"));
-                    self.doubts.push(doubt.clone());
-                }
+            // Once for all seeds.
+            TrainEvent::Doubt(doubt) if !self.doubts.contains(doubt) => {
+                self.say(&format!("warning: {doubt}"));
+                self.doubts.push(doubt.clone());
             }
             TrainEvent::StateDamaged(problem) => {
                 self.say(&format!("warning: a saved state cannot be used, an earlier one is: {problem}"));

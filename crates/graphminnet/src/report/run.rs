@@ -59,7 +59,8 @@ impl Run {
             let labels: Vec<String> = runs.iter().map(|run| run.label.clone()).collect();
             for run in &mut runs {
                 if labels.iter().filter(|label| **label == run.label).count() > 1 {
-                    run.label = name(run).map_or_else(|| run.label.clone(), |name| format!("{} ({name})", run.file.name));
+                    run.label = name(run)
+                        .map_or_else(|| run.label.clone(), |name| format!("{} ({name})", run.file.name));
                 }
             }
         }

@@ -2,7 +2,7 @@
 //! value.
 
 use super::{TrainError, TrainingData};
-use crate::config::{Loss, MetricKind, TrainConfig};
+use crate::config::{MetricKind, TrainConfig};
 use graphminnet_data::Split;
 use std::collections::BTreeSet;
 
@@ -42,13 +42,13 @@ pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<Str
     let mut found = Vec::new();
     let labels = Labels::of(data, Split::Train);
     if labels.count > 0 && !labels.vary() {
-        match train.loss {
-            Loss::L1 => found.push(format!(
-                "the {} targets of the training part do not vary: a model can learn that one number only",
-                labels.count
-            )),
-            _ => return Err(TrainError::OneClass { labels: labels.count }),
+        if !train.loss.is_regression() {
+            return Err(TrainError::OneClass { labels: labels.count });
         }
+        found.push(format!(
+            "the {} targets of the training part do not vary: a model can learn that one number only",
+            labels.count
+        ));
     }
     let ranks = matches!(train.metric, MetricKind::RocAuc | MetricKind::AveragePrecision);
     for (part, name, then) in [

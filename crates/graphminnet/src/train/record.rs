@@ -102,9 +102,12 @@ impl Recorder {
     fn scalar(&mut self, epoch: usize, tag: &str, value: Option<f64>) -> Result<(), TrainError> {
         match value {
             None => Ok(()),
-            Some(value) => {
-                Ok(self.events.append(&tensorboard::scalar(now(), (epoch + self.first_epoch) as u64, tag, value as f32))?)
-            }
+            Some(value) => Ok(self.events.append(&tensorboard::scalar(
+                now(),
+                (epoch + self.first_epoch) as u64,
+                tag,
+                value as f32,
+            ))?),
         }
     }
 }

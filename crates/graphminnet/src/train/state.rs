@@ -151,15 +151,7 @@ mod in_files {
     impl From<super::Best> for Best {
         fn from(best: super::Best) -> Self {
             let super::Best { epoch, valid, valid_loss, test, worst_valid, worst_valid_id } = best;
-            Self {
-                epoch: epoch + 1,
-                first_epoch: 1,
-                valid,
-                valid_loss,
-                test,
-                worst_valid,
-                worst_valid_id,
-            }
+            Self { epoch: epoch + 1, first_epoch: 1, valid, valid_loss, test, worst_valid, worst_valid_id }
         }
     }
 

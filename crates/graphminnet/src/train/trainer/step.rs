@@ -119,7 +119,8 @@ impl<C: Architecture> Training<'_, C> {
         let saved = match self.directory {
             None => None,
             Some(directory) => {
-                let path = directory.file(&format!("nonfinite-epoch-{}-batch-{}.json", epoch + 1, number + 1));
+                let path =
+                    directory.file(&format!("nonfinite-epoch-{}-batch-{}.json", epoch + 1, number + 1));
                 let graphs: Vec<_> = samples
                     .iter()
                     .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
