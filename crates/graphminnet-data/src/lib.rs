@@ -88,5 +88,4 @@ pub use smiles::{Featurizer, MoleculeForm, MoleculeReading, SmilesError, molecul
 pub use statistics::{Statistics, statistics};
 // For the other crates of this workspace.
 #[doc(hidden)]
-pub use text::escape;
-pub(crate) use text::escape_up_to;
+pub use text::{escape, escape_up_to};

@@ -102,8 +102,10 @@ pub struct ReadOptions {
     pub positive_class: Option<String>,
     /// Version of the rules by which columns are understood. Options that were written down before there were versions
     /// have version 1, so that a run reads its data again as it did: no names of integer classes, no positive class,
-    /// blank cells alone are missing labels, a split with gaps is ignored. Under versions 1 and 2 molecules have OGB's
-    /// columns, and tables have commas and a header.
+    /// blank cells alone are missing labels, a split with gaps is ignored.
+    ///
+    /// Under versions 1 and 2 a column `split` of the nodes is a feature, and a flat list of targets is never one for
+    /// each node; molecules have OGB's columns, and tables of them have commas and a header.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

@@ -285,3 +285,15 @@ fn several_seeds_are_one_file_that_answers_as_their_mean() {
     finish(&mut Run::create(&single, &spec()).unwrap());
     assert!(!single.join("ensemble.gmn").exists());
 }
+
+#[test]
+fn runs_of_the_same_name_have_names_of_their_own_in_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["rings-a", "rings-b"].map(|name| folder.path().join(name));
+    for path in &paths {
+        finish(&mut Run::create(path, &spec()).unwrap());
+    }
+    let paths: Vec<&std::path::Path> = paths.iter().map(|path| path.as_path()).collect();
+    let html = graphminnet::report::report_html(&paths, None, &|_| None).unwrap();
+    assert!(html.contains("rings (rings-a)") && html.contains("rings (rings-b)"));
+}

@@ -41,7 +41,14 @@ impl MoleculeForm {
     /// [`SmilesError`] for anything that is not a molecule within the limits.
     pub fn scaffold_key(&self, smiles: &str, limits: &Limits) -> Result<String, SmilesError> {
         let smiles = guard::check(smiles, limits)?;
-        contained(|| scaffold(&self.fragment(parse(&smiles)?)?))
+        contained(|| scaffold(&self.molecule(&smiles, limits)?))
+    }
+
+    /// The molecule that a string stands for, or the part of it that is kept.
+    fn molecule(&self, smiles: &str, limits: &Limits) -> Result<Molecule, SmilesError> {
+        let molecule = parse(smiles)?;
+        guard::check_molecule(&molecule, limits)?;
+        self.fragment(molecule)
     }
 
     /// The part of a molecule that is kept.
@@ -95,7 +102,7 @@ impl MoleculeReading {
     pub fn graph(&self, smiles: &str, limits: &Limits) -> Result<Graph, SmilesError> {
         let smiles = guard::check(smiles, limits)?;
         contained(|| {
-            let molecule = self.form.fragment(parse(&smiles)?)?;
+            let molecule = self.form.molecule(&smiles, limits)?;
             match self.featurizer {
                 Featurizer::Zinc => {
                     if self.form.add_hydrogens || self.form.ignore_stereo {
