@@ -31,6 +31,7 @@ mod figure;
 mod folds;
 mod lab;
 pub mod long_range;
+mod pair_table;
 pub mod params;
 pub mod queue;
 pub mod robustness;
