@@ -29,6 +29,7 @@ mod figure;
 mod folds;
 mod lab;
 pub mod long_range;
+mod own_models;
 pub mod params;
 pub mod robustness;
 pub mod runtime;

@@ -2,6 +2,7 @@
 
 use super::ReproError;
 use crate::bench::random_graph;
+use crate::systems::{Body, SystemConfig};
 use graphminnet::config::{EdgeEncoderKind, InnerProduct, ModelConfig, NodeEncoderKind, PairKind, Recipe};
 use graphminnet_data::registry;
 use graphminnet_data::rng::{self, Stream};
@@ -40,6 +41,18 @@ pub(super) fn shrink(recipe: &mut Recipe) {
     model.pe_dim = model.pe_dim.min(4);
     model.rwse_steps = model.rwse_steps.min(4);
     recipe.train.batch_size = 8;
+}
+
+/// A system of the same kind that takes milliseconds.
+pub(super) fn shrink_system(model: &mut SystemConfig) {
+    model.hidden = 16;
+    model.layers = 2;
+    match &mut model.system {
+        Body::Grit(own) => {
+            own.heads = 2;
+            own.steps = own.steps.min(4);
+        }
+    }
 }
 
 fn dataset(recipe: &Recipe, info: &registry::DatasetInfo) -> Result<Dataset, ReproError> {
