@@ -2,7 +2,7 @@
 
 use super::ReproError;
 use crate::bench::random_graph;
-use crate::systems::{Body, SystemConfig};
+use crate::systems::{Body, Positions, SystemConfig};
 use graphminnet::config::{EdgeEncoderKind, InnerProduct, ModelConfig, NodeEncoderKind, PairKind, Recipe};
 use graphminnet_data::registry;
 use graphminnet_data::rng::{self, Stream};
@@ -47,11 +47,18 @@ pub(super) fn shrink(recipe: &mut Recipe) {
 pub(super) fn shrink_system(model: &mut SystemConfig) {
     model.hidden = 16;
     model.layers = 2;
+    match &mut model.positions {
+        Positions::None => {}
+        Positions::Laplacian { width, pairs } => (*width, *pairs) = (4, 4),
+        Positions::Walks { width, steps } => (*width, *steps) = (4, 4),
+        Positions::Spectrum(own) => (own.width, own.pairs, own.layers, own.feed_forward) = (4, 4, 1, 8),
+    }
     match &mut model.system {
-        Body::Grit(own) => {
-            own.heads = 2;
-            own.steps = own.steps.min(4);
-        }
+        Body::San(own) => own.heads = 2,
+        Body::Exphormer(own) => own.heads = 2,
+        Body::Grit(own) => (own.heads, own.steps) = (2, own.steps.min(4)),
+        Body::Gred(own) => (own.state, own.shells) = (8, own.shells.clamp(1, 3)),
+        Body::GraphMamba(own) => own.states = 4,
     }
 }
 

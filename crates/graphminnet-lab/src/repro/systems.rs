@@ -2,11 +2,12 @@
 //! with other branches inside the layers; some are models of their own ([`crate::systems`]).
 
 use super::ReproError;
+use crate::paper;
 use crate::systems::NAMES;
 use graphminnet::config::{ConfigError, EdgeEncoderKind, Override, Recipe};
 
-/// Names of the runnable systems, from local message passing to GraphMinNet.
-pub const RUNNABLE: [&str; 8] = ["gcn", "gin", "gat", "gatedgcn", "graphgps", "grit", "gssc", "graphminnet"];
+/// Names of the runnable systems: all of the paper's table.
+pub const RUNNABLE: [&str; 12] = paper::SYSTEMS;
 
 /// Whether a system is a model of its own, with its own configuration files.
 pub fn is_own_model(system: &str) -> bool {

@@ -1,6 +1,11 @@
 //! What a system is made of, as its configuration files say it.
 
+use super::exphormer::ExphormerConfig;
+use super::graph_mamba::GraphMambaConfig;
+use super::gred::GredConfig;
 use super::grit::GritConfig;
+use super::positions::Positions;
+use super::san::{MissingPair, SanConfig};
 use graphminnet::config::{ConfigError, LevelKind, Pooling};
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +21,12 @@ pub struct SystemConfig {
     pub dropout: f64,
     /// How node features become numbers.
     pub nodes: Encoder,
-    /// How edge features become numbers.
-    pub edges: Encoder,
+    /// How edge features become numbers; systems that read no edge features have none.
+    #[serde(default)]
+    pub edges: Option<Encoder>,
+    /// What stands behind the features of a node; it takes its share of the width.
+    #[serde(default)]
+    pub positions: Positions,
     /// What a node answers for.
     pub level: LevelKind,
     /// How the nodes of a graph are summarised; of no effect where every node answers for itself.
@@ -41,6 +50,17 @@ pub enum Encoder {
     Table(usize),
     /// The sum of a row per categorical column.
     Tables(Vec<usize>),
+    /// A table with so many rows, chosen by numbers of which one is 1 and the others 0.
+    OneHot {
+        /// Numbers.
+        columns: usize,
+        /// Rows of the table, at least as many.
+        rows: usize,
+    },
+    /// A table with a row for edges and one for pairs that are none.
+    Marked,
+    /// The local degree profile: a linear map, and one more with normalisation and rows of unit length.
+    DegreeProfile,
     /// One learned vector for all.
     Constant,
 }
@@ -53,14 +73,24 @@ pub enum HeadKind {
     San,
     /// So many linear maps of width `d`, with ReLU and rows of unit length between.
     Mlp(usize),
+    /// Two linear maps of width `d` with a gelu between.
+    Gelu,
 }
 
 /// The part that makes a system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Body {
+    /// SAN.
+    San(SanConfig),
+    /// Exphormer.
+    Exphormer(ExphormerConfig),
     /// GRIT.
     Grit(GritConfig),
+    /// GRED.
+    Gred(GredConfig),
+    /// Graph-Mamba.
+    GraphMamba(GraphMambaConfig),
 }
 
 const fn mean() -> Pooling {
@@ -81,8 +111,31 @@ impl SystemConfig {
         if let HeadKind::Mlp(layers) = self.head {
             require(layers >= 1, "head.mlp", layers, "must be at least 1")?;
         }
+        self.positions.check()?;
+        let (width, all) = (self.positions.width(), self.hidden);
+        require(width < all, "positions.width", width, &format!("must be smaller than hidden = {all}"))?;
+        if let Encoder::OneHot { columns, rows } = self.nodes {
+            require(columns <= rows, "nodes.one_hot.rows", rows, "must be at least the columns")?;
+        }
+        let reads_edges = !matches!(self.system, Body::Gred(_));
+        require(
+            self.edges.is_some() || !reads_edges,
+            "edges",
+            "nothing",
+            "this system needs an edge encoder",
+        )?;
         match &self.system {
+            Body::San(own) => {
+                let by_category =
+                    matches!(self.edges, Some(Encoder::Table(_) | Encoder::Tables(_) | Encoder::Marked));
+                let known = own.missing == MissingPair::Learned || by_category;
+                require(known, "system.san.missing", "first_category", "needs edges with categories")?;
+                own.check(self)
+            }
+            Body::Exphormer(own) => own.check(self),
             Body::Grit(own) => own.check(self),
+            Body::Gred(own) => own.check(),
+            Body::GraphMamba(own) => own.check(),
         }
     }
 

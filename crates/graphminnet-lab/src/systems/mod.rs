@@ -6,7 +6,11 @@
 //!
 //! | system | module | cost in the nodes n of a graph |
 //! |---|---|---|
+//! | SAN | `san` | n² |
+//! | Exphormer | `exphormer` | n + edges |
 //! | GRIT | `grit` | n² |
+//! | GRED | `gred` | n · shells |
+//! | Graph-Mamba | `graph_mamba` | n + edges |
 //!
 //! ```
 //! use graphminnet::{DeviceKind, weights};
@@ -18,17 +22,30 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attention;
 mod config;
 mod encoder;
+mod exphormer;
+mod graph_mamba;
+mod gred;
 mod grit;
 mod model;
+mod norm;
+mod positions;
 mod prepare;
 mod recipe;
+mod san;
+mod spectrum;
 #[cfg(test)]
 mod testing;
 
 pub use config::{Body, Encoder, HeadKind, SystemConfig};
+pub use exphormer::ExphormerConfig;
+pub use graph_mamba::{EvaluationOrder, GraphMambaConfig};
+pub use gred::GredConfig;
 pub use grit::{GritConfig, Orientation};
 pub(crate) use model::Encoded;
 pub use model::{System, SystemInput};
+pub use positions::Positions;
 pub use recipe::{NAMES, SystemRecipe};
+pub use san::{MissingPair, SanConfig, SpectrumConfig};

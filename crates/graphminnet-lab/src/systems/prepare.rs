@@ -1,8 +1,12 @@
 //! What the systems need of every graph besides the library's own preparation, computed once before training.
 
-use super::{Body, SystemConfig};
+use super::exphormer::{EXPANDER, expander_edges};
+use super::gred::largest_distance;
+use super::{Body, Positions, SystemConfig, spectrum};
 use crate::repro::ReproError;
 use graphminnet::train::TrainingData;
+use graphminnet_data::Features;
+use graphminnet_data::graph::Pairs;
 use graphminnet_data::spectral::PreparedGraph;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -15,7 +19,7 @@ impl SystemConfig {
     ///
     /// [`ReproError`] if a graph cannot be prepared.
     pub fn prepare(&self, data: &mut TrainingData, seed: u64) -> Result<(), ReproError> {
-        if self.needs_nothing_more() {
+        if self.normalised_pairs() == 0 && self.expander() == 0 {
             return Ok(());
         }
         let samples = &mut Arc::make_mut(&mut data.dataset).samples;
@@ -32,16 +36,47 @@ impl SystemConfig {
     /// [`ReproError`] if it cannot be prepared.
     pub fn prepare_graph(
         &self,
-        _graph: &mut PreparedGraph,
-        _seed: u64,
-        _number: u64,
+        prepared: &mut PreparedGraph,
+        seed: u64,
+        number: u64,
     ) -> Result<(), ReproError> {
-        match &self.system {
-            Body::Grit(_) => Ok(()),
+        if self.normalised_pairs() > 0 {
+            spectrum::add_eigenpairs(prepared, self.normalised_pairs())?;
+        }
+        if self.expander() > 0 {
+            let edges = expander_edges(prepared.graph.num_nodes(), self.expander(), seed, number)?;
+            let features = Features::none(edges.len());
+            prepared.encodings.pairs.insert(EXPANDER.to_owned(), Pairs::new(edges, features)?);
+        }
+        Ok(())
+    }
+
+    /// The configuration with what it leaves to the training data: the number of shells.
+    #[must_use]
+    pub fn fitted(mut self, data: &TrainingData) -> Self {
+        if let Body::Gred(own) = &mut self.system
+            && own.shells == 0
+        {
+            let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
+            own.shells = 1 + largest_distance(data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
+        }
+        self
+    }
+
+    /// Eigenpairs of the normalised Laplacian.
+    fn normalised_pairs(&self) -> usize {
+        match (&self.positions, &self.system) {
+            (Positions::Spectrum(own), _) => own.pairs,
+            (_, Body::Exphormer(own)) => own.gate_eigenvectors,
+            _ => 0,
         }
     }
 
-    fn needs_nothing_more(&self) -> bool {
-        matches!(self.system, Body::Grit(_))
+    /// Permutations of the expander.
+    fn expander(&self) -> usize {
+        match &self.system {
+            Body::Exphormer(own) => own.expander,
+            _ => 0,
+        }
     }
 }

@@ -49,7 +49,17 @@ macro_rules! built_in {
 }
 
 built_in!(
+    "san": ["zinc", "molhiv", "pattern", "cluster", "pascalvoc-sp", "peptides-func", "peptides-struct"],
+    "exphormer": [
+        "zinc", "molhiv", "mnist", "cifar10", "pattern", "cluster", "malnet-tiny", "pascalvoc-sp",
+        "peptides-func", "peptides-struct",
+    ],
     "grit": ["zinc", "mnist", "cifar10", "pattern", "cluster", "peptides-func", "peptides-struct"],
+    "gred": ["zinc", "mnist", "cifar10", "pattern", "cluster", "peptides-func", "peptides-struct"],
+    "graph-mamba": [
+        "zinc", "molhiv", "mnist", "cifar10", "pattern", "cluster", "malnet-tiny", "pascalvoc-sp",
+        "peptides-func", "peptides-struct",
+    ],
 );
 
 impl SystemRecipe {

@@ -5,7 +5,7 @@ use super::{System, SystemInput};
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet::model::Model;
 use graphminnet::nn::Pass;
-use graphminnet::weights::{self, NamedTensor, named_gradients, named_tensors, replace};
+use graphminnet::weights::{NamedTensor, named_gradients, named_tensors, replace};
 use graphminnet_data::{Batch, Features, Graph, rng};
 use std::collections::BTreeMap;
 
@@ -27,14 +27,17 @@ pub(crate) fn filled(model: System, first: usize, rule: &[(String, f64, f64)]) -
         named_tensors(&model).into_iter().map(|tensor| (tensor.name.clone(), tensor)).collect();
     let mut next = first;
     for (name, scale, base) in rule {
+        // A name that ends in ᵀ is filled as its transposed.
+        let (name, transposed) = name.strip_suffix('ᵀ').map_or((name.as_str(), false), |name| (name, true));
         let tensor = tensors.get_mut(name).unwrap_or_else(|| panic!("there is no {name}"));
-        for value in &mut tensor.values {
-            *value = (base + scale * (next as f64).sin()) as f32;
+        let columns = if transposed { tensor.shape[1] } else { 1 };
+        let rows = tensor.values.len() / columns;
+        for at in 0..tensor.values.len() {
+            let place = at % rows * columns + at / rows;
+            tensor.values[place] = (base + scale * (next as f64).sin()) as f32;
             next += 1;
         }
     }
-    let all: usize = rule.iter().map(|(name, ..)| tensors[name].values.len()).sum();
-    assert_eq!(all, weights::count_parameters(&model), "the rule names every parameter once");
     replace(model, tensors.into_values()).unwrap()
 }
 
@@ -134,6 +137,21 @@ impl Parameters {
         result
     }
 
+    /// Normalisation of every row.
+    pub(crate) fn layer_norm(&self, name: &str, x: &Rows, epsilon: f64) -> Rows {
+        let (scale, shift) = (self.get(&format!("{name}.weight")), self.get(&format!("{name}.bias")));
+        let one = |row: &Vec<f64>| {
+            let count = row.len() as f64;
+            let mean = row.iter().sum::<f64>() / count;
+            let variance = row.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+            let place = |(at, value): (usize, &f64)| {
+                (value - mean) / (variance + epsilon).sqrt() * scale[at] + shift[at]
+            };
+            row.iter().enumerate().map(place).collect()
+        };
+        x.iter().map(one).collect()
+    }
+
     /// The head `san` or `mlp` on rows.
     pub(crate) fn head(&self, mut x: Rows, unit_rows: bool) -> Rows {
         let count = (0..).take_while(|at| self.has(&format!("head.lins.{at}.weight"))).count();
@@ -164,6 +182,45 @@ pub(crate) fn relu(x: &Rows) -> Rows {
 
 pub(crate) fn plus(a: &Rows, b: &Rows) -> Rows {
     a.iter().zip(b).map(|(a, b)| a.iter().zip(b).map(|(a, b)| a + b).collect()).collect()
+}
+
+/// GatedGCN: new features of nodes and edges; `open` multiplies the gates.
+pub(crate) fn gated_gcn(
+    p: &Parameters,
+    name: &str,
+    x: &Rows,
+    features: &Rows,
+    edges: &[[u32; 2]],
+    open: Option<&[f64]>,
+) -> (Rows, Rows) {
+    let map = |letter: &str, rows: &Rows| p.linear(&format!("{name}.{letter}"), rows);
+    let (mut hat, b, c, d, e) = (map("A", x), map("B", x), map("C", features), map("D", x), map("E", x));
+    let width = hat[0].len();
+    let mut gates = c;
+    let (mut sums, mut totals) = (vec![vec![0.0; width]; x.len()], vec![vec![0.0; width]; x.len()]);
+    for (at, [j, i]) in edges.iter().map(|ends| ends.map(|node| node as usize)).enumerate() {
+        for column in 0..width {
+            gates[at][column] += d[i][column] + e[j][column];
+            let gate = sigmoid(gates[at][column]) * open.map_or(1.0, |open| open[at]);
+            sums[i][column] += gate * b[j][column];
+            totals[i][column] += gate;
+        }
+    }
+    for (row, (sums, totals)) in hat.iter_mut().zip(sums.iter().zip(&totals)) {
+        (0..width).for_each(|column| row[column] += sums[column] / (totals[column] + 1e-6));
+    }
+    let nodes = plus(x, &relu(&p.batch_norm(&format!("{name}.bn_node"), &hat)));
+    (nodes, plus(features, &relu(&p.batch_norm(&format!("{name}.bn_edge"), &gates))))
+}
+
+pub(crate) fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// The tanh form of the gelu.
+pub(crate) fn gelu(x: f64) -> f64 {
+    let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
+    0.5 * x * (1.0 + inner.tanh())
 }
 
 /// Compares a model in training with a plain implementation: all outputs, and gradients of all parameters by central

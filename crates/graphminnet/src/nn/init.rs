@@ -23,12 +23,12 @@ impl Init {
 
     /// Uniform values between `-bound` and `bound`.
     pub fn uniform<const D: usize>(&mut self, shape: [usize; D], bound: f64) -> Param<Tensor<D>> {
-        self.draw(shape, |stream| (stream.uniform() * 2.0 - 1.0) * bound)
+        self.drawn(shape, |stream| (stream.uniform() * 2.0 - 1.0) * bound)
     }
 
     /// Normal values with mean 0.
     pub fn normal<const D: usize>(&mut self, shape: [usize; D], deviation: f64) -> Param<Tensor<D>> {
-        self.draw(shape, |stream| stream.normal() * deviation)
+        self.drawn(shape, |stream| stream.normal() * deviation)
     }
 
     /// One value everywhere.
@@ -36,7 +36,8 @@ impl Init {
         Param::from_tensor(Tensor::full(shape, value, &self.device))
     }
 
-    fn draw<const D: usize>(
+    /// Values of one's own making, row-major.
+    pub fn drawn<const D: usize>(
         &mut self,
         shape: [usize; D],
         mut value: impl FnMut(&mut Stream) -> f64,

@@ -93,9 +93,9 @@ impl Grit {
     }
 
     pub(super) fn forward(&self, start: Encoded<'_>, input: &GritInput) -> Tensor<2> {
+        let edges = start.edges.unwrap_or_else(|| unreachable!("GRIT has an edge encoder"));
         let mut h = start.nodes + self.walk_nodes.forward(input.node_walks.clone());
-        let mut e =
-            self.walk_pairs.forward(input.pair_walks.clone()) + sum_rows(start.edges, &input.pair_of_edge);
+        let mut e = self.walk_pairs.forward(input.pair_walks.clone()) + sum_rows(edges, &input.pair_of_edge);
         for (number, layer) in self.layers.iter().enumerate() {
             let last = number + 1 == self.layers.len();
             let (nodes, pairs) = layer.forward(h, e.clone(), input, number, last, start.pass);

@@ -5,7 +5,7 @@ use crate::systems::testing::{
     Parameters, Rows, TRAIN, assert_equivariant, assert_gradients, assert_like_reference, assert_near,
     filled, plus, random_graph, recorded, relu, table, values,
 };
-use crate::systems::{Body, Encoder, HeadKind, NAMES, System, SystemConfig, SystemRecipe};
+use crate::systems::{Body, Encoder, HeadKind, NAMES, Positions, System, SystemConfig, SystemRecipe};
 use graphminnet::config::{LevelKind, Pooling};
 use graphminnet::model::Model;
 use graphminnet::nn::Pass;
@@ -18,7 +18,8 @@ fn config(layers: usize, orientation: Orientation) -> SystemConfig {
         layers,
         dropout: 0.0,
         nodes: Encoder::Table(5),
-        edges: Encoder::Table(3),
+        edges: Some(Encoder::Table(3)),
+        positions: Positions::None,
         level: LevelKind::Graph,
         pooling: Pooling::Add,
         head: HeadKind::San,
@@ -134,7 +135,7 @@ fn the_other_orientation_gives_its_own_numbers() {
 
 /// GRIT in loops, for one graph.
 fn reference(p: &Parameters, graph: &Graph, config: &SystemConfig) -> Rows {
-    let Body::Grit(own) = &config.system;
+    let Body::Grit(own) = &config.system else { unreachable!() };
     let (n, d, heads, k) = (graph.num_nodes(), config.hidden, own.heads, own.steps);
     let dh = d / heads;
     let mut a = vec![vec![0.0; n]; n];
