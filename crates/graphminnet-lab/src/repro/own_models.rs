@@ -50,6 +50,7 @@ pub(super) fn train(lab: &Lab<'_>, system: &str, dataset: &str) -> Result<Attemp
         Ok(loaded) => loaded,
         Err(reason) => return Ok(Attempt::NotRun(reason)),
     };
+    let model = fitted(model, &loaded);
     let identity = json!({
         "configuration": model.identity(&recipe.train)?.hash(),
         "data": data_fingerprint(&loaded.dataset, &loaded.splits),
@@ -84,6 +85,12 @@ pub(super) fn train(lab: &Lab<'_>, system: &str, dataset: &str) -> Result<Attemp
     }
     let differences = loaded.report.differences;
     Ok(Attempt::Done(Box::new(Trained { recipe, results, shortened, differences, run })))
+}
+
+/// The model with what it leaves to the training part.
+pub(super) fn fitted(model: SystemConfig, loaded: &Loaded) -> SystemConfig {
+    let graph = |&at: &usize| loaded.dataset.samples.get(at).map(|sample| &*sample.graph);
+    model.fitted(&loaded.splits.train.iter().filter_map(graph).collect::<Vec<_>>())
 }
 
 /// The data as a system reads it.

@@ -129,7 +129,8 @@ fn timed(lab: &Lab<'_>, recipe: &Recipe, system: &str) -> Result<Result<Timed, S
         };
         few_epochs(lab, &mut recipe);
         return cell(lab, &recipe, system, &model, "system", |loaded| {
-            own_models::prepared(lab, &loaded, &model, first_seed(lab))
+            let model = own_models::fitted(model.clone(), &loaded);
+            Ok((own_models::prepared(lab, &loaded, &model, first_seed(lab))?, model))
         });
     }
     let changes = systems::changes(system, recipe)?;
@@ -142,7 +143,8 @@ fn timed(lab: &Lab<'_>, recipe: &Recipe, system: &str) -> Result<Result<Timed, S
     cell(lab, &changed, system, &changed.model, "model", |loaded| {
         let Loaded { dataset, splits, .. } = loaded;
         let (cache, interrupt) = (lab.cache.as_ref(), lab.interrupt);
-        Ok(TrainingData::prepare(&dataset, splits, &changed.model, cache, interrupt)?.0)
+        let (data, _) = TrainingData::prepare(&dataset, splits, &changed.model, cache, interrupt)?;
+        Ok((data, changed.model.clone()))
     })
 }
 
@@ -162,7 +164,7 @@ fn cell<C: Architecture>(
     system: &str,
     model: &C,
     key: &str,
-    prepare: impl FnOnce(Loaded) -> Result<TrainingData, ReproError>,
+    prepare: impl FnOnce(Loaded) -> Result<(TrainingData, C), ReproError>,
 ) -> Result<Result<Timed, String>, ReproError> {
     let source = lab.source(recipe)?;
     let threads = rayon::current_num_threads();
@@ -176,11 +178,11 @@ fn cell<C: Architecture>(
             Err(reason) => return Ok(Err(reason)),
         };
         lab.watch.say(&format!("timing {} on {}", systems::title(system), recipe.title));
-        let data = prepare(loaded)?;
+        let (data, model) = prepare(loaded)?;
         let settings = Settings {
             name: &recipe.name,
             edges: source.edges(),
-            model,
+            model: &model,
             train: &recipe.train,
             seed: first_seed(lab),
             device: lab.device.clone(),

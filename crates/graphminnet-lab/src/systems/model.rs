@@ -128,6 +128,23 @@ impl System {
     }
 }
 
+/// Parts that tests look at.
+#[cfg(test)]
+impl System {
+    pub(crate) fn body(&self) -> &Layers {
+        &self.body
+    }
+
+    pub(crate) fn positions(&self) -> Option<&PositionEncoder> {
+        self.positions.as_ref()
+    }
+
+    /// The features of nodes before the first layer.
+    pub(crate) fn nodes_of(&self, input: &SystemInput) -> Tensor<2> {
+        self.nodes.forward(&input.nodes, Pass::Eval)
+    }
+}
+
 impl System {
     /// What the last layer says of the nodes, `[nodes, hidden]`.
     pub(crate) fn node_features(&self, input: &SystemInput, pass: Pass) -> Tensor<2> {

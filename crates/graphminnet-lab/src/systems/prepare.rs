@@ -5,9 +5,8 @@ use super::gred::largest_distance;
 use super::{Body, Positions, SystemConfig, spectrum};
 use crate::repro::ReproError;
 use graphminnet::train::TrainingData;
-use graphminnet_data::Features;
-use graphminnet_data::graph::Pairs;
 use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::{Features, Graph, Pairs};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -51,14 +50,13 @@ impl SystemConfig {
         Ok(())
     }
 
-    /// The configuration with what it leaves to the training data: the number of shells.
+    /// The configuration with what it leaves to the training graphs: the number of shells.
     #[must_use]
-    pub fn fitted(mut self, data: &TrainingData) -> Self {
+    pub fn fitted(mut self, training: &[&Graph]) -> Self {
         if let Body::Gred(own) = &mut self.system
             && own.shells == 0
         {
-            let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
-            own.shells = 1 + largest_distance(data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
+            own.shells = 1 + largest_distance(training);
         }
         self
     }

@@ -59,7 +59,7 @@ fn search(around: &[Vec<u32>], start: u32, shells: usize) -> Vec<(u32, u32)> {
 }
 
 /// The largest distance between two nodes of any of the graphs that can reach each other.
-pub(crate) fn largest_distance<'a>(graphs: impl IntoParallelIterator<Item = &'a Graph>) -> usize {
+pub(crate) fn largest_distance(graphs: &[&Graph]) -> usize {
     let of_graph = |graph: &Graph| {
         let mut around = vec![Vec::new(); graph.num_nodes()];
         for &[from, to] in graph.edges().iter().filter(|[from, to]| from != to) {
@@ -69,5 +69,5 @@ pub(crate) fn largest_distance<'a>(graphs: impl IntoParallelIterator<Item = &'a 
         let farthest = |node| search(&around, node, usize::MAX).last().map_or(0, |(_, far)| *far);
         (0..graph.num_nodes() as u32).map(farthest).max().unwrap_or(0)
     };
-    graphs.into_par_iter().map(of_graph).max().unwrap_or(0) as usize
+    graphs.par_iter().map(|graph| of_graph(graph)).max().unwrap_or(0) as usize
 }

@@ -96,7 +96,7 @@ fn the_numbers_of_the_independent_implementation_are_met() {
     assert_near("J", &values(&loss), &[3.248_854_971]);
     assert_gradients(
         &model,
-        &loss,
+        &loss.backward(),
         &[
             ("nodes.weight", 2, 3.657_898_673, 28.223_120_48),
             ("edges.weight", 2, 0.173_629_062, 1.558_294_501),

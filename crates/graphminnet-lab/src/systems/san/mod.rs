@@ -13,7 +13,7 @@
 mod encoder;
 mod layer;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use super::config::require;
 use super::{Encoded, SystemConfig};
