@@ -126,7 +126,7 @@ simd_fn! {
 /// If a slice has another length than its shape says.
 pub fn pair_scores_backward(input: PairScores<'_>, t: &[f32], dt: &[f32], wanted: PairScoresGradients<'_>) {
     input.check();
-    let (nodes, pairs, width) = (input.pairs.num_nodes, input.pairs.num_edges(), input.width);
+    let (pairs, width) = (input.pairs.num_edges(), input.width);
     assert!(t.len() == pairs * width && dt.len() == t.len(), "pair_scores_backward: length of t or dt");
     let PairScoresGradients { q, k, wb } = wanted;
     if let Some(d_wb) = wb {
@@ -138,18 +138,28 @@ pub fn pair_scores_backward(input: PairScores<'_>, t: &[f32], dt: &[f32], wanted
             backward_pairs(&input, t, dt, pairs, d_wb);
         });
     }
-    let all: [(Option<&mut [f32]>, &[u32], Option<&[u32]>); 2] =
-        [(q, input.pairs.incoming, None), (k, input.pairs.outgoing, Some(input.pairs.outgoing_edges))];
-    for (out, offsets, members) in all {
-        let Some(out) = out else { continue };
-        assert_eq!(out.len(), nodes * width, "pair_scores_backward: length of dq or dk");
-        let out = Disjoint::new(out);
-        for_each_range(input.ranges(offsets), |nodes| {
-            // SAFETY: ranges of nodes are disjoint.
-            let out = unsafe { out.rows(&nodes, width) };
-            backward_nodes(&input, t, dt, offsets, members, nodes, out);
-        });
-    }
+    let pairs = input.pairs;
+    by_node(&input, t, dt, pairs.incoming, None, q);
+    by_node(&input, t, dt, pairs.outgoing, Some(pairs.outgoing_edges), k);
+}
+
+/// The sums over the pairs of every node, if they are wanted: the pairs between its offsets, or those of the list there.
+fn by_node(
+    input: &PairScores<'_>,
+    t: &[f32],
+    dt: &[f32],
+    offsets: &[u32],
+    members: Option<&[u32]>,
+    out: Option<&mut [f32]>,
+) {
+    let Some(out) = out else { return };
+    assert_eq!(out.len(), input.q.len(), "pair_scores_backward: length of dq or dk");
+    let out = Disjoint::new(out);
+    for_each_range(input.ranges(offsets), |nodes| {
+        // SAFETY: ranges of nodes are disjoint.
+        let out = unsafe { out.rows(&nodes, input.width) };
+        backward_nodes(input, t, dt, offsets, members, nodes, out);
+    });
 }
 
 /// `ds·ρ'(x)`.

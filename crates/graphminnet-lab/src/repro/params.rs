@@ -7,6 +7,7 @@ use burn::tensor::Device;
 use graphminnet::config::{Recipe, with_overrides};
 use graphminnet::model::GraphMinNet;
 use graphminnet::weights::count_parameters;
+use std::collections::BTreeMap;
 
 /// Counts the parameters of some recipes, as GraphMinNet, as GSSC and as the systems of their own, and puts the published
 /// ones beside them.
@@ -26,6 +27,8 @@ pub fn run(recipes: &[String], device: &Device) -> Result<Outcome, ReproError> {
             ("verdict", Side::Left),
         ],
     );
+    // What is the same for several data sets is said once.
+    let mut notes: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     for name in recipes {
         let recipe = Recipe::named(name)?;
         for system in paper::SYSTEMS {
@@ -41,7 +44,8 @@ pub fn run(recipes: &[String], device: &Device) -> Result<Outcome, ReproError> {
                 (Some(own), printed) => {
                     let parameters = count_parameters(&System::new(&own.model, 0, device)?);
                     if let Some(note) = &own.note {
-                        sheet.note(format!("{}, {}: {note}", systems::title(system), recipe.title));
+                        let text = (systems::title(system), note.clone());
+                        notes.entry(text).or_default().push(recipe.title.clone());
                     }
                     judged(parameters, printed.as_deref())
                 }
@@ -55,6 +59,9 @@ pub fn run(recipes: &[String], device: &Device) -> Result<Outcome, ReproError> {
             let cells = [recipe.title.clone(), systems::title(system).to_owned(), printed, ours, exactly];
             sheet.row(cells.into_iter().chain([verdict.to_string()]));
         }
+    }
+    for ((system, note), titles) in notes {
+        sheet.note(format!("{system}, {}: {note}", titles.join(", ")));
     }
     sheet.note(
         "Verdicts: matched — equal to the published digits; below, above — fewer, more parameters than published; cited — \

@@ -1,6 +1,9 @@
 //! The table of results: the systems trained in one harness, on the same data and machine.
 
-use super::{Attempt, Lab, Outcome, ReproError, Sheet, Side, Trained, Verdict, own_models, systems, verdict};
+use super::{
+    Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, Verdict, own_models, systems,
+    verdict,
+};
 use crate::paper;
 use crate::systems::SystemRecipe;
 use graphminnet::config::{Recipe, with_overrides};

@@ -104,15 +104,15 @@ mod tests {
         add_eigenpairs(&mut prepared, 6).unwrap();
         let values = prepared.encodings.graphs[VALUES].number_values();
         for (found, expected) in
-            values.iter().zip([0.0, 0.565_741_454_1, 1.0, 1.666_666_666_7, 1.767_591_879_2])
+            values.iter().zip([0.0f64, 0.565_741_454_1, 1.0, 1.666_666_666_7, 1.767_591_879_2])
         {
-            assert!((found - expected).abs() < 1e-6, "{values:?}");
+            assert!((f64::from(*found) - expected).abs() < 1e-6, "{values:?}");
         }
         assert_eq!(values[5..], [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0]);
         let entries = prepared.encodings.nodes[VECTORS].number_row(0);
-        for (found, expected) in entries.iter().zip([0.316_227_766f32, 0.565_099_570_5, 0.5, 0.387_298_334_6])
+        for (found, expected) in entries.iter().zip([0.316_227_766f64, 0.565_099_570_5, 0.5, 0.387_298_334_6])
         {
-            assert!((found.abs() - expected).abs() < 1e-6, "{entries:?}");
+            assert!((f64::from(found.abs()) - expected).abs() < 1e-6, "{entries:?}");
         }
     }
 }

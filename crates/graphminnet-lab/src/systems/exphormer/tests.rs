@@ -1,5 +1,8 @@
 //! Exphormer against the numbers of an independent implementation, a plain loop in 64 bits, and itself renumbered.
 
+// The loops of the references are written with the indices of the formulas.
+#![allow(clippy::needless_range_loop)]
+
 use super::{EXPANDER, ExphormerConfig};
 use crate::systems::spectrum::give_eigenvectors;
 use crate::systems::testing::{

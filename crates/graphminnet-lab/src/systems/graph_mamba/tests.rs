@@ -1,5 +1,8 @@
 //! Graph-Mamba against the numbers of an independent implementation, a plain loop in 64 bits, and itself renumbered.
 
+// The loops of the references are written with the indices of the formulas.
+#![allow(clippy::needless_range_loop)]
+
 use super::{EvaluationOrder, GraphMamba, GraphMambaConfig, MambaInput};
 use crate::systems::model::Layers;
 use crate::systems::san::tests::{edge_values, node_values, two_graphs, weighted};
@@ -96,7 +99,7 @@ fn a_layer_meets_the_numbers_of_the_independent_implementation() {
         let out = layer.mix(x.clone(), near, g.clone(), 0, TRAIN);
         (x, values(&g), out.clone(), weighted(out), updated.unwrap())
     };
-    let (x, g, out, loss, edges) = run(&[one_draw.clone()]);
+    let (x, g, out, loss, edges) = run(std::slice::from_ref(&one_draw));
     assert_near("g", &[g[0], g[26], g[55]], &[0.005_609_475_774, 0.038_987_175_183, 0.064_460_285_901]);
     assert_near("sum of g", &[g.iter().sum()], &[0.228_193_658_868]);
     let found = values(&out);
@@ -147,7 +150,7 @@ fn block(p: &Parameters, name: &str, h: &Rows) -> Rows {
     for t in 0..h.len() {
         let u: Vec<f64> = (0..c)
             .map(|i| {
-                let before = |j: usize| (t + j >= 3).then(|| both[t + j - 3][i]).unwrap_or(0.0);
+                let before = |j: usize| if t + j >= 3 { both[t + j - 3][i] } else { 0.0 };
                 let mixed = bias[i] + (0..4).map(|j| taps[i][j] * before(j)).sum::<f64>();
                 mixed * sigmoid(mixed)
             })

@@ -25,7 +25,8 @@ use graphminnet::ops::{Epilogue, dropout, linear, sum_members};
 /// ε of the norms.
 const EPSILON: f64 = 1e-6;
 
-/// Largest phase of λ at the start.
+/// Largest phase of λ at the start, as the published configurations have it.
+#[allow(clippy::approx_constant)] // It is 6.28 there, not 2π.
 const LARGEST_PHASE: f64 = 6.28;
 
 /// Keeps draws away from 0 and 1, where logarithms are infinite.

@@ -1,5 +1,8 @@
 //! GRIT against the numbers of an independent implementation, a plain loop in 64 bits, and itself renumbered.
 
+// The loops of the references are written with the indices of the formulas.
+#![allow(clippy::needless_range_loop)]
+
 use super::{GritConfig, Orientation};
 use crate::systems::testing::{
     Parameters, Rows, TRAIN, assert_equivariant, assert_gradients, assert_like_reference, assert_near,

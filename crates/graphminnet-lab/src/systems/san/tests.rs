@@ -1,5 +1,8 @@
 //! SAN against the numbers of an independent implementation, a plain loop in 64 bits, and itself renumbered.
 
+// The loops of the references are written with the indices of the formulas.
+#![allow(clippy::needless_range_loop)]
+
 use super::{MissingPair, San, SanConfig, SanInput, SpectrumConfig, SpectrumInput};
 use crate::systems::model::Layers;
 use crate::systems::positions::PositionEncoder;
