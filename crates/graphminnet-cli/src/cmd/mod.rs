@@ -22,3 +22,8 @@ pub mod serve;
 pub mod threads;
 pub mod train;
 pub mod tune;
+
+/// Heading in the help of options that say how a file is read.
+const READING: &str = "How the data is read";
+/// Heading in the help of options that say where the work is done.
+const MACHINE: &str = "Where it runs";

@@ -2,9 +2,11 @@
 
 pub mod bytes;
 pub mod card;
+pub mod coverage;
 pub mod disk;
 pub mod output;
 pub mod preparation;
+pub mod priority;
 pub mod progress;
 pub mod report;
 pub mod say;

@@ -1,8 +1,8 @@
 //! The paper's tables and figures, each computed again and put beside what is printed.
 //!
 //! Every experiment is one file with one entry point that gives an [`Outcome`]: tables as data and figures as data.
-//! What takes long is kept in a [`Store`], cell by cell, so that an experiment that was interrupted goes on where it
-//! was; trainings are run directories and go on within an epoch.
+//! What takes long is kept in a [`Store`], cell by cell, so that an interrupted experiment resumes where it
+//! was; trainings are run directories and resume within an epoch.
 //!
 //! | experiment | file | paper |
 //! |---|---|---|
@@ -16,6 +16,8 @@
 //! | gradient against distance | [`long_range`] | proposition on long-range dependency |
 //! | graphs that are distinguished | [`expressiveness`] | proposition on expressiveness |
 //! | Lipschitz constants, equivariance | [`stability`] | proposition on stability |
+//!
+//! [`queue`] is the list of trainings that take days.
 //!
 //! Nothing here prints.
 
@@ -31,6 +33,7 @@ mod lab;
 pub mod long_range;
 mod own_models;
 pub mod params;
+pub mod queue;
 pub mod robustness;
 pub mod runtime;
 pub mod scalability;

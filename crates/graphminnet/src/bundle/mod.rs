@@ -25,6 +25,7 @@
 //! ```
 
 mod answers;
+mod calibration;
 mod conformal;
 mod container;
 mod description;
@@ -35,10 +36,12 @@ mod infer;
 mod locate;
 mod migrate;
 mod scaler;
+mod shift;
 mod table;
 
 pub use answers::{Answer, AnswerRow, Answers, MaybeGraph};
-pub use conformal::{Conformal, ConformalError};
+pub use calibration::{Calibration, Coverage};
+pub use conformal::{Conformal, ConformalError, DEFAULT_LEVEL};
 // For tests of older versions.
 #[doc(hidden)]
 pub use container::FORMAT_VERSION;
@@ -51,6 +54,7 @@ pub(crate) use infer::prepare;
 #[doc(hidden)]
 pub use locate::{EXTENSION, locate};
 pub use scaler::TargetScaler;
+pub use shift::Shift;
 // For the command, which writes predictions as CSV.
 #[doc(hidden)]
 pub use table::PredictionTable;
@@ -100,6 +104,13 @@ impl Bundle {
         Self::from_content(path, container::unpack(&mut &bytes[..], path)?, device)
     }
 
+    /// Takes a model from the two parts of a file, with the checksums that they should have: for the fuzzer, which cannot
+    /// guess one.
+    #[cfg(all(feature = "benchmarks", feature = "train"))]
+    pub(crate) fn of_parts(description: &[u8], weights: &[u8], device: &Device) -> Result<Self, BundleError> {
+        Self::from_bytes(&container::pack(description, weights), "fuzz.gmn", device)
+    }
+
     fn from_content(path: &Path, content: container::Content, device: &Device) -> Result<Self, BundleError> {
         let wrong = |reason: String| BundleError::Description { path: path.to_owned(), reason };
         let description =
@@ -127,9 +138,10 @@ impl Bundle {
         device: &Device,
     ) -> Result<Self, BundleError> {
         description.check().map_err(|reason| BundleError::Description { path: path.to_owned(), reason })?;
-        let model = GraphMinNet::new(&description.model, description.seed, device)
+        // The shapes first: a small file may claim a model of any size.
+        let outline = GraphMinNet::outline(&description.model, device)
             .map_err(|source| BundleError::Config { path: path.to_owned(), source })?;
-        let model = weights::from_bytes(model, weights)
+        let model = weights::from_bytes(outline, weights)
             .map_err(|source| BundleError::Weights { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), description, model, device: device.clone() })
     }

@@ -31,8 +31,8 @@ mod train;
 
 pub use choices::{
     Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, GlobalKind, HeadKind, InnerProduct,
-    InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
-    Pooling, TargetScaling,
+    InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, NormEstimates,
+    PairKind, Phi, Pooling, TargetScaling,
 };
 // For the laboratory, which finds its finished runs again by them.
 #[doc(hidden)]
@@ -89,6 +89,16 @@ pub enum ConfigError {
         value: String,
         /// What is expected.
         expected: String,
+    },
+    /// All widths are in their ranges, but together they are too much.
+    #[error(
+        "the model would have {numbers} numbers, and at most {most} are accepted; make it narrower or shallower"
+    )]
+    TooLarge {
+        /// Parameters and running statistics.
+        numbers: usize,
+        /// How many are accepted.
+        most: usize,
     },
     /// No recipe has this name.
     #[error(

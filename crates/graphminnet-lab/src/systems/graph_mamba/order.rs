@@ -48,8 +48,8 @@ impl MambaInput {
     pub(super) fn draws(&self, own: &GraphMambaConfig, layer: usize, pass: Pass) -> Vec<Sequences> {
         let (seed, count) = match (pass, own.evaluation_order) {
             (Pass::Train { seed }, _) => (seed, 1),
-            (Pass::Eval, EvaluationOrder::Seeded) => (EVALUATION_SEED, own.evaluation_draws),
-            (Pass::Eval, EvaluationOrder::Random) => (RandomState::new().hash_one(0), own.evaluation_draws),
+            (_, EvaluationOrder::Seeded) => (EVALUATION_SEED, own.evaluation_draws),
+            (_, EvaluationOrder::Random) => (RandomState::new().hash_one(0), own.evaluation_draws),
         };
         let draw = |draw: u64| {
             let (mut noise, mut buckets) = (Vec::new(), Vec::new());
