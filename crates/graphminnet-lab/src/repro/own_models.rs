@@ -29,7 +29,7 @@ pub(super) fn planned(
     };
     let (recipe, shortened) = lab.shortened(dataset, own.surroundings()?, &[])?;
     if lab.smoke {
-        smoke::shrink_system(&mut own.model);
+        smoke::shrink_system(&mut own.model, &recipe);
     }
     own.model.check()?;
     Ok(Ok(Planned { model: own.model, recipe, shortened }))

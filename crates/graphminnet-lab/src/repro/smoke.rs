@@ -2,7 +2,7 @@
 
 use super::ReproError;
 use crate::bench::random_graph;
-use crate::systems::{Body, Positions, SystemConfig};
+use crate::systems::{Body, Encoder, Positions, SystemConfig};
 use graphminnet::config::{EdgeEncoderKind, InnerProduct, ModelConfig, NodeEncoderKind, PairKind, Recipe};
 use graphminnet_data::registry;
 use graphminnet_data::rng::{self, Stream};
@@ -43,8 +43,12 @@ pub(super) fn shrink(recipe: &mut Recipe) {
     recipe.train.batch_size = 8;
 }
 
-/// A system of the same kind that takes milliseconds.
-pub(super) fn shrink_system(model: &mut SystemConfig) {
+/// A system of the same kind that takes milliseconds. Tiny data has all categories of the recipe, also those that the
+/// published data do not have.
+pub(super) fn shrink_system(model: &mut SystemConfig, recipe: &Recipe) {
+    if let Encoder::Tables(sizes) = &mut model.nodes {
+        sizes.clone_from(&recipe.model.node_vocab);
+    }
     model.hidden = 16;
     model.layers = 2;
     match &mut model.positions {

@@ -53,7 +53,7 @@ pub fn title(system: &str) -> &str {
 ///
 /// # Errors
 ///
-/// [`ReproError::Usage`] if the system is not a variant of GraphMinNet.
+/// [`ReproError::Unknown`] if the system is not known, [`ReproError::Usage`] if it is a model of its own.
 pub fn changes(system: &str, recipe: &Recipe) -> Result<Vec<Override>, ReproError> {
     let has_edges = !matches!(recipe.model.edge_encoder, EdgeEncoderKind::Dummy | EdgeEncoderKind::None);
     let texts: &[&str] = match system {
@@ -66,7 +66,11 @@ pub fn changes(system: &str, recipe: &Recipe) -> Result<Vec<Override>, ReproErro
         "gssc" => &["model.global=gssc"],
         "graphminnet" => &[],
         other => {
-            return Err(ReproError::Usage(format!("{} is not a variant of GraphMinNet", title(other))));
+            check(other)?;
+            return Err(ReproError::Usage(format!(
+                "{} is a model of its own, not a variant of GraphMinNet; `repro table1` trains it",
+                title(other)
+            )));
         }
     };
     let parsed: Result<Vec<Override>, ConfigError> = texts.iter().map(|text| Override::parse(text)).collect();

@@ -9,7 +9,7 @@
 use super::encoder::{FeatureEncoder, features, first_category};
 use super::exphormer::{Exphormer, ExphormerInput};
 use super::graph_mamba::{GraphMamba, MambaInput};
-use super::gred::{Gred, GredInput, dense};
+use super::gred::{Gred, GredInput, decays_in_gred, dense};
 use super::grit::{Grit, GritInput};
 use super::positions::{PositionEncoder, PositionInput};
 use super::san::{MissingPair, San, SanInput};
@@ -262,6 +262,10 @@ impl Architecture for SystemConfig {
 
     fn build(&self, seed: u64, device: &Device) -> Result<System, ConfigError> {
         System::new(self, seed, device)
+    }
+
+    fn decays(&self, parameter: &str) -> bool {
+        !matches!(self.system, Body::Gred(_)) || decays_in_gred(parameter)
     }
 
     fn prepare_options(&self) -> PrepareOptions {

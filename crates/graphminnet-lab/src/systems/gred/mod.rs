@@ -80,6 +80,18 @@ impl Gred {
     }
 }
 
+/// Whether weight decay acts on a parameter: on the linear maps and `C`, not on biases, norms, tables and what is inside
+/// the recurrence.
+pub(crate) fn decays_in_gred(parameter: &str) -> bool {
+    let (rest, last) = parameter.rsplit_once('.').unwrap_or(("", parameter));
+    let is_norm_or_table = rest.ends_with("norm") || rest.contains("tables") || rest == "nodes";
+    match last {
+        "C_re" | "C_im" => true,
+        "weight" => !is_norm_or_table,
+        _ => false,
+    }
+}
+
 /// The deviation of a normal distribution that has unit variance after it is cut at two deviations.
 const CUT_AT_TWO: f64 = 0.879_625_661_034_239_8;
 

@@ -11,6 +11,7 @@ use crate::systems::testing::{
 };
 use crate::systems::{Body, Encoder, HeadKind, Positions, System, SystemConfig, SystemRecipe};
 use graphminnet::config::{LevelKind, Pooling};
+use graphminnet::train::Architecture;
 use graphminnet::weights;
 use graphminnet_data::{Batch, Graph};
 
@@ -194,6 +195,30 @@ fn the_number_of_shells_can_follow_the_training_graphs() {
     assert_eq!(largest_distance(&[&small_graph(), &Graph::from_edges(2, vec![]).unwrap()]), 3);
     let fitted = config(6, 1, 0).fitted(&[&small_graph()]);
     assert!(matches!(fitted.system, Body::Gred(GredConfig { shells: 4, .. })));
+}
+
+#[test]
+fn only_linear_maps_and_the_output_of_the_recurrence_decay() {
+    for encoder in [Encoder::Table(5), Encoder::OneHot { columns: 3, rows: 3 }] {
+        let config = SystemConfig { nodes: encoder, ..config(6, 1, 3) };
+        let model = System::new(&config, 0, &recorded()).unwrap();
+        let names = weights::named_tensors(&model).into_iter().map(|tensor| tensor.name);
+        let decaying: Vec<String> = names.filter(|name| config.decays(name)).collect();
+        let mut expected = vec!["edges.1.weight", "head.0.weight", "head.1.weight"];
+        let parts = ["C_im", "C_re", "W1.weight", "W2.weight", "Wa.weight", "Wg.weight"];
+        let parts = parts.map(|name| format!("body.layers.0.{name}"));
+        expected.extend(parts.iter().map(String::as_str));
+        if config.nodes == Encoder::Table(5) {
+            expected.push("nodes.1.weight");
+        }
+        expected.sort_unstable();
+        assert_eq!(sorted(decaying), expected);
+    }
+}
+
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
+    names
 }
 
 #[test]
