@@ -32,6 +32,7 @@ mod folds;
 mod lab;
 pub mod long_range;
 mod own_models;
+mod pair_table;
 pub mod params;
 pub mod queue;
 pub mod robustness;
