@@ -136,17 +136,22 @@ pub fn fit_recipe(
     if !left_out.is_empty() {
         notes.push(format!("of the recipe, the data decides {}", left_out.join(", ")));
     }
-    if unnamed == Unnamed::Default {
-        // What a recipe for other data says of columns that this data does not have is not meant for it.
-        for Override { section, key, value } in named.drain(..) {
-            if let Some(Value::Table(fitted)) = table.get_mut(&section) {
-                fitted.insert(key, value);
-            }
+    // What a file of one's own names and what has no effect is an error; what a recipe for other data says of columns that
+    // this data does not have is not meant for it.
+    let warmup = match unnamed {
+        Unnamed::Inferred => Some(with_overrides(name, table.clone(), &named)?.train.warmup),
+        Unnamed::Default => None,
+    };
+    for Override { section, key, value } in named {
+        if let Some(Value::Table(fitted)) = table.get_mut(&section) {
+            fitted.insert(key, value);
         }
     }
-    // What a file of one's own names and what has no effect is an error.
-    named.extend_from_slice(overrides);
-    Ok(Inferred { recipe: with_overrides(name, table, &named)?, notes })
+    if let (Some(warmup), Some(Value::Table(train))) = (warmup, table.get_mut("train")) {
+        // In proportion, where only the number of epochs is named.
+        train.insert("warmup".to_owned(), Value::Integer(warmup as i64));
+    }
+    Ok(Inferred { recipe: with_overrides(name, table, overrides)?, notes })
 }
 
 /// A complete recipe for some data, and the reasons.
