@@ -1,7 +1,9 @@
 //! Back from a molecule's columns to what a picture of it needs: elements, charges, hydrogens and bond orders.
 
-use super::{Featurizer, zinc};
+use super::{Featurizer, chemistry, contained, guard, zinc};
 use crate::graph::Graph;
+use chematic::core::{Atom, AtomIdx, BondOrder, Element, MoleculeBuilder};
+use chematic::smiles::rdkit;
 
 /// One atom of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +51,36 @@ impl Featurizer {
         Some(Sketch { atoms, bonds })
     }
 
+    /// The canonical SMILES string of a graph with this featurizer's columns, without stereo marks; `None` if the columns
+    /// are others, or tell too little of the molecule.
+    pub fn smiles(self, graph: &Graph) -> Option<String> {
+        let sketch = self.sketch(graph)?;
+        guard::check_canonical(sketch.atoms.len()).ok()?;
+        let mut builder = MoleculeBuilder::new();
+        for atom in &sketch.atoms {
+            let element = Element::from_atomic_number(atom.element)?;
+            let plain = Atom { charge: atom.charge, hydrogen_count: atom.hydrogens, ..Atom::new(element) };
+            builder.add_atom(plain);
+        }
+        let mut aromatic = Vec::new();
+        for ([from, to], bond) in graph.edges().iter().zip(&sketch.bonds).filter(|([from, to], _)| from < to)
+        {
+            let order = match bond {
+                SketchBond::Single => BondOrder::Single,
+                SketchBond::Double => BondOrder::Double,
+                SketchBond::Triple => BondOrder::Triple,
+                SketchBond::Aromatic => BondOrder::Aromatic,
+            };
+            if order == BondOrder::Aromatic {
+                aromatic.extend([AtomIdx(*from), AtomIdx(*to)]);
+            }
+            builder.add_bond(AtomIdx(*from), AtomIdx(*to), order).ok()?;
+        }
+        let mut molecule = builder.build();
+        aromatic.into_iter().for_each(|atom| molecule.set_atom_aromatic(atom, true));
+        contained(|| rdkit::rdkit_canonical_smiles(&molecule).map_err(chemistry)).ok()
+    }
+
     fn atom(self, row: &[u32]) -> SketchAtom {
         match (self, row) {
             // Element, charge and hydrogens are counted from 1, −5 and 0; the last category of each is "other".
@@ -76,6 +108,26 @@ impl Featurizer {
 mod tests {
     use super::*;
     use crate::{Limits, molecule_graph};
+
+    #[test]
+    fn a_graph_is_written_as_the_molecule_that_it_was_read_from() {
+        for smiles in
+            ["CCO", "c1cc[nH]c1", "CC(=O)[O-].[Na+]", "C[N+](=O)[O-]", "[CH3]", "CC#N", "O=c1cc[nH]cc1"]
+        {
+            let graph = molecule_graph(smiles, Featurizer::Cip, &Limits::default()).unwrap();
+            let written = Featurizer::Cip.smiles(&graph).unwrap();
+            let again = molecule_graph(&written, Featurizer::Cip, &Limits::default()).unwrap();
+            assert_eq!(Featurizer::Cip.smiles(&again), Some(written.clone()), "{smiles}");
+            let rows = |graph: &Graph| {
+                let row = |node| graph.node_features().category_row(node).to_vec();
+                let mut rows: Vec<_> = (0..graph.num_nodes()).map(row).collect();
+                rows.sort();
+                rows
+            };
+            assert_eq!(rows(&again), rows(&graph), "{smiles} as {written}");
+            assert_eq!(Featurizer::Zinc.smiles(&graph), None);
+        }
+    }
 
     #[test]
     fn the_columns_of_both_featurizers_read_back_to_the_same_molecule() {

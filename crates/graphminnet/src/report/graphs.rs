@@ -72,7 +72,8 @@ impl Graphs {
             .into_iter()
             .filter_map(|row| {
                 let graph = by_id.get(row.id.as_str())?;
-                Some((self.picture(row, graph, featurizer)?, caption(row)))
+                let smiles = featurizer.and_then(|featurizer| featurizer.smiles(graph));
+                Some((self.picture(row, graph, featurizer)?, caption(row, smiles.as_deref())))
             })
             .collect();
         page.paragraph(
@@ -140,7 +141,7 @@ impl Graphs {
     }
 }
 
-fn caption(row: &Row) -> String {
+fn caption(row: &Row, smiles: Option<&str>) -> String {
     let short = |cell: &str| cell.parse::<f64>().map_or_else(|_| cell.to_owned(), short_number);
     let pairs: Vec<String> = row
         .pairs
@@ -150,5 +151,6 @@ fn caption(row: &Row) -> String {
         .collect();
     let node = row.node.map_or_else(String::new, |node| format!("Node {node}: "));
     let error = row.error.map_or_else(String::new, |error| format!("; error {}", short_number(error)));
-    format!("{node}{}{error}.", pairs.join("; "))
+    let molecule = smiles.map_or_else(String::new, |smiles| format!(" {smiles}"));
+    format!("{node}{}{error}.{molecule}", pairs.join("; "))
 }

@@ -126,7 +126,7 @@ pub fn fit_recipe(
         }
         let Some(Value::Table(asked)) = given.get(section) else { continue };
         for (key, value) in asked {
-            if !decided(key) && !(by_task(key) && other_task) {
+            if !(decided(key) || by_task(key) && other_task) {
                 named.push(Override::new(section, key, value.clone()));
             } else if fitted.get(key) != Some(value) {
                 left_out.push(path(key));
