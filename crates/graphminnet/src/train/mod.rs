@@ -68,7 +68,7 @@ pub use architecture::Architecture;
 pub use burn::tensor::Device;
 pub use checkpoint::CheckpointProblem;
 pub use data::TrainingData;
-pub use defaults::{DataSize, Inferred, infer_recipe};
+pub use defaults::{DataSize, Inferred, Unnamed, fit_recipe, infer_recipe};
 pub use error::TrainError;
 pub use event::{EpochReport, Observer, TrainEvent};
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};

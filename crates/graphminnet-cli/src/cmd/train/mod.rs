@@ -1,6 +1,7 @@
 //! `graphminnet train`: from a recipe, a file or nothing at all to trained weights in a run directory.
 
 pub mod arguments;
+pub mod configuration;
 mod demo;
 pub mod execute;
 pub mod request;
