@@ -2,7 +2,7 @@
 
 use super::Loaded;
 use crate::config::{ConfigError, Override, Recipe, with_overrides};
-use graphminnet_data::{Dataset, Level, Schema, Task};
+use graphminnet_data::{Dataset, Level, Schema, Split, Task};
 use toml::{Table, Value};
 
 /// A recipe made for a data set, and why it is what it is.
@@ -29,11 +29,13 @@ pub struct DataSize {
     pub train_graphs: usize,
     /// Nodes of the largest graph of any part.
     pub largest_graph: usize,
+    /// Nodes to train on, where nodes and not graphs are split.
+    pub train_nodes: Option<usize>,
 }
 
 impl From<usize> for DataSize {
     fn from(train_graphs: usize) -> Self {
-        Self { train_graphs, largest_graph: 0 }
+        Self { train_graphs, largest_graph: 0, train_nodes: None }
     }
 }
 
@@ -46,7 +48,11 @@ impl From<&Loaded> for DataSize {
 impl From<&Dataset> for DataSize {
     fn from(dataset: &Dataset) -> Self {
         let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes());
-        Self { train_graphs: dataset.samples.len(), largest_graph: nodes.max().unwrap_or(0) }
+        Self {
+            train_graphs: dataset.samples.len(),
+            largest_graph: nodes.max().unwrap_or(0),
+            train_nodes: dataset.node_parts.as_ref().map(|parts| parts.count(Split::Train)),
+        }
     }
 }
 
@@ -61,7 +67,7 @@ pub fn infer_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let DataSize { train_graphs, largest_graph } = size.into();
+    let DataSize { train_graphs, largest_graph, train_nodes } = size.into();
     let mut notes = Vec::new();
     let mut model = Table::new();
     let mut set = |key: &str, value: Value| {
@@ -269,7 +275,7 @@ mod tests {
     fn random_walks_are_left_out_of_large_graphs_and_it_is_said() {
         let schema = schema(Task::Regression, Level::Node, vec![], vec![]);
         let placed = |largest_graph| {
-            let size = DataSize { train_graphs: 1, largest_graph };
+            let size = DataSize { train_graphs: 1, largest_graph, train_nodes: None };
             let Inferred { recipe, notes } = infer_recipe("own", &schema, size, &[]).unwrap();
             (recipe.model.node_pe, notes.iter().any(|note| note.contains("random walks")))
         };
