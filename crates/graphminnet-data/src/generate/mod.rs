@@ -16,6 +16,7 @@
 mod block_model;
 mod cluster;
 mod csl;
+mod papers;
 mod pattern;
 mod random_graph;
 mod ring_transfer;
@@ -23,6 +24,7 @@ mod tree_neighbours_match;
 
 pub use cluster::Cluster;
 pub use csl::CircularSkipLinks;
+pub use papers::Papers;
 pub use pattern::Pattern;
 pub use random_graph::RandomGraph;
 pub use ring_transfer::RingTransfer;

@@ -29,6 +29,8 @@ mod figure;
 mod folds;
 mod lab;
 pub mod long_range;
+mod node_baselines;
+pub mod nodes;
 mod pair_table;
 pub mod params;
 pub mod robustness;

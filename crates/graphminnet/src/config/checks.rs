@@ -32,11 +32,15 @@ impl ModelConfig {
             require(value <= LARGEST, key, value, || format!("must be at most {LARGEST}"))?;
         }
         require(self.lap_dim <= LARGEST, "lap_dim", self.lap_dim, || format!("must be at most {LARGEST}"))?;
+        require(self.encoder_hops <= MOST_HOPS, "encoder_hops", self.encoder_hops, || {
+            format!("must be at most {MOST_HOPS}")
+        })?;
         for (key, rate) in [
             ("drop_ffn", self.drop_ffn),
             ("drop_local", self.drop_local),
             ("drop_res", self.drop_res),
             ("drop_gmn", self.drop_gmn),
+            ("drop_encoder", self.drop_encoder),
         ] {
             require((0.0..1.0).contains(&rate), key, rate, || "a dropout rate lies in [0, 1)".into())?;
         }
@@ -263,6 +267,9 @@ const BLOCK_KEYS: &[&str] = &[
     "input_norm",
     "drop_gmn_at",
 ];
+
+/// Most averages over neighbours before the first layer.
+const MOST_HOPS: usize = 100;
 
 /// Numbers in the profile of degrees.
 const DEGREE_COLUMNS: usize = 5;
