@@ -80,7 +80,7 @@ pub fn infer_recipe(
 
     // With fewer than one label for ten nodes, features of single nodes are learnt by heart.
     let is_sparse = train_nodes.is_some_and(|nodes| nodes.saturating_mul(10) < largest_graph);
-    let drop = if is_sparse { 0.8 } else { 0.1 };
+    let drop = if is_sparse { 0.6 } else { 0.1 };
     set("hidden", number(if is_sparse { 128 } else { 64 }));
     set("layers", number(if is_sparse { 1 } else { 4 }));
     let weighs_edges = schema.edge_numbers() > 0;
@@ -99,11 +99,11 @@ pub fn infer_recipe(
     }
     if let (true, Some(labelled)) = (is_sparse, train_nodes) {
         notes.push(format!(
-            "{labelled} nodes are labelled: their encoded features are averaged over 3 hops, one layer follows, dropout is \
+            "{labelled} nodes are labelled: their encoded features are averaged over 4 hops, one layer follows, dropout is \
              strong, weights decay and are averaged"
         ));
-        set("encoder_hops", number(3));
-        set("drop_encoder", Value::Float(drop));
+        set("encoder_hops", number(4));
+        set("drop_encoder", Value::Float(0.8));
     }
 
     let vocabulary = schema.node_vocabulary();
