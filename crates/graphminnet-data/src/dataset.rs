@@ -2,6 +2,7 @@
 
 use crate::graph::Graph;
 use crate::node_parts::NodeParts;
+use crate::smiles::MoleculeForm;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -188,6 +189,9 @@ fn vocabulary(columns: &[Column]) -> Vec<usize> {
 pub struct MoleculeTable {
     /// Name of the column with the molecules.
     pub column: String,
+    /// What was done to them before they became graphs.
+    #[serde(default, skip_serializing_if = "MoleculeForm::is_plain")]
+    pub form: MoleculeForm,
 }
 
 /// One graph with what is known about it.

@@ -32,8 +32,8 @@ pub use graphminnet_data::{
 // Reading and writing.
 pub use graphminnet_data::formats::{Format, write};
 pub use graphminnet_data::{
-    BadRow, DataError, EdgeDirection, Featurizer, InputRow, LimitChange, Limits, OnBadRow, Read, ReadOptions,
-    Report, RowReader, SmilesError, molecule_graph, open,
+    BadRow, DataError, EdgeDirection, Featurizer, InputRow, LimitChange, Limits, MoleculeForm,
+    MoleculeReading, OnBadRow, Read, ReadOptions, Report, RowReader, SmilesError, molecule_graph, open,
 };
 
 // Splitting and generating.
@@ -44,5 +44,5 @@ pub use graphminnet_data::split::{Ratios, SplitError, Splits};
 pub use graphminnet_data::cache::{Cache, CacheError};
 pub use graphminnet_data::preparation::{PreparationReport, Transform};
 pub use graphminnet_data::spectral::{
-    PrepareOptions, PreparedGraph, SpectralError, prepare_all, prepare_graph,
+    PrepareOptions, PreparedGraph, SpectralError, Stop, Stopped, prepare_all, prepare_graph,
 };

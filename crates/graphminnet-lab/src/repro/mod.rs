@@ -17,6 +17,8 @@
 //! | graphs that are distinguished | [`expressiveness`] | proposition on expressiveness |
 //! | Lipschitz constants, equivariance | [`stability`] | proposition on stability |
 //!
+//! [`queue`] is the list of trainings that take days.
+//!
 //! Nothing here prints.
 
 pub mod ablation;
@@ -33,6 +35,7 @@ mod node_baselines;
 pub mod nodes;
 mod pair_table;
 pub mod params;
+pub mod queue;
 pub mod robustness;
 pub mod runtime;
 pub mod scalability;

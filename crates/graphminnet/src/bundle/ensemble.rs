@@ -1,9 +1,15 @@
 //! Several models that answer the same question: mean and spread of what they say. One model is an ensemble of one.
 
-use super::infer::{Question, ask};
-use super::{Answers, Bundle, BundleError, Description, MaybeGraph, locate};
+#[cfg(feature = "train")]
+use super::infer::ask_same;
+use super::infer::{Question, ask, unstopped};
+use super::{Answers, Bundle, BundleError, Description, MaybeGraph, group, locate};
 use crate::device::DeviceKind;
 use burn::tensor::Device;
+use graphminnet_data::MoleculeReading;
+#[cfg(feature = "train")]
+use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::spectral::{Stop, Stopped};
 use std::path::Path;
 
 /// At least one model; all have the same schema and kind of answer.
@@ -39,6 +45,8 @@ impl Ensemble {
                 || a.schema.edge_columns != b.schema.edge_columns
             {
                 "columns or vocabularies"
+            } else if MoleculeReading::of_schema(&a.schema) != MoleculeReading::of_schema(&b.schema) {
+                "forms of molecules (hydrogens, stereo, fragments)"
             } else if a.edges != b.edges {
                 "rules for the direction of edges"
             } else {
@@ -68,10 +76,24 @@ impl Ensemble {
         let mut members = Vec::new();
         for path in paths {
             for file in locate(path.as_ref())? {
-                members.push(Bundle::load_on(&file, device)?);
+                match group::read(&file)? {
+                    None => members.push(Bundle::load_on(&file, device)?),
+                    Some(models) => {
+                        for (number, bytes) in models.iter().enumerate() {
+                            let name = format!("{}, model {}", file.display(), number + 1);
+                            members.push(Bundle::from_bytes(bytes, &name, device)?);
+                        }
+                    }
+                }
             }
         }
         Self::new(members)
+    }
+
+    /// [`Ensemble::answer`] for graphs that were prepared for its models, which all want to know the same of them.
+    #[cfg(feature = "train")]
+    pub(crate) fn predict_prepared(&self, graphs: &[&PreparedGraph]) -> Answers {
+        unstopped(|stop| ask_same(self.members(), graphs, stop))
     }
 
     /// The models.
@@ -99,6 +121,16 @@ impl Ensemble {
     /// A graph that cannot be answered, and a row of a file that holds none, keep their place and have a reason
     /// ([`Answers::graph`]); an output that is no finite number is such a reason.
     pub fn answer(&self, graphs: &[impl MaybeGraph]) -> Answers {
-        ask(&self.first, &self.others, graphs, Question::Prediction)
+        unstopped(|stop| self.answer_unless(graphs, stop))
+    }
+
+    /// [`Ensemble::answer`], unless it is to stop: asked before every layer of a batch, every graph that is prepared, and
+    /// every step of a long preparation.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`] soon after `stop` says so.
+    pub fn answer_unless(&self, graphs: &[impl MaybeGraph], stop: Stop<'_>) -> Result<Answers, Stopped> {
+        ask(&self.first, &self.others, graphs, Question::Prediction, stop)
     }
 }

@@ -14,11 +14,13 @@
 //!
 //! ```no_run
 //! use graphminnet::Bundle;
-//! use graphminnet::data::{Featurizer, Limits, molecule_graph};
+//! use graphminnet::data::{Limits, MoleculeReading};
 //! use std::sync::Arc;
 //!
 //! let bundle = Bundle::load("best.gmn".as_ref())?;
-//! let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
+//! // Molecules are read in the way of those that it was trained on.
+//! let reading = MoleculeReading::of_schema(&bundle.description().schema).ok_or("not a model of molecules")?;
+//! let ethanol = reading.graph("CCO", &Limits::default())?;
 //! let answers = bundle.predict(&[Arc::new(ethanol)]);
 //! println!("{:?}", answers.graph(0)?.values());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,6 +34,7 @@ mod description;
 mod ensemble;
 mod error;
 mod evaluate;
+pub(crate) mod group;
 mod infer;
 mod locate;
 mod migrate;
@@ -91,6 +94,9 @@ impl Bundle {
     ///
     /// As [`Bundle::load`].
     pub fn load_on(path: &Path, device: &Device) -> Result<Self, BundleError> {
+        if let Some(models) = group::read(path)? {
+            return Err(BundleError::Several { path: path.to_owned(), models: models.len() });
+        }
         Self::from_content(path, container::read(path)?, device)
     }
 
@@ -102,6 +108,13 @@ impl Bundle {
     pub fn from_bytes(bytes: &[u8], name: &str, device: &Device) -> Result<Self, BundleError> {
         let path = Path::new(name);
         Self::from_content(path, container::unpack(&mut &bytes[..], path)?, device)
+    }
+
+    /// Takes a model from the two parts of a file, with the checksums that they should have: for the fuzzer, which cannot
+    /// guess one.
+    #[cfg(all(feature = "benchmarks", feature = "train"))]
+    pub(crate) fn of_parts(description: &[u8], weights: &[u8], device: &Device) -> Result<Self, BundleError> {
+        Self::from_bytes(&container::pack(description, weights), "fuzz.gmn", device)
     }
 
     fn from_content(path: &Path, content: container::Content, device: &Device) -> Result<Self, BundleError> {
@@ -131,9 +144,10 @@ impl Bundle {
         device: &Device,
     ) -> Result<Self, BundleError> {
         description.check().map_err(|reason| BundleError::Description { path: path.to_owned(), reason })?;
-        let model = GraphMinNet::new(&description.model, description.seed, device)
+        // The shapes first: a small file may claim a model of any size.
+        let outline = GraphMinNet::outline(&description.model, device)
             .map_err(|source| BundleError::Config { path: path.to_owned(), source })?;
-        let model = weights::from_bytes(model, weights)
+        let model = weights::from_bytes(outline, weights)
             .map_err(|source| BundleError::Weights { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), description, model, device: device.clone() })
     }

@@ -44,7 +44,7 @@ use crate::nn::Pass;
 use crate::ops::values;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::spectral::{NEVER, PreparedGraph, Stopped};
 use thiserror::Error;
 
 /// Nodes of one pass: copies of a graph are run through the model together up to this many.
@@ -76,6 +76,9 @@ pub enum ExplainError {
         /// The node.
         node: usize,
     },
+    /// It was told to stop.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A prediction or a gradient is not a finite number.
     #[error("the {what} is not finite")]
     NonFinite {
@@ -121,7 +124,7 @@ impl Explainer {
 
     /// Everything that the model needs of each graph, computed in parallel; an error spoils one graph only.
     pub fn prepare(&self, graphs: &[impl MaybeGraph]) -> Vec<Result<PreparedGraph, PredictError>> {
-        prepare(self.config(), graphs)
+        prepare(self.config(), graphs, NEVER)
     }
 
     /// A batch of equal graphs with what the first layer sees of it.

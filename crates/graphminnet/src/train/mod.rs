@@ -74,7 +74,7 @@ pub use event::{EpochReport, Observer, TrainEvent};
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};
 pub use norms::{Compared, TrainingLoss};
 pub(crate) use run::{DataCard, read_json};
-pub use run::{Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, runs_in};
+pub use run::{EnsembleResult, Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, runs_in};
 pub(crate) use run_environment::RunEnvironment;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position};
@@ -92,5 +92,7 @@ pub use trainer::{Outcome, Settings, train_seed};
 pub use run::fresh_run_path;
 
 use crate::bundle::TargetScaler;
+#[cfg(feature = "benchmarks")]
+pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
 use evaluate::Evaluation;

@@ -7,6 +7,7 @@ mod expressiveness;
 mod long_range;
 mod nodes;
 mod params;
+mod queue;
 mod robustness;
 mod runtime;
 mod scalability;
@@ -49,6 +50,8 @@ enum What {
     Nodes(nodes::Arguments),
     /// Lipschitz constants and the error of permutation equivariance.
     Stability(stability::Arguments),
+    /// Full-length trainings from a list, at low priority: resumed, paused, with the time that is left.
+    Queue(queue::Arguments),
 }
 
 /// Runs the command.
@@ -65,5 +68,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         What::Expressiveness(arguments) => expressiveness::run(arguments),
         What::Nodes(arguments) => nodes::run(arguments),
         What::Stability(arguments) => stability::run(arguments),
+        What::Queue(arguments) => queue::run(arguments),
     }
 }

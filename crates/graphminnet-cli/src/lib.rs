@@ -1,4 +1,5 @@
-//! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library.
+//! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library `graphminnet`; this one has
+//! no interface but what the program itself and the fuzz crate need.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -6,6 +7,11 @@ mod allocator;
 mod cmd;
 mod failure;
 mod ui;
+
+// For the fuzz crate.
+#[cfg(all(feature = "benchmarks", feature = "serve"))]
+#[doc(hidden)]
+pub use cmd::serve::fuzzing;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -70,7 +76,8 @@ enum Command {
     Doctor(cmd::doctor::Arguments),
 }
 
-fn main() -> ExitCode {
+/// Runs the command that the arguments of this process ask for.
+pub fn run() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Train(arguments) => cmd::train::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),

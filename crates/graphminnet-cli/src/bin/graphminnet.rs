@@ -1,0 +1,5 @@
+//! The `graphminnet` command.
+
+fn main() -> std::process::ExitCode {
+    graphminnet_cli::run()
+}
