@@ -18,7 +18,7 @@ pub struct Papers {
     pub classes: usize,
     /// Mean number of neighbours.
     pub mean_degree: f64,
-    /// Share of the edges that stay within a class.
+    /// Share of the edges that are drawn within a class; the others go anywhere.
     pub within: f64,
     /// Words, of which every class has an equal share of its own.
     pub words: usize,

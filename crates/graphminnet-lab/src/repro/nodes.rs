@@ -87,7 +87,7 @@ pub fn run(lab: &Lab<'_>) -> Result<Outcome, ReproError> {
         sheet.row(std::iter::once(name.to_owned()).chain(cells));
     }
     sheet.note(format!(
-        "A stochastic block model with {} nodes in {} classes, {} neighbours on average, {:.0} % of the edges within a class, \
+        "A stochastic block model with {} nodes in {} classes, {} neighbours on average, {:.0} % of the edges drawn within a class and the others anywhere, \
          {} words, {} of them per node, {:.0} % of these from the class's own; {} labelled nodes per class, {} to \
          validate, {} to test. Every seed has a graph of its own. Test accuracy in per cent at the epoch with the best \
          validation accuracy.",
