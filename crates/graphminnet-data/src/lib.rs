@@ -56,6 +56,7 @@ pub mod graph;
 #[doc(hidden)]
 pub mod import;
 pub(crate) mod limits;
+mod node_parts;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]
@@ -80,6 +81,7 @@ pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use fs::IoError;
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
 pub use limits::{Exceeded, LimitChange, Limits};
+pub use node_parts::NodeParts;
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]

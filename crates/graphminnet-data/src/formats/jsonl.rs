@@ -10,8 +10,12 @@
 //! text, `null` (missing), or a list of these (several tasks); for one target per node, `target` is a list of lists, or
 //! `node_target` a list of values. Edges are directed as written unless the options say otherwise. `x`, `edge_index`
 //! (two rows), `edge_attr` and `y` are understood as other names. Unknown fields are reported and ignored.
+//!
+//! Where nodes and not graphs are split, `split` is a list with a part (or `null`) for every node, or `train_mask`,
+//! `valid_mask` (or `val_mask`) and `test_mask` are lists of true and false.
 
 mod parse;
+mod parts;
 mod write;
 
 pub use write::write_jsonl;
@@ -22,6 +26,7 @@ use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
 use parse::{Cell, Line, Rows};
+use parts::{Parts, split_field};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -51,7 +56,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         // Freed with the line.
         let mut held = collector.budget.share();
         let record = lines.text().and_then(|text| {
-            let line = parse::line(text, &lines.place(), &options.limits, &mut held)?;
+            let line = parse::line(text, split_field(options), &lines.place(), &options.limits, &mut held)?;
             for name in &line.unknown {
                 if ignored.len() < 20 && !ignored.contains(name) {
                     ignored.push(name.clone());
@@ -91,6 +96,8 @@ fn record(
     within("edges_per_graph", line.edges.len() as u64, limits.edges_per_graph)
         .map_err(DataError::limit(place.clone()))?;
     check_edges(&line.edges, num_nodes, place)?;
+
+    let parts = Parts::read(&line.parts, num_nodes, options, place)?;
 
     let nodes = line.node_features.unwrap_or_default();
     if fix(&mut shape.node, &nodes, "node_features", place)? {
@@ -165,7 +172,8 @@ fn record(
                 collector.target_columns.number(column, value, is_integer, place)
             }
         })?,
-        split: super::parse_split(line.split.as_deref(), "split", place)?,
+        split: parts.graph,
+        node_split: parts.nodes,
         graph: None,
     })
 }

@@ -224,3 +224,31 @@ fn parse_split(text: Option<&str>, column: &str, place: &Place) -> Result<Option
         }
     }
 }
+
+/// Masks of nodes, one for each part of the data.
+struct Masks;
+
+impl Masks {
+    /// The part that a mask of this name is for.
+    fn part_of(name: &str) -> Option<Split> {
+        match name {
+            "train_mask" => Some(Split::Train),
+            "valid_mask" | "val_mask" => Some(Split::Valid),
+            "test_mask" => Some(Split::Test),
+            _ => None,
+        }
+    }
+
+    /// The part of a node that is in the training, validation and test part or not.
+    fn part(flags: [bool; 3], place: &Place) -> Result<Option<Split>, DataError> {
+        let mut parts = Split::ALL.into_iter().zip(flags).filter(|(_, holds)| *holds).map(|(part, _)| part);
+        match (parts.next(), parts.next()) {
+            (Some(first), Some(second)) => Err(DataError::value(
+                place.clone().in_column(format!("{first}_mask")),
+                format!("a node in the {first} and in the {second} part"),
+                "one part for each node",
+            )),
+            (part, _) => Ok(part),
+        }
+    }
+}
