@@ -72,17 +72,7 @@ impl RowReader {
     ) -> Result<Self, DataError> {
         let (options, path) = (keeping_all(options), PathBuf::from(name));
         let lines = Lines::new(stream, &path, None, &options.limits);
-        let format = match options.format {
-            Some(format @ (Format::SmilesCsv | Format::Jsonl)) => format,
-            other => {
-                let reason = match other {
-                    Some(format) => format!("{} cannot be read from a stream", format.name()),
-                    None => "a stream has no name to tell its format by".to_owned(),
-                };
-                let known = "smiles-csv, jsonl".to_owned();
-                return Err(DataError::UnknownFormat { path, reason, known });
-            }
-        };
+        let format = formats::of_stream(&path, &options)?;
         Ok(Self { source: source(lines, format, &path, &options)?, options, path })
     }
 
@@ -137,29 +127,35 @@ impl RowReader {
     }
 }
 
-fn keeping_all(options: &ReadOptions) -> ReadOptions {
+/// Options under which no row is lost.
+pub(crate) fn keeping_all(options: &ReadOptions) -> ReadOptions {
     let mut options =
         ReadOptions { on_bad_row: OnBadRow::Null, repeated_ids: true, ignore_split: true, ..options.clone() };
     options.limits.bad_rows = u64::MAX;
     options
 }
 
+/// What turns SMILES into graphs of the options' schema.
+pub(crate) fn featurizer_for(path: &Path, options: &ReadOptions) -> Result<Featurizer, DataError> {
+    match &options.schema {
+        None => Ok(options.featurizer.unwrap_or_default()),
+        Some(schema) => Featurizer::of_schema(schema).ok_or_else(|| DataError::Schema {
+            place: Place::file(path),
+            reason: "the model's columns are not those of molecules, so it cannot take SMILES".to_owned(),
+        }),
+    }
+}
+
 fn source(lines: Lines, format: Format, path: &Path, options: &ReadOptions) -> Result<Source, DataError> {
     if format == Format::Jsonl {
         return Ok(Source::Jsonl { lines: Box::new(lines), records: 0 });
     }
-    let featurizer = match &options.schema {
-        None => options.featurizer.unwrap_or_default(),
-        Some(schema) => Featurizer::of_schema(schema).ok_or_else(|| DataError::Schema {
-            place: Place::file(path),
-            reason: "the model's columns are not those of molecules, so it cannot take SMILES".to_owned(),
-        })?,
-    };
+    let featurizer = featurizer_for(path, options)?;
     Ok(Source::Csv(Box::new(SmilesRows::new(lines, featurizer, options)?)))
 }
 
 /// All records in order, the bad ones with their reasons and their numbers for names.
-fn input_rows(read: Read, records_before: usize) -> Vec<InputRow> {
+pub(crate) fn input_rows(read: Read, records_before: usize) -> Vec<InputRow> {
     let Read { dataset, report } = read;
     let mut reasons: std::collections::HashMap<usize, BadRow> =
         report.bad_positions.into_iter().zip(report.bad_rows).collect();
