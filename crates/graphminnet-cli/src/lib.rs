@@ -1,4 +1,6 @@
 //! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library.
+//!
+//! A library of its own, so that the Python package can offer the same command from the same module.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -7,11 +9,16 @@ mod cmd;
 mod failure;
 mod ui;
 
+pub use allocator::KeepLargeBlocks;
+pub use failure::Failure;
+
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: allocator::KeepLargeBlocks = allocator::KeepLargeBlocks::new();
+/// Memory of the command's own program. A module inside a foreign process leaves allocation to that process.
+pub static ALLOCATOR: KeepLargeBlocks = KeepLargeBlocks::new();
 
 /// Learning on graphs with long-range dependencies at linear cost.
 #[derive(Parser)]
@@ -70,8 +77,20 @@ enum Command {
     Doctor(cmd::doctor::Arguments),
 }
 
-fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+/// Runs the command for these arguments, the program's name first, and gives the exit code. Does not end the process,
+/// unless a signal does.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    cmd::remember_command_line(&arguments);
+    let arguments = match Arguments::try_parse_from(&arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing to be done if nobody listens.
+            let _ = error.print();
+            return if error.use_stderr() { 2 } else { 0 };
+        }
+    };
+    let result = match arguments.command {
         Command::Train(arguments) => cmd::train::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),
         Command::Predict(arguments) => cmd::predict::run(&arguments),
@@ -91,8 +110,9 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => cmd::serve::run(&arguments),
         Command::Doctor(arguments) => cmd::doctor::run(&arguments),
     };
-    match result {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    }
+    let code = result.unwrap_or_else(Failure::report);
+    // Only the end of a Rust program flushes by itself.
+    let _ = std::io::stdout().flush();
+    // A code does not say its number, but it can be compared.
+    (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(u8::MAX)
 }
