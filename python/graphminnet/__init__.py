@@ -7,7 +7,7 @@
 >>> model.predict(["CCO", "not a molecule"]).shape
 (2,)
 >>> model.reasons[1]
-"row 1: `not a molecule`: not a SMILES string: ..."
+'row 1: `not a molecule`: not a SMILES string: ...'
 >>> path = model.save(directory / "chains.gmn")
 >>> bool((gmn.load(path).predict(smiles) == model.predict(smiles)).all())
 True

@@ -87,7 +87,8 @@ def _smiles(items: list[Any]) -> tuple[list[str], list[list[int] | None] | None]
     if _is_molecule(first):
         from rdkit import Chem
 
-        texts, orders = [], []
+        texts: list[str] = []
+        orders: list[list[int] | None] = []
         for molecule in items:
             texts.append("" if molecule is None else Chem.MolToSmiles(molecule))
             order = "[]" if molecule is None else molecule.GetProp("_smilesAtomOutputOrder")
@@ -171,8 +172,7 @@ def to_train(data: Any, target: Any, valid: Any, test: Any, parts: Any, level: s
             raise UsageError("target= of a file names its columns")
         name = Path(data).name.removesuffix(".gz").removesuffix(".zst")
         stem = Path(name).stem if Path(name).suffix else name
-        read = {} if names is None else {"targets": names}
-        return Source({"path": Path(data)}, name=stem, read=read)
+        return Source({"path": Path(data)}, name=stem, read={} if names is None else {"targets": names})
     if _is_frame(data):
         return _frame(data, target if names is None else names, valid, test, parts)
     lists = [(data, "train"), (valid, "valid"), (test, "test")]
@@ -197,8 +197,7 @@ def to_train(data: Any, target: Any, valid: Any, test: Any, parts: Any, level: s
     tables.parts = _parts(parts, len(tables.nodes)) if parts is not None else tables.parts
     tables.parts = tables.parts or _official(data, len(tables.nodes))
     request, arrays = tables.request("graphs")
-    read = {"level": level or tables.level}
-    return Source(request, arrays, read=read)
+    return Source(request, arrays, read={"level": level or tables.level})
 
 
 def _length(data: Any) -> int:
@@ -249,8 +248,8 @@ def _table(smiles: Sequence[str], target: Any, parts: Any) -> Source:
         cells = [cell for some in blocks for cell in _cells(some, at)]
         writer.writerow([text, *cells, *([words[at]] if words else [])])
     # A class may be called "none": in a list, None is what is missing.
-    text = [name for name, some in zip(names, blocks) if isinstance(some.cells, list)]
-    read = {"targets": names, "smiles_column": "smiles", "text": text}
+    words_in = [name for name, some in zip(names, blocks) if isinstance(some.cells, list)]
+    read = {"targets": names, "smiles_column": "smiles", "text": words_in}
     request = {"csv": {"name": "molecules", "text": out.getvalue()}}
     return Source(request, name="molecules", read=read)
 

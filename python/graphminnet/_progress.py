@@ -91,7 +91,7 @@ class Live(Lines):
 
     def fraction(self, epochs: float) -> float:
         """How much of the schedule is done."""
-        done = epochs / max(self.seed.get("epochs", 1), 1)
+        done = epochs / max(int(self.seed.get("epochs", 1)), 1)
         if self.began is None:
             self.began = (time.monotonic(), done)
         return done

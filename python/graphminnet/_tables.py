@@ -320,7 +320,10 @@ def from_networkx(
     named = [target] if isinstance(target, str) else list(target or [])
     node_rows: list[Mapping[str, Any]] = []
     edge_rows: list[Mapping[str, Any]] = []
-    nodes, edges, sources, targets = [], [], [], []
+    nodes: list[int] = []
+    edges: list[int] = []
+    sources: list[int] = []
+    targets: list[int] = []
     for graph in graphs:
         position = {node: at for at, node in enumerate(graph.nodes)}
         node_rows += [data for _, data in graph.nodes(data=True)]

@@ -30,15 +30,14 @@ from ._train import train
 __all__ = ["GraphMinNetClassifier", "GraphMinNetRegressor"]
 
 
-def _graphs(X: Any) -> Any:  # noqa: N803
+def _samples(X: Any) -> Any:  # noqa: N803
     """A list of graphs, of what scikit-learn may make of one."""
     if hasattr(X, "columns") and len(X.columns) == 1:
         X = X[X.columns[0]]
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
         X = X[:, 0]
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "iufbc"):
-        kind = "sparse or dense array"
-        raise UsageError(f"X is a {kind} of numbers of shape {X.shape}: expected one graph or SMILES per sample")
+        raise UsageError(f"X is an array of numbers of shape {X.shape}: expected one graph or SMILES per sample")
     return list(X) if not hasattr(X, "columns") else X
 
 
@@ -82,6 +81,10 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         return tags
 
+    def _graphs(self, X: Any) -> Any:  # noqa: N803
+        """The graphs of samples."""
+        return _samples(X)
+
     def _parts(self, count: int) -> list[str]:
         """Who chooses the epoch: a part at random, at least one graph."""
         if not 0 < self.validation_fraction < 1:
@@ -93,7 +96,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return ["valid" if at in valid else "train" for at in range(count)]
 
     def _fit(self, X: Any, y: Any, read: dict[str, Any]) -> Model:  # noqa: N803
-        graphs = _graphs(X)
+        graphs = self._graphs(X)
         if len(graphs) != len(y):
             raise DataError(f"{len(graphs)} graphs and {len(y)} targets")
         names = ("epochs", "patience", "batch_size", "learning_rate", "weight_decay", "hidden", "layers", "threads")
@@ -120,7 +123,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
     def _predict(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         check_is_fitted(self)
-        graphs = _graphs(X)
+        graphs = self._graphs(X)
         values: NDArray[np.float64] = self.model_.predict(graphs, threads=self.threads)
         if (bad := next((reason for reason in self.model_.reasons if reason), None)) is not None:
             raise DataError(bad)
@@ -129,6 +132,11 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
 
 class GraphMinNetRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
     """A regressor of graphs, for one target or several."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def fit(self, X: Any, y: Any) -> GraphMinNetRegressor:  # noqa: N803
         """Trains; a part of the samples (``validation_fraction``) chooses the epoch."""
@@ -151,10 +159,12 @@ class GraphMinNetClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
         if y is None:
             raise UsageError("requires y to be passed, but the target y is None")
         labels = column_or_1d(y, warn=True)
+        if not len(labels):
+            raise DataError("0 sample(s): at least 2 are needed")
         check_classification_targets(labels)
         self.classes_ = unique_labels(labels)
         if len(self.classes_) < 2:
-            raise DataError(f"the only class is {self.classes_[0]!r}: at least 2 are needed")
+            raise DataError(f"{len(self.classes_)} class of {len(labels)} sample(s): at least 2 classes are needed")
         numbers = np.searchsorted(self.classes_, labels)
         count = len(self.classes_)
         task: Any = "binary" if count == 2 else {"multi_class": {"classes": count}}
@@ -168,5 +178,6 @@ class GraphMinNetClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The most probable class of each graph."""
-        chosen: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        chances = self.predict_proba(X)
+        chosen: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
         return chosen

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -32,8 +33,7 @@ def test_the_command_trains_and_its_record_has_its_words(table):
     words = ["train", "--data", str(table), "--target", "size", "--set", "train.epochs=1", "--run-dir", "run"]
     done = run(*words)
     assert done.returncode == 0, done.stderr
-    assert '"graphminnet",' in Path("run/started.json").read_text().replace("\n", "").replace(" ", "") + ","
-    assert sys.executable not in Path("run/started.json").read_text()
+    assert json.loads(Path("run/started.json").read_text())["command"] == "graphminnet " + " ".join(words)
 
 
 def test_the_version_is_that_of_the_native_module():
@@ -54,13 +54,16 @@ def test_what_is_exported_is_documented():
                 assert value.__doc__, f"{name}.{member}"
 
 
-@pytest.mark.parametrize("name", ["graphminnet", "graphminnet._model", "graphminnet.sklearn", "graphminnet.torch"])
+@pytest.mark.parametrize("name", ["graphminnet", "graphminnet.sklearn", "graphminnet.torch"])
 def test_the_examples_in_docstrings_run(name, tmp_path):
     if name.endswith(("sklearn", "torch")):
         pytest.importorskip(name.rpartition(".")[2])
     module = importlib.import_module(name)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
-    result = doctest.testmod(module, extraglobs={"directory": tmp_path}, optionflags=flags)
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(optionflags=flags)
+    for test in finder.find(module, extraglobs={"directory": tmp_path, "gmn": gmn}):
+        runner.run(test)
+    result = runner.summarize()
     assert result.attempted > 0 and result.failed == 0
 
 
@@ -90,7 +93,7 @@ def test_wrong_calls_of_the_native_module_are_refused():
         _call._native.call("predict", "{}", (), "no model", None)
     with pytest.raises(gmn.UsageError, match="no such call"):
         _call.call("nonsense", None)
-    with pytest.raises(gmn.UsageError, match="an ensemble needs at least one model|no model"):
+    with pytest.raises(gmn.Error, match="an ensemble needs at least one model"):
         _call.call("load", [])
     with pytest.raises(gmn.UsageError, match="about no model"):
         _call.call("to_bytes", None)

@@ -252,7 +252,11 @@ pub fn molecule_rows(smiles: &[String], options: &ReadOptions) -> Result<Vec<Inp
     let row = |(at, smiles): (usize, &String)| {
         let bad = |error| BadRow::new(Place::file(PathBuf::from(format!("row {at}"))), smiles, error);
         let graph = molecule_graph(smiles, featurizer, &options.limits).map(Arc::new);
-        InputRow { text: Vec::new(), id: at.to_string(), graph: graph.map_err(|error| bad(error.to_string())) }
+        InputRow {
+            text: Vec::new(),
+            id: at.to_string(),
+            graph: graph.map_err(|error| bad(error.to_string())),
+        }
     };
     Ok(smiles.par_iter().enumerate().map(row).collect())
 }

@@ -113,7 +113,8 @@ impl Call {
             "run" => training::describe(&self),
             "report" => training::report(&self),
             "command" => {
-                let arguments: Vec<OsString> = self.read::<Vec<String>>()?.into_iter().map(Into::into).collect();
+                let arguments: Vec<OsString> =
+                    self.read::<Vec<String>>()?.into_iter().map(Into::into).collect();
                 Ok(json!(graphminnet_cli::run(arguments)).into())
             }
             other => Err(Failure::usage(format!("no such call: {other}"))),

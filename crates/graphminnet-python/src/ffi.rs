@@ -19,7 +19,7 @@ static mut METHODS: [py::PyMethodDef; 2] = [
         ml_name: c"call".as_ptr(),
         ml_meth: py::PyMethodDefPointer { PyCFunction: call },
         ml_flags: py::METH_VARARGS,
-        ml_doc: c"call(method, request, arrays, handle, callback)\n--\n\nThe one way into the library: JSON and arrays in, JSON, arrays and a handle out."
+        ml_doc: c"call(method, request, arrays, handle, callback, /)\n--\n\nThe one way into the library: JSON and arrays in, JSON, arrays and a handle out."
             .as_ptr(),
     },
     py::PyMethodDef::zeroed(),
@@ -75,10 +75,11 @@ unsafe fn read_call(arguments: *mut PyObject) -> Option<(Call, *mut PyObject)> {
         let [method, request, arrays, handle, callback] =
             [0, 1, 2, 3, 4].map(|at| py::PyTuple_GetItem(arguments, at));
         let (method, request) = (text(method)?, text(request)?);
-        let count = py::PyTuple_Size(arrays);
-        if count < 0 {
+        if py::PyTuple_Check(arrays) == 0 {
+            py::PyErr_SetString(py::PyExc_TypeError, c"the arrays of call() are a tuple".as_ptr());
             return None;
         }
+        let count = py::PyTuple_Size(arrays);
         let mut copies = Vec::with_capacity(count as usize);
         for at in 0..count {
             copies.push(copy_of(py::PyTuple_GetItem(arrays, at))?);

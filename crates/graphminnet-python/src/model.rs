@@ -109,7 +109,9 @@ pub fn embed(call: &Call) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
     let Some(bundle) = ensemble.members().next().filter(|_| ensemble.len() == 1) else {
-        return Err(Failure::usage("several models have no vectors in common: choose one with model.members"));
+        return Err(Failure::usage(
+            "several models have no vectors in common: choose one with model.members",
+        ));
     };
     pool::install(asked.threads, || {
         let rows = asked.source.rows(&call.arrays, &bundle.description().read_options())?;
@@ -201,9 +203,10 @@ pub fn explain(call: &Call) -> Result<Reply, Failure> {
     let why: Why = call.read()?;
     let ensemble = call.model()?;
     let about = ensemble.description();
-    let method: Method = why.method.parse().map_err(|_| {
-        Failure::usage(format!("method={:?}: expected gradient or integrated", why.method))
-    })?;
+    let method: Method = why
+        .method
+        .parse()
+        .map_err(|_| Failure::usage(format!("method={:?}: expected gradient or integrated", why.method)))?;
     pool::install(None, || {
         let rows = why.source.rows(&call.arrays, &about.read_options())?;
         let [row] = rows.as_slice() else {

@@ -94,7 +94,8 @@ pub fn train(call: Call, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let threads = request.threads;
     watched(threads, caller, move |job| {
         let (source, loaded) = request.data.load(&arrays)?;
-        let overrides = request.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
+        let overrides =
+            request.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
         let inferred =
             infer_recipe(&request.name, &loaded.dataset.schema, loaded.splits.train.len(), &overrides)?;
         let path = request.run_dir.unwrap_or_else(|| fresh_run_path(Path::new("runs"), &request.name));

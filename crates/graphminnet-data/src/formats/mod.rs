@@ -38,9 +38,9 @@ pub use csv_folder::write_csv_folder;
 #[cfg(feature = "benchmarks")]
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
-pub(crate) use jsonl::{names as jsonl_names, read_lines as read_jsonl_lines};
 pub use jsonl::write_jsonl;
 pub(crate) use jsonl::write_jsonl_to;
+pub(crate) use jsonl::{names as jsonl_names, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
