@@ -135,7 +135,7 @@ def test_progress_is_lines_where_there_is_no_terminal(smiles, capsys):
 def test_progress_on_a_terminal_is_one_line_that_moves(capsys):
     bar = _progress.Terminal()
     bar({"event": "seed", "seed": 0, "parameters": 5, "epochs": 2, "steps": 4})
-    bar({"event": "step", "epoch": 0, "step": 2, "steps": 4, "loss": 1.0, "graphs": 8})
+    bar({"event": "step", "epoch": 0, "step": 2, "steps": 4})
     bar({"event": "epoch", "epoch": 0, "epochs": 2, "loss": 0.5, "valid": 0.25, "test": None, "improved": True})
     bar.close()
     said = capsys.readouterr().err
@@ -154,7 +154,7 @@ def test_progress_in_a_notebook_is_a_bar(monkeypatch):
     monkeypatch.setattr(display, "display", lambda *_, **__: Handle())
     bar = _progress.Notebook()
     bar({"event": "seed", "seed": 0, "parameters": 5, "epochs": 2, "steps": 4})
-    bar({"event": "step", "epoch": 1, "step": 2, "steps": 4, "loss": 1.0, "graphs": 8})
+    bar({"event": "step", "epoch": 1, "step": 2, "steps": 4})
     assert '<progress value="0.7500"' in drawn[-1] and "5 parameters" in drawn[-1]
 
 

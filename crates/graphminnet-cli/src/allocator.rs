@@ -158,7 +158,7 @@ impl Reserve {
 
 impl KeepLargeBlocks {
     /// With nothing in reserve.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             reserve: Mutex::new(Reserve {
                 heads: [null_mut(); CLASSES],

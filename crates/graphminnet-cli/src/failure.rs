@@ -7,7 +7,7 @@
 //! | 2 | wrong usage or configuration |
 //! | 3 | wrong data |
 //! | 4 | the machine or a file did not cooperate, or a result could not be written to standard output |
-//! | 130 | interrupted; what can be gone on with is saved |
+//! | 130 | interrupted; what can be resumed is saved |
 //!
 //! A reader of standard output that went away (`| head`) is no failure. What cannot be written to standard error is
 //! dropped, whatever the command: no work is lost because nobody listens.
@@ -69,7 +69,7 @@ impl Failure {
             say!("help: `graphminnet data check FILE` lists every bad row");
         }
         if let Some(TrainError::RunExists { path }) = self.error.downcast_ref::<TrainError>() {
-            say!("help: `graphminnet train --resume {}` goes on with it", path.display());
+            say!("help: `graphminnet train --resume {}` resumes it", path.display());
         }
         let mut said = self.error.to_string();
         let mut cause = self.error.source();

@@ -1,4 +1,4 @@
-//! Runs that are started, found and gone on with by the command, whatever state they were left in.
+//! Runs that are started, found and resumed by the command, whatever state they were left in.
 
 mod common;
 
@@ -37,7 +37,7 @@ fn a_directory_that_holds_no_run_yet_is_simply_started() {
     left_behind(&workspace, "first");
     ok(workspace.run(&rings("-q --run-dir first")));
     assert_eq!(weights(&workspace, "first"), weights(&workspace, "whole"));
-    // The same line starts a run and goes on with it.
+    // The same line starts a run and resumes it.
     left_behind(&workspace, "second");
     for _ in 0..2 {
         ok(workspace.run(&rings("-q --resume second")));
@@ -102,10 +102,8 @@ fn the_parent_of_several_runs_resumes_all_that_are_not_done() {
     fs::remove_file(workspace.path("runs/c/seed-0/result.json")).unwrap();
     fs::remove_file(workspace.path("runs/c/seed-0/last.gmn")).unwrap();
     let resumed = ok(workspace.run("train --no-cache --resume runs"));
-    assert!(
-        resumed.stderr.contains("going on with runs/b") && resumed.stderr.contains("going on with runs/c")
-    );
-    assert!(!resumed.stderr.contains("going on with runs/a"), "{resumed:?}");
+    assert!(resumed.stderr.contains("resuming runs/b") && resumed.stderr.contains("resuming runs/c"));
+    assert!(!resumed.stderr.contains("resuming runs/a"), "{resumed:?}");
     assert_eq!(resumed.stdout.matches("run: runs/").count(), 3, "{resumed:?}");
     for run in ["runs/b", "runs/c"] {
         assert_eq!(weights(&workspace, run), expected, "{run}");

@@ -13,7 +13,7 @@
 
 use super::dataset::{Dataset, Split};
 use crate::rng::stream;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
 mod by_target;
@@ -119,7 +119,12 @@ pub struct Splits {
     pub valid: Vec<usize>,
     /// Used once, to report.
     pub test: Vec<usize>,
+    /// Used to find out how wide intervals must be; empty unless asked for.
+    pub calibration: Vec<usize>,
 }
+
+/// Most graphs that are set aside for calibration: more make intervals hardly better.
+const MAX_CALIBRATION: usize = 2_000;
 
 impl Splits {
     /// Checks that no position is out of range or occurs twice, and sorts each part. Samples may be left out.
@@ -133,8 +138,12 @@ impl Splits {
         test: Vec<usize>,
         samples: usize,
     ) -> Result<Self, SplitError> {
+        Self { train, valid, test, calibration: Vec::new() }.checked(samples)
+    }
+
+    fn checked(mut self, samples: usize) -> Result<Self, SplitError> {
         let mut seen: Vec<Option<&'static str>> = vec![None; samples];
-        for (part, indices) in [("train", &train), ("valid", &valid), ("test", &test)] {
+        for (part, indices) in self.named_parts() {
             for &index in indices {
                 match seen.get_mut(index) {
                     None => return Err(SplitError::OutOfRange { part, index, samples }),
@@ -143,11 +152,62 @@ impl Splits {
                 }
             }
         }
-        let mut splits = Self { train, valid, test };
-        for part in [&mut splits.train, &mut splits.valid, &mut splits.test] {
+        for part in [&mut self.train, &mut self.valid, &mut self.test, &mut self.calibration] {
             part.sort_unstable();
         }
-        Ok(splits)
+        Ok(self)
+    }
+
+    /// The parts by name.
+    fn named_parts(&self) -> [(&'static str, &Vec<usize>); 4] {
+        let Self { train, valid, test, calibration } = self;
+        [("train", train), ("valid", valid), ("test", test), ("calibration", calibration)]
+    }
+
+    /// Sets graphs of the training part aside for calibration, at random: as many as the test part has, but no more
+    /// than a quarter of the training part and than 2,000.
+    pub fn hold_out(mut self, seed: u64) -> Self {
+        let count = self.calibration_size();
+        let order = stream(seed, "calibration", &[]).permutation(self.train.len());
+        let held: HashSet<usize> = order.into_iter().take(count).collect();
+        let (mut train, mut place) = (Vec::with_capacity(self.train.len()), 0);
+        for at in std::mem::take(&mut self.train) {
+            if held.contains(&place) {
+                self.calibration.push(at)
+            } else {
+                train.push(at)
+            }
+            place += 1;
+        }
+        self.train = train;
+        self
+    }
+
+    /// The same for samples that belong together: whole groups are set aside, the smallest ones, as those of the
+    /// validation and test parts are. The groups are those of all samples.
+    pub fn hold_out_groups<T: Eq + Hash>(mut self, groups: &[T]) -> Self {
+        let count = self.calibration_size();
+        let mut members: HashMap<&T, Vec<usize>> = HashMap::new();
+        for &at in &self.train {
+            if let Some(group) = groups.get(at) {
+                members.entry(group).or_default().push(at);
+            }
+        }
+        let mut members: Vec<Vec<usize>> = members.into_values().collect();
+        members.sort_by_key(|group| (group.len(), group.first().copied()));
+        let mut held = HashSet::new();
+        for group in members {
+            if held.len() + group.len() > count {
+                break;
+            }
+            held.extend(group);
+        }
+        (self.calibration, self.train) = self.train.iter().partition(|at| held.contains(*at));
+        self
+    }
+
+    fn calibration_size(&self) -> usize {
+        self.test.len().max(self.train.len() / 10).min(self.train.len() / 4).min(MAX_CALIBRATION)
     }
 
     /// The positions of one part.
@@ -175,7 +235,12 @@ impl Splits {
 
     fn renumbered(&self, number: impl Fn(usize) -> Option<usize>) -> Self {
         let part = |part: &[usize]| part.iter().filter_map(|&at| number(at)).collect();
-        Self { train: part(&self.train), valid: part(&self.valid), test: part(&self.test) }
+        Self {
+            train: part(&self.train),
+            valid: part(&self.valid),
+            test: part(&self.test),
+            calibration: part(&self.calibration),
+        }
     }
 
     /// The split that the data set came with.
@@ -290,7 +355,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn is_partition(splits: &Splits, samples: usize) -> bool {
-        let mut all = [&splits.train[..], &splits.valid, &splits.test].concat();
+        let mut all = [&splits.train[..], &splits.valid, &splits.test, &splits.calibration].concat();
         all.sort_unstable();
         all == (0..samples).collect::<Vec<_>>()
     }
@@ -336,6 +401,22 @@ mod tests {
     }
 
     #[test]
+    fn graphs_are_set_aside_for_calibration_from_the_training_part_alone() {
+        let whole = Splits::random(100, Ratios::default(), 3).unwrap();
+        let held = whole.clone().hold_out(0);
+        assert_eq!((held.train.len(), held.calibration.len()), (70, 10));
+        assert_eq!((&held.valid, &held.test), (&whole.valid, &whole.test));
+        assert!(held.calibration.iter().all(|at| whole.train.contains(at)));
+        // Groups stay together, and the smallest are set aside.
+        let groups: Vec<usize> = (0..100).map(|at| if at < 60 { 0 } else { 1 + at / 4 }).collect();
+        let held = Splits::by_groups(&groups, Ratios::default()).unwrap().hold_out_groups(&groups);
+        assert_eq!((held.train.len(), held.calibration.len()), (68, 12));
+        for &at in &held.calibration {
+            assert!(held.train.iter().all(|other| groups[*other] != groups[at]));
+        }
+    }
+
+    #[test]
     fn impossible_ratios_are_refused() {
         for (train, valid, test) in [(0.0, 0.0, 0.0), (-1.0, 1.0, 1.0), (f64::NAN, 1.0, 1.0)] {
             assert!(Splits::random(10, Ratios { train, valid, test }, 0).is_err());
@@ -353,6 +434,8 @@ mod tests {
                 Splits::stratified(&labels, ratios, seed).unwrap(),
                 Splits::by_groups(&labels, ratios).unwrap(),
                 Splits::k_fold(labels.len(), 4, 2, seed).unwrap(),
+                Splits::random(labels.len(), ratios, seed).unwrap().hold_out(seed),
+                Splits::by_groups(&labels, ratios).unwrap().hold_out_groups(&labels),
             ];
             for splits in make() {
                 prop_assert!(is_partition(&splits, labels.len()));

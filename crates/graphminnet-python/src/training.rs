@@ -70,7 +70,7 @@ impl Data {
             Some(path) => {
                 // Written down as an absolute path, so that the run can be resumed from anywhere.
                 let (path, read) = (std::path::absolute(path)?, Box::new(read));
-                let source = DataSource::File { path, read, split: self.split.clone() };
+                let source = DataSource::File { path, read, split: self.split.clone(), calibrate: false };
                 let loaded = source.load()?;
                 Ok((source, loaded))
             }
@@ -204,12 +204,8 @@ impl Observer for Job<'_> {
                     "resumed_at": resumed_at.map(|at| at.epoch),
                 }));
             }
-            TrainEvent::Step { epoch, step, steps, loss, graphs } => {
-                if self.is_time() {
-                    self.say(json!({
-                        "event": "step", "epoch": epoch, "step": step, "steps": steps, "loss": loss, "graphs": graphs,
-                    }));
-                }
+            TrainEvent::Step { epoch, step, steps, .. } if self.is_time() => {
+                self.say(json!({ "event": "step", "epoch": epoch, "step": step, "steps": steps }));
             }
             TrainEvent::Epoch(report) => self.say(epoch(report)),
             TrainEvent::EarlyStop { epoch, best } => {

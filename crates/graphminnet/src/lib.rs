@@ -42,7 +42,7 @@
 //! * [`config`]: the options of a model and of its training, and recipes.
 //! * [`train`]: [`train::Run`] trains, is watched by an observer, and resumes.
 //! * [`report`]: runs as a page to read. [`task`]: metrics with confidence intervals.
-//! * [`model`]: the model as a Burn module. [`weights`]: its parameters by name and as safetensors.
+//! * [`model`]: the model as a Burn module, and its block as a layer for other models. [`weights`]: its parameters by name and as safetensors.
 //!
 //! The paper's numbers, its tables and figures computed again, and workloads for timing are in the crate
 //! `graphminnet-lab`.
@@ -79,8 +79,11 @@ pub mod task;
 pub mod train;
 pub mod weights;
 
+/// The tensor engine, in the version that this crate was built with.
+pub use burn;
+
 pub use bundle::{Answers, Bundle, BundleError, Ensemble, PredictError};
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};
-pub use model::{GraphMinNet, ModelInput};
+pub use model::{GraphMinNet, GraphMinNetBlock, ModelInput};
 pub use nn::Pass;

@@ -91,6 +91,7 @@ fn description() -> Description {
         edges: None,
         featurizer: None,
         target_scaler: Some(TargetScaler { mean: vec![0.1, -3.0], deviation: vec![2.0 / 3.0, 7.0] }),
+        calibration: None,
         data: TrainedOn { name: "made up".into(), fingerprint: "00".into(), train: 8, valid: 1, test: 1 },
         selection: Selection { epoch: 1, chosen_by: "hand".into(), valid: Some(0.5), test: None },
         seed: 3,
@@ -507,7 +508,7 @@ fn conformal_intervals_and_sets_cover_as_often_as_they_say() {
                     match answers.kind() {
                         AnswerKind::Classes => conformal.set(target, &values).contains(&(label as usize)),
                         _ => {
-                            let (low, high) = conformal.interval(target, values[target]);
+                            let (low, high) = conformal.interval(target, values[target], 0.0);
                             low <= f64::from(label) && f64::from(label) <= high
                         }
                     }

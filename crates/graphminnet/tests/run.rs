@@ -68,14 +68,14 @@ fn a_run_records_when_and_by_what_it_was_started() {
     assert!(started.contains("'a program' 'a call'"), "{started}");
 }
 
-#[test]
-fn an_interrupted_run_is_opened_again_and_ends_with_the_same_bits() {
+/// Interrupts a run and goes on with it; gives the hashes of its weights, which are those of a run as a whole.
+fn interrupted_and_resumed(spec: &RunSpec) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
-    let expected = weights(&finish(&mut Run::create(&folder.path().join("whole"), &spec()).unwrap()));
+    let expected = weights(&finish(&mut Run::create(&folder.path().join("whole"), spec).unwrap()));
     let path = folder.path().join("interrupted");
     let flag = AtomicBool::new(false);
     let at = |event: &TrainEvent| matches!(event, TrainEvent::Step { epoch: 1, step: 2, .. });
-    let mut run = Run::create(&path, &spec()).unwrap();
+    let mut run = Run::create(&path, spec).unwrap();
     let outcome = run.train(&resources(), &mut Stop { flag: &flag, at }, &flag).unwrap();
     assert_eq!(outcome, RunOutcome::Interrupted);
     assert_eq!((run.unfinished().unwrap(), run.summary().unwrap()), (vec![0], None));
@@ -86,6 +86,15 @@ fn an_interrupted_run_is_opened_again_and_ends_with_the_same_bits() {
     assert!(run.unfinished().unwrap().is_empty());
     assert_eq!(weights(&run.summary().unwrap().unwrap()), expected);
     assert!(path.join("summary.json").is_file());
+    expected
+}
+
+#[test]
+fn an_interrupted_run_is_opened_again_and_ends_with_the_same_bits() {
+    let plain = interrupted_and_resumed(&spec());
+    let recipe = recipe(&["train.average_decay=0.9"]);
+    let averaged = interrupted_and_resumed(&RunSpec { recipe, ..spec() });
+    assert!(plain[0].0 != averaged[0].0 && plain[0].1 != averaged[0].1, "averaged weights are others");
 }
 
 /// Counts what it is told of the preparation, and interrupts it.

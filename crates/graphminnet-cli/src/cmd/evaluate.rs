@@ -2,6 +2,7 @@
 
 use super::model_args::{InputColumns, ModelArguments};
 use crate::failure::Failure;
+use crate::ui::coverage::coverage_text;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
@@ -121,6 +122,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             table.row(cells.into_iter().chain(row.values.iter().map(number)));
         }
         write!(out, "{table}")?;
+        for coverage in found.coverage.iter().filter(|coverage| coverage.labels > 0) {
+            writeln!(out, "{}", coverage_text(coverage))?;
+        }
         Ok(ExitCode::SUCCESS)
     })
 }

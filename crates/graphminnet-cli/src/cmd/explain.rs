@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Only the graph with this name, or, in a table, this row (from 0); may be repeated.
     #[arg(long = "graph", value_name = "ID")]
     graphs: Vec<String>,
-    /// The node whose prediction is explained, for models that answer per node; 0 without it.
+    /// The node whose prediction is explained, for models that answer per node (default: 0).
     #[arg(long)]
     node: Option<usize>,
     /// The target or class that is explained, by number; without it the predicted class, or the first target.

@@ -7,12 +7,12 @@ use graphminnet_data::{LimitChange, ReadOptions};
 /// How much a file may ask for before it is refused.
 #[derive(Args, Default)]
 pub struct LimitArguments {
-    /// Most memory that reading may take, such as 4GiB; a quarter of the machine's without it.
-    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    /// Maximum memory for reading, such as 4GiB (default: a quarter of the machine's).
+    #[arg(help_heading = super::READING, long, value_name = "SIZE", value_parser = memory)]
     memory: Option<LimitChange>,
     /// Another limit on what a file may ask for, as in --read-limit nodes_per_graph=100000000; may be repeated. An
-    /// error that has to do with a limit names it.
-    #[arg(long = "read-limit", value_name = "NAME=NUMBER")]
+    /// error about a limit names it.
+    #[arg(help_heading = super::READING, long = "read-limit", value_name = "NAME=NUMBER")]
     limits: Vec<LimitChange>,
 }
 

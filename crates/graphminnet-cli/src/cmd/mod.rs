@@ -26,6 +26,11 @@ pub mod tune;
 use std::ffi::OsString;
 use std::sync::{PoisonError, RwLock};
 
+/// Heading in the help of options that say how a file is read.
+const READING: &str = "How the data is read";
+/// Heading in the help of options that say where the work is done.
+const MACHINE: &str = "Where it runs";
+
 /// The command as it was given, for the record of a run.
 static COMMAND_LINE: RwLock<Vec<String>> = RwLock::new(Vec::new());
 

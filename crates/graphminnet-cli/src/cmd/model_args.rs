@@ -25,7 +25,7 @@ pub struct ModelArguments {
     #[command(flatten)]
     threads: Threads,
     /// Where to run: cpu, wgpu, cuda or rocm.
-    #[arg(long, default_value_t = DeviceKind::Cpu)]
+    #[arg(help_heading = super::MACHINE, long, default_value_t = DeviceKind::Cpu)]
     device: DeviceKind,
 }
 
@@ -116,10 +116,10 @@ pub struct InputArguments {
 #[derive(Args)]
 pub struct InputColumns {
     /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
-    #[arg(long)]
+    #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
-    /// Column with SMILES strings; the one of the training data without it.
-    #[arg(long, value_name = "COLUMN")]
+    /// Column with SMILES strings (default: the one of the training data).
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     smiles_column: Option<String>,
     #[command(flatten)]
     limits: LimitArguments,

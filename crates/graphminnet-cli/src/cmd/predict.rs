@@ -2,10 +2,13 @@
 
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
 use crate::failure::Failure;
+use crate::ui::coverage::coverage_text;
 use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
-use graphminnet::bundle::{AnswerKind, Answers, Conformal, Description, Ensemble, PredictionTable};
+use graphminnet::bundle::{
+    AnswerKind, Answers, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
+};
 use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::{InputRow, Level, ReadOptions, RowReader, open};
 use std::io;
@@ -23,11 +26,12 @@ pub struct Arguments {
     /// Where the table goes; `-` is standard output.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Labelled graphs that were not trained on; adds intervals or sets that hold the truth with probability `--level`.
+    /// Labelled graphs that were neither trained on nor used to choose the epoch; adds intervals or sets that hold the
+    /// truth with probability `--level`. A model from `train --calibrate` needs no file.
     #[arg(long, value_name = "FILE")]
     calibrate: Option<PathBuf>,
-    /// How sure intervals and sets are, between 0 and 1; 0.9 without it.
-    #[arg(long, requires = "calibrate")]
+    /// How sure intervals and sets are, between 0 and 1 (default: 0.9).
+    #[arg(long)]
     level: Option<f64>,
 }
 
@@ -36,23 +40,34 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load()?;
+        let level = arguments.level.unwrap_or(DEFAULT_LEVEL);
         let conformal = match &arguments.calibrate {
-            None => None,
+            None => ensemble.conformal(level)?.inspect(|found| say_calibrated(&ensemble, found)),
             Some(path) => {
                 let options = arguments.input.options(ensemble.description());
-                Some(calibrate(&ensemble, path, options, arguments.level.unwrap_or(0.9))?)
+                Some(calibrate(&ensemble, path, options, level)?)
             }
         };
+        if conformal.is_none() && arguments.level.is_some() {
+            return Err(Failure::usage("--level needs --calibrate, or models from one `train --calibrate`"));
+        }
         say_unnamed(ensemble.description());
         let mut reader = arguments.input.open(ensemble.description())?;
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
         let mut writer = Writer::begin(&reader, &ensemble, table, Output::create(&arguments.output)?)?;
+        writer.shift = conformal.as_ref().map(Shift::new);
         loop {
             let rows = reader.next_rows(ROWS)?;
             if rows.is_empty() {
                 break;
             }
             writer.write(&rows, &ensemble.answer(&rows))?;
+        }
+        if let Some(distance) = writer.shift.as_ref().and_then(Shift::distance) {
+            say!(
+                "warning: these graphs are not like those of the calibration (answers differ by {distance:.2} \
+                 between 0 and 1): intervals and sets may hold the truth less often than they say"
+            );
         }
         let Writer { out, rows, bad, .. } = writer;
         out.into_inner().finish()?;
@@ -75,6 +90,17 @@ fn calibrate(
     Ok(conformal)
 }
 
+/// Says where intervals come from, and how they did on the test parts.
+fn say_calibrated(ensemble: &Ensemble, conformal: &Conformal) {
+    let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
+    let level = conformal.level();
+    say!("calibrated at level {level} on {} labels that were set aside in training", counts.join(", "));
+    for member in ensemble.members() {
+        let tested = member.description().calibration.iter().flat_map(|kept| &kept.tested);
+        tested.filter(|tested| tested.is_low()).for_each(|tested| say!("warning: {}", coverage_text(tested)));
+    }
+}
+
 /// A model of version 0.1 has a positive class too, but its column does not name it.
 fn say_unnamed(about: &Description) {
     let unnamed = about.answers() == AnswerKind::Binary && about.positive_class().is_none();
@@ -93,6 +119,7 @@ struct Writer<'a> {
     columns: usize,
     rows: usize,
     bad: usize,
+    shift: Option<Shift<'a>>,
 }
 
 impl<'a> Writer<'a> {
@@ -116,7 +143,7 @@ impl<'a> Writer<'a> {
         let own = node_level.then_some("node").into_iter().chain(columns.iter().map(String::as_str));
         out.row(own.chain(["reason"]))?;
         let (keeps_input, columns) = (reader.header().is_some(), columns.len() + usize::from(node_level));
-        Ok(Self { table, out, keeps_input, node_level, columns, rows: 0, bad: 0 })
+        Ok(Self { table, out, keeps_input, node_level, columns, rows: 0, bad: 0, shift: None })
     }
 
     fn write(&mut self, rows: &[InputRow], answers: &Answers) -> Result<(), Failure> {
@@ -131,6 +158,9 @@ impl<'a> Writer<'a> {
                 }
                 Ok(answer) => {
                     for (node, said) in answer.rows().enumerate() {
+                        if let Some(shift) = &mut self.shift {
+                            shift.look(&said);
+                        }
                         self.begin_row(&row.text, &row.id)?;
                         if self.node_level {
                             self.out.field(node)?;
@@ -142,6 +172,7 @@ impl<'a> Writer<'a> {
         }
         Ok(())
     }
+
     /// A row begins with that of the input, or with the name of the graph.
     fn begin_row(&mut self, text: &[u8], id: &str) -> io::Result<()> {
         if self.keeps_input { self.out.written(text) } else { self.out.field(id) }

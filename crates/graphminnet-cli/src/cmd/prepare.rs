@@ -33,10 +33,10 @@ pub struct Arguments {
     /// A file or folder of your own.
     #[arg(long, group = "which", value_name = "PATH")]
     data: Option<PathBuf>,
-    /// Laplacian eigenpairs per graph, the trivial first one included; what `train` would use without it.
+    /// Laplacian eigenpairs per graph, the trivial first one included (default: what `train` would use).
     #[arg(long, value_name = "K")]
     eigenpairs: Option<usize>,
-    /// Steps of the random walk whose return probabilities are computed, 0 for none; what `train` would use without it.
+    /// Steps of the random walk whose return probabilities are computed, 0 for none (default: what `train` would use).
     #[arg(long, value_name = "STEPS")]
     random_walk: Option<usize>,
     #[command(flatten)]

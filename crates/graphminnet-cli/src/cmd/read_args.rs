@@ -12,7 +12,7 @@ pub struct Reading {
     columns: Columns,
     /// What to do with rows that cannot be used, each of which is reported: error (stop), skip (leave them out; later
     /// rows move up) or null (leave them out; the rows keep their numbers in ids and split files).
-    #[arg(long, value_name = "POLICY", default_value = "error", value_parser = policy)]
+    #[arg(help_heading = super::READING, long, value_name = "POLICY", default_value = "error", value_parser = policy)]
     on_bad_row: OnBadRow,
 }
 
@@ -20,38 +20,38 @@ pub struct Reading {
 #[derive(Args, Default, PartialEq)]
 pub struct Columns {
     /// Target column; may be repeated or a list with commas.
-    #[arg(long = "target", value_name = "COLUMN", value_delimiter = ',')]
+    #[arg(help_heading = super::READING, long = "target", value_name = "COLUMN", value_delimiter = ',')]
     targets: Vec<String>,
     /// Column with SMILES strings.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     smiles_column: Option<String>,
     /// Column with the names of the graphs.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     id_column: Option<String>,
     /// Column with the parts: train, valid or test.
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     split_column: Option<String>,
     /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
-    #[arg(long)]
+    #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
     /// Whether there is one target per graph or per node.
-    #[arg(long, value_parser = level)]
+    #[arg(help_heading = super::READING, long, value_parser = level)]
     level: Option<Level>,
     /// What the targets mean: regression, binary, or classes:N for N classes; by default found from their values.
-    #[arg(long, value_parser = task)]
+    #[arg(help_heading = super::READING, long, value_parser = task)]
     task: Option<Task>,
     /// Of two classes, the one whose probability is predicted; by default the one that says yes (active, yes, true, 1,
-    /// positive, toxic), or the second by the alphabet.
-    #[arg(long, value_name = "CLASS")]
+    /// positive, toxic), or the alphabetically second.
+    #[arg(help_heading = super::READING, long, value_name = "CLASS")]
     positive_class: Option<String>,
     /// Whether edges are directed as-given, or each stands for both-ways; by default the format's own rule.
-    #[arg(long, value_parser = edges)]
+    #[arg(help_heading = super::READING, long, value_parser = edges)]
     edges: Option<EdgeDirection>,
     /// Feature column that holds numbers even if it looks like categories; may be repeated or a list with commas.
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN", value_delimiter = ',')]
     numeric: Vec<String>,
     /// Feature column that holds text even if it looks like numbers; may be repeated or a list with commas.
-    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN", value_delimiter = ',')]
     text: Vec<String>,
 }
 

@@ -7,8 +7,8 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 /// How many threads to work with.
 #[derive(Args, Default)]
 pub struct Threads {
-    /// Number of threads; all cores without it. Results do not depend on it.
-    #[arg(long, value_parser = threads)]
+    /// Number of threads (default: all cores). Results do not depend on it.
+    #[arg(help_heading = super::MACHINE, long, value_parser = threads)]
     threads: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! `graphminnet tune`: random search with median stopping, one candidate after the other, resumable.
 //!
 //! Candidates are a pure function of the search's seed and their number. Every finished, stopped or failed candidate
-//! is a line of `journal.jsonl`; started again in the same directory, the search goes on where it was, down to the
+//! is a line of `journal.jsonl`; started again in the same directory, the search resumes where it was, down to the
 //! step within the candidate that was running. There is no daemon and no database.
 
 use super::train::arguments::{DataArguments, MachineArguments, OutputArguments, SOURCES, in_context};
@@ -43,7 +43,7 @@ pub struct Arguments {
     /// Epochs before a candidate may be stopped.
     #[arg(long, default_value_t = 2)]
     grace_epochs: usize,
-    /// Directory of the search; one that exists is gone on with.
+    /// Directory of the search; an existing one is resumed.
     #[arg(long, value_name = "DIRECTORY")]
     run_dir: Option<PathBuf>,
     #[command(flatten)]
@@ -68,7 +68,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
     for text in &arguments.search {
         search.add(text)?;
     }
-    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], context)?;
+    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, context)?;
     let path = arguments.run_dir.clone().unwrap_or_else(|| fresh_name(&format!("tune-{}", base.recipe.name)));
     let about =
         SearchFile { data: base.source.clone(), set: arguments.overrides.clone(), search: search.describe() };
@@ -125,7 +125,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
             Ok(None) => {
                 context
                     .verbosity
-                    .say("interrupted; the search is saved. Go on with the same command and --run-dir");
+                    .say("interrupted; the search is saved. Resume it with the same command and --run-dir");
                 return Ok(ExitCode::from(INTERRUPTED));
             }
             Err(error @ (TrainError::NonFinite { .. } | TrainError::Loss(_))) => {

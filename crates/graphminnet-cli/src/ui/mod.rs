@@ -2,6 +2,7 @@
 
 pub mod bytes;
 pub mod card;
+pub mod coverage;
 pub mod disk;
 pub mod output;
 pub mod preparation;

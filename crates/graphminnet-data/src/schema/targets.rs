@@ -167,7 +167,7 @@ fn put_positive_last(
         None if !is_text || names.iter().all(|name| name.parse::<i64>().is_ok()) => false,
         None => match [is_word(&names[0]), is_word(&names[1])] {
             [first, second] if first != second => first,
-            _ => return Ok(" (the second by the alphabet; `positive_class` chooses)"),
+            _ => return Ok(" (the alphabetically second; `positive_class` chooses)"),
         },
     };
     if is_first {

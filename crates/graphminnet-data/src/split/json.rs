@@ -1,4 +1,4 @@
-//! Split files: `{"train": "0-9,12", "valid": [10, 11], "test": "13"}`.
+//! Split files: `{"train": "0-9,12", "valid": [10, 11], "test": "13"}`, perhaps with `calibration`.
 //!
 //! Positions are lists of numbers or texts with ranges that include both ends, as chemprop writes them; `val` is read
 //! as `valid`, and a list holding one such object is read as that object.
@@ -10,7 +10,10 @@ impl Splits {
     /// Writes the parts as ranges of positions.
     pub fn to_json(&self) -> String {
         let part = |name: &str, indices: &[usize]| format!("  \"{name}\": \"{}\"", ranges(indices));
-        let parts = [part("train", &self.train), part("valid", &self.valid), part("test", &self.test)];
+        let parts = self.named_parts().into_iter();
+        // Only those who calibrate have a fourth part.
+        let parts = parts.filter(|(name, indices)| *name != "calibration" || !indices.is_empty());
+        let parts: Vec<String> = parts.map(|(name, indices)| part(name, indices)).collect();
         format!("{{\n{}\n}}\n", parts.join(",\n"))
     }
 
@@ -31,22 +34,24 @@ impl Splits {
         let Value::Object(object) = value else {
             return Err(refuse("expected an object with train, valid and test".to_owned()));
         };
-        let mut parts: [Option<Vec<usize>>; 3] = [None, None, None];
+        let mut parts: [Option<Vec<usize>>; 4] = [const { None }; 4];
         for (key, value) in &object {
             let (place, part) = match key.as_str() {
                 "train" => (0, "train"),
                 "valid" | "val" => (1, "valid"),
                 "test" => (2, "test"),
+                "calibration" => (3, "calibration"),
                 other => {
-                    return Err(refuse(format!("unknown part {other:?}; the parts are train, valid, test")));
+                    let known = "the parts are train, valid, test, calibration";
+                    return Err(refuse(format!("unknown part {other:?}; {known}")));
                 }
             };
             if parts[place].replace(positions(part, value, samples)?).is_some() {
                 return Err(refuse(format!("the {part} part is given twice")));
             }
         }
-        let [train, valid, test] = parts.map(Option::unwrap_or_default);
-        Self::new(train, valid, test, samples)
+        let [train, valid, test, calibration] = parts.map(Option::unwrap_or_default);
+        Self { train, valid, test, calibration }.checked(samples)
     }
 }
 
@@ -101,6 +106,8 @@ mod tests {
     fn what_is_written_is_read_back() {
         for samples in [0, 1, 10, 100] {
             let splits = Splits::random(samples, Ratios::default(), 3).unwrap();
+            assert_eq!(Splits::from_json(&splits.to_json(), samples).unwrap(), splits);
+            let splits = splits.hold_out(1);
             assert_eq!(Splits::from_json(&splits.to_json(), samples).unwrap(), splits);
         }
     }

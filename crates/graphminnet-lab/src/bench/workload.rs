@@ -116,7 +116,9 @@ impl Workload {
         let classes = if model.out_dim > 1 { model.out_dim } else { 2 };
         let rows = if model.level == LevelKind::Node { nodes } else { graphs };
         let targets = match recipe.train.loss {
-            Loss::L1 => (0..rows * model.out_dim).map(|_| stream.normal() as f32).collect(),
+            loss if loss.is_regression() => {
+                (0..rows * model.out_dim).map(|_| stream.normal() as f32).collect()
+            }
             Loss::BinaryCrossEntropy => (0..rows * model.out_dim).map(|_| stream.below(2) as f32).collect(),
             _ => (0..rows).map(|_| stream.below(classes) as f32).collect(),
         };
@@ -176,7 +178,7 @@ fn with_features(
         Features::mixed(rows, vocabulary.len(), categories, numbers, values)
     };
     let node_numbers = match config.node_encoder {
-        NodeEncoderKind::Linear | NodeEncoderKind::Premp => config.node_in,
+        NodeEncoderKind::Linear | NodeEncoderKind::Premp | NodeEncoderKind::Degrees => config.node_in,
         _ => 0,
     };
     let edge_numbers = if config.edge_encoder == EdgeEncoderKind::Linear { config.edge_in } else { 0 };

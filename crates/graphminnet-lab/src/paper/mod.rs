@@ -175,6 +175,7 @@ mod tests {
                 path: format!("{recipe}.csv").into(),
                 read: Box::default(),
                 split: SplitChoice::Official,
+                calibrate: false,
             };
             assert_eq!(reference(&own), None, "{recipe}");
         }

@@ -73,6 +73,6 @@ pub enum ReproError {
     #[error("{0}")]
     Usage(String),
     /// The user wants to stop; what is done is kept.
-    #[error("interrupted; what is done is kept, and the same command goes on from there")]
+    #[error("interrupted; what is done is kept, and the same command resumes there")]
     Interrupted,
 }

@@ -28,7 +28,7 @@ pub struct Request {
     pub families: Vec<String>,
     /// A file with graphs of one's own, in graph6 or any other format.
     pub graphs: Option<PathBuf>,
-    /// Pairs of these graphs, as a CSV file of positions; all pairs without it.
+    /// Pairs of these graphs, as a CSV file of positions (default: all pairs).
     pub pairs: Option<PathBuf>,
     /// Whether models are also trained on CSL and EXP.
     pub train: bool,

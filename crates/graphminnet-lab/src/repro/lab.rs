@@ -20,7 +20,7 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Who is told how an experiment goes on.
+/// Who hears how an experiment proceeds.
 pub trait Watch {
     /// Something worth a line.
     fn say(&self, text: &str);
@@ -264,7 +264,7 @@ impl Lab<'_> {
         }
     }
 
-    /// Trains a changed recipe over the lab's seeds, or goes on with it, or finds it done.
+    /// Trains a changed recipe over the lab's seeds, resumes it, or finds it done.
     ///
     /// # Errors
     ///
@@ -299,7 +299,7 @@ impl Lab<'_> {
 
     /// The folder of a training: found by what decides its numbers.
     pub(super) fn run_folder(&self, name: &str, recipe: &Recipe, data: impl Serialize) -> PathBuf {
-        // Earlier versions named folders after all keys; what they began goes on where it is.
+        // Earlier versions named folders after all keys; what they began resumes where it is.
         let earlier = json!({ "model": recipe.model, "train": recipe.train, "data": &data });
         let earlier = self.store.run_folder(name, &earlier);
         if earlier.is_dir() {

@@ -1,8 +1,8 @@
 //! The paper's tables and figures, each computed again and put beside what is printed.
 //!
 //! Every experiment is one file with one entry point that gives an [`Outcome`]: tables as data and figures as data.
-//! What takes long is kept in a [`Store`], cell by cell, so that an experiment that was interrupted goes on where it
-//! was; trainings are run directories and go on within an epoch.
+//! What takes long is kept in a [`Store`], cell by cell, so that an interrupted experiment resumes where it
+//! was; trainings are run directories and resume within an epoch.
 //!
 //! | experiment | file | paper |
 //! |---|---|---|

@@ -1,6 +1,7 @@
 //! What models say about graphs: numbers for each graph, or the reason why there are none.
 
 use super::{AnswerKind, PredictError};
+use crate::task::probability;
 use graphminnet_data::{Graph, InputRow};
 use std::ops::Range;
 use std::sync::Arc;
@@ -209,9 +210,7 @@ fn first_largest<T: PartialOrd + Copy>(values: &[T]) -> Option<usize> {
 fn meaning(kind: AnswerKind, outputs: &[f32]) -> Vec<f64> {
     match kind {
         AnswerKind::Numbers => outputs.iter().map(|output| f64::from(*output)).collect(),
-        AnswerKind::Binary => {
-            outputs.iter().map(|output| 1.0 / (1.0 + (-f64::from(*output)).exp())).collect()
-        }
+        AnswerKind::Binary => outputs.iter().map(|output| probability(*output)).collect(),
         AnswerKind::Classes => softmax(outputs),
     }
 }

@@ -5,12 +5,19 @@
 //! is at least `1 − error`, then holds the truth with probability at least `level` (and at most `level + 1/(n + 1)` where
 //! no two errors are equal). Nothing is assumed about the model or the noise; but graphs of another kind than those of
 //! the calibration get no such promise. A set may be empty: then no class is as likely as the true ones usually are.
+//!
+//! Several models know where they are unsure: errors of numbers are then measured in units of their spread (never less
+//! than its median on the calibration), so that an interval is wide where the models disagree and narrow where they
+//! do not. What is promised stays the same.
 
-use super::{AnswerKind, Ensemble, PredictError};
+use super::{Answer, AnswerKind, AnswerRow, Coverage, Ensemble, PredictError};
 use graphminnet_data::Dataset;
 use graphminnet_data::Graph;
 use std::sync::Arc;
 use thiserror::Error;
+
+/// How sure intervals and sets are unless another level is asked for.
+pub const DEFAULT_LEVEL: f64 = 0.9;
 
 /// Why a calibration is not possible.
 #[derive(Debug, Error, Clone, PartialEq)]
@@ -46,51 +53,81 @@ pub enum ConformalError {
 pub struct Conformal {
     level: f64,
     kind: AnswerKind,
+    targets: Vec<String>,
     radii: Vec<f64>,
     counts: Vec<usize>,
+    /// The spread of the models that an error is at least measured by, per target; 0 where errors count as they are.
+    floors: Vec<f64>,
+    /// What was said about the graphs of the calibration, sorted, per column of values.
+    reference: Vec<Vec<f64>>,
 }
 
+/// A labelled row: how wrong it is about a target, and how far the models were apart.
+type Miss = (f64, f64);
+
 impl Conformal {
-    /// Calibrates an ensemble on labelled graphs, which must not have been trained on.
+    /// Calibrates an ensemble on labelled graphs, which must neither have been trained on nor have chosen the epoch.
     ///
     /// # Errors
     ///
     /// [`ConformalError`].
     pub fn calibrate(ensemble: &Ensemble, dataset: &Dataset, level: f64) -> Result<Self, ConformalError> {
-        check_level(level)?;
         let graphs: Vec<Arc<Graph>> =
             dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
         let answers = ensemble.answer(&graphs);
-        let targets = &ensemble.description().schema.targets;
-        let mut errors = vec![Vec::new(); targets.len()];
-        for (graph, sample) in dataset.samples.iter().enumerate() {
+        let labelled = dataset.samples.iter().enumerate().map(|(graph, sample)| {
             let answer = answers.graph(graph).map_err(PredictError::in_graph(graph))?;
-            for (row, labels) in answer.rows().zip(sample.targets.chunks(targets.len().max(1))) {
-                collect(answers.kind(), &row.values(), labels, &mut errors);
+            Ok((answer, sample.targets.as_slice()))
+        });
+        let labelled = labelled.collect::<Result<Vec<_>, PredictError>>()?;
+        let found = Self::fit(answers.kind(), &ensemble.description().schema.targets, labelled, level)?;
+        match found.counts.iter().position(|count| !rank_fits(*count, level)) {
+            None => Ok(found),
+            Some(at) => {
+                let needed = (1..).find(|count| rank_fits(*count, level)).unwrap_or(usize::MAX);
+                let (target, found) = (found.targets[at].clone(), found.counts[at]);
+                Err(ConformalError::TooFew { target, found, needed, level })
             }
         }
-        Self::from_errors(answers.kind(), targets, errors, level)
     }
 
-    fn from_errors(
+    /// Calibrates on what was said about graphs, beside their labels. A target with too few of them for the level gets
+    /// intervals without an end.
+    pub(super) fn fit<'a>(
         kind: AnswerKind,
         targets: &[String],
-        errors: Vec<Vec<f64>>,
+        labelled: impl IntoIterator<Item = (Answer<'a>, &'a [f32])>,
         level: f64,
     ) -> Result<Self, ConformalError> {
-        let counts = errors.iter().map(Vec::len).collect();
-        let mut radii = Vec::with_capacity(errors.len());
-        for (target, mut errors) in targets.iter().zip(errors) {
-            errors.sort_by(f64::total_cmp);
-            let rank = rank(errors.len(), level);
-            let Some(radius) = rank.checked_sub(1).and_then(|at| errors.get(at)) else {
-                let needed = (1..).find(|count| rank_fits(*count, level)).unwrap_or(usize::MAX);
-                let (target, found) = (target.clone(), errors.len());
-                return Err(ConformalError::TooFew { target, found, needed, level });
-            };
-            radii.push(*radius);
+        check_level(level)?;
+        let mut misses = vec![Vec::new(); targets.len()];
+        let mut reference: Vec<Vec<f64>> = Vec::new();
+        for (answer, labels) in labelled {
+            for (row, labels) in answer.rows().zip(labels.chunks(targets.len().max(1))) {
+                let values = row.values();
+                reference.resize(values.len(), Vec::new());
+                reference.iter_mut().zip(&values).for_each(|(column, value)| column.push(*value));
+                collect(kind, &values, &row.deviations(), labels, &mut misses);
+            }
         }
-        Ok(Self { level, kind, radii, counts })
+        reference.iter_mut().for_each(|column| column.sort_by(f64::total_cmp));
+        Ok(Self { reference, ..Self::from_misses(kind, targets, misses, level) })
+    }
+
+    fn from_misses(kind: AnswerKind, targets: &[String], misses: Vec<Vec<Miss>>, level: f64) -> Self {
+        let counts = misses.iter().map(Vec::len).collect();
+        let (mut radii, mut floors) = (Vec::with_capacity(misses.len()), Vec::with_capacity(misses.len()));
+        for misses in misses {
+            let floor = if kind == AnswerKind::Numbers { median_spread(&misses) } else { 0.0 };
+            let mut errors: Vec<f64> =
+                misses.iter().map(|(error, spread)| error / scale(floor, *spread)).collect();
+            errors.sort_by(f64::total_cmp);
+            let radius = rank(errors.len(), level).checked_sub(1).and_then(|at| errors.get(at));
+            radii.push(radius.copied().unwrap_or(f64::INFINITY));
+            floors.push(floor);
+        }
+        let targets = targets.to_vec();
+        Self { level, kind, targets, radii, counts, floors, reference: Vec::new() }
     }
 
     /// The probability with which the truth is inside.
@@ -103,9 +140,22 @@ impl Conformal {
         &self.counts
     }
 
-    /// The interval around a number; everything if there is no such target.
-    pub fn interval(&self, target: usize, value: f64) -> (f64, f64) {
-        let radius = self.radii.get(target).copied().unwrap_or(f64::INFINITY);
+    /// Whether intervals are as wide as the models are unsure, and not all equally wide.
+    pub fn is_adaptive(&self) -> bool {
+        self.floors.iter().any(|floor| *floor > 0.0)
+    }
+
+    /// What was said about the graphs of the calibration, sorted, per column of values.
+    pub(super) fn reference(&self) -> &[Vec<f64>] {
+        &self.reference
+    }
+
+    /// The interval around a number, of models that are this far apart; everything if there is no such target.
+    pub fn interval(&self, target: usize, value: f64, spread: f64) -> (f64, f64) {
+        let radius = match (self.radii.get(target), self.floors.get(target)) {
+            (Some(radius), Some(floor)) => radius * scale(*floor, spread),
+            _ => f64::INFINITY,
+        };
         (value - radius, value + radius)
     }
 
@@ -126,6 +176,46 @@ impl Conformal {
         };
         (0..probabilities.len()).filter(|class| self.holds(target, probabilities[*class])).collect()
     }
+
+    /// How often intervals or sets hold the truth on labelled graphs, per target column.
+    pub fn coverage<'a>(&self, labelled: impl IntoIterator<Item = (Answer<'a>, &'a [f32])>) -> Vec<Coverage> {
+        let targets = self.radii.len();
+        let start = |(target, count): (&String, &usize)| Coverage::new(target, self.level, *count);
+        let mut coverage: Vec<Coverage> = self.targets.iter().zip(&self.counts).map(start).collect();
+        for (answer, labels) in labelled {
+            for (row, labels) in answer.rows().zip(labels.chunks(targets.max(1))) {
+                let pairs = labels.iter().zip(&mut coverage).enumerate();
+                for (target, (label, coverage)) in pairs.filter(|(_, (label, _))| !label.is_nan()) {
+                    let (held, width) = self.judge(&row, target, *label);
+                    coverage.add(held, width);
+                }
+            }
+        }
+        coverage
+    }
+
+    /// Whether the truth about a row is held, and how wide the interval (or large the set) is.
+    fn judge(&self, row: &AnswerRow<'_>, target: usize, label: f32) -> (bool, f64) {
+        let values = row.values();
+        if self.kind != AnswerKind::Numbers {
+            let set = self.set(target, &values);
+            return (set.contains(&(label as usize)), set.len() as f64);
+        }
+        let spread = row.deviations().get(target).copied().unwrap_or(0.0);
+        let (low, high) = self.interval(target, values.get(target).copied().unwrap_or(f64::NAN), spread);
+        (low <= f64::from(label) && f64::from(label) <= high, high - low)
+    }
+}
+
+/// What an error is measured by.
+fn scale(floor: f64, spread: f64) -> f64 {
+    if floor > 0.0 { floor.hypot(spread) } else { 1.0 }
+}
+
+fn median_spread(misses: &[Miss]) -> f64 {
+    let mut spreads: Vec<f64> = misses.iter().map(|(_, spread)| *spread).collect();
+    spreads.sort_by(f64::total_cmp);
+    spreads.get(spreads.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn check_level(level: f64) -> Result<(), ConformalError> {
@@ -142,18 +232,19 @@ fn rank_fits(count: usize, level: f64) -> bool {
 }
 
 /// How wrong the values of a row are, for every target that has a label.
-fn collect(kind: AnswerKind, values: &[f64], labels: &[f32], errors: &mut [Vec<f64>]) {
-    for (target, (label, errors)) in labels.iter().zip(errors).enumerate() {
+fn collect(kind: AnswerKind, values: &[f64], spreads: &[f64], labels: &[f32], misses: &mut [Vec<Miss>]) {
+    for (target, (label, misses)) in labels.iter().zip(misses).enumerate() {
         if label.is_nan() {
             continue;
         }
         let value = |at: usize| values.get(at).copied().unwrap_or(0.0);
-        errors.push(match kind {
+        let error = match kind {
             AnswerKind::Numbers => (value(target) - f64::from(*label)).abs(),
             AnswerKind::Binary if *label > 0.5 => 1.0 - value(target),
             AnswerKind::Binary => value(target),
             AnswerKind::Classes => 1.0 - value(*label as usize),
-        });
+        };
+        misses.push((error, spreads.get(target).copied().unwrap_or(0.0)));
     }
 }
 
@@ -161,31 +252,55 @@ fn collect(kind: AnswerKind, values: &[f64], labels: &[f32], errors: &mut [Vec<f
 mod tests {
     use super::*;
 
-    fn fitted(errors: Vec<f64>, level: f64) -> Result<Conformal, ConformalError> {
-        Conformal::from_errors(AnswerKind::Numbers, &["y".to_owned()], vec![errors], level)
+    fn fitted(errors: Vec<f64>, level: f64) -> Conformal {
+        let misses = errors.into_iter().map(|error| (error, 0.0)).collect();
+        Conformal::from_misses(AnswerKind::Numbers, &["y".to_owned()], vec![misses], level)
     }
 
     #[test]
     fn the_error_at_the_right_rank_is_taken() {
         // ⌈(9 + 1)·0.9⌉ = 9: the largest of nine. Of nineteen, the 18th.
         let errors = |count: u32| (1..=count).rev().map(f64::from).collect::<Vec<_>>();
-        assert_eq!(fitted(errors(9), 0.9).unwrap().interval(0, 100.0), (91.0, 109.0));
-        assert_eq!(fitted(errors(19), 0.9).unwrap().interval(0, 0.0), (-18.0, 18.0));
-        assert_eq!(fitted(errors(19), 0.5).unwrap().interval(0, 0.0), (-10.0, 10.0));
+        assert_eq!(fitted(errors(9), 0.9).interval(0, 100.0, 0.0), (91.0, 109.0));
+        assert_eq!(fitted(errors(19), 0.9).interval(0, 0.0, 0.0), (-18.0, 18.0));
+        assert_eq!(fitted(errors(19), 0.5).interval(0, 0.0, 0.0), (-10.0, 10.0));
     }
 
     #[test]
-    fn too_few_labels_say_how_many_are_needed() {
-        let error = fitted(vec![1.0; 8], 0.9).unwrap_err();
-        assert_eq!(error, ConformalError::TooFew { target: "y".into(), found: 8, needed: 9, level: 0.9 });
-        assert!(fitted(vec![1.0; 9], 0.9).is_ok());
+    fn intervals_are_wide_where_the_models_disagree() {
+        // Errors are ten times the spread, which is 1 for most graphs and 3 for the others.
+        let misses: Vec<Miss> =
+            (0..100).map(|at| if at % 4 == 0 { (30.0, 3.0) } else { (10.0, 1.0) }).collect();
+        let found = Conformal::from_misses(AnswerKind::Numbers, &["y".to_owned()], vec![misses], 0.9);
+        assert!(found.is_adaptive());
+        let width = |spread: f64| {
+            let (low, high) = found.interval(0, 0.0, spread);
+            high - low
+        };
+        // Both kinds of graphs are covered, and the sure ones have less than half the width.
+        assert!(width(3.0) >= 60.0 && width(1.0) >= 20.0 && width(1.0) < width(3.0) / 2.0);
+        assert!(width(0.0) > 0.0, "models that agree are not always right");
+    }
+
+    #[test]
+    fn too_few_labels_make_intervals_without_an_end() {
+        assert_eq!(fitted(vec![1.0; 8], 0.9).interval(0, 0.0, 0.0), (f64::NEG_INFINITY, f64::INFINITY));
+        assert_eq!(fitted(vec![1.0; 9], 0.9).interval(0, 0.0, 0.0), (-1.0, 1.0));
         assert!(matches!(check_level(1.0), Err(ConformalError::Level { .. })));
         assert!(matches!(check_level(f64::NAN), Err(ConformalError::Level { .. })));
     }
 
     #[test]
     fn sets_hold_the_classes_that_are_likely_enough() {
-        let sets = Conformal { level: 0.9, kind: AnswerKind::Classes, radii: vec![0.7], counts: vec![9] };
+        let sets = Conformal {
+            level: 0.9,
+            kind: AnswerKind::Classes,
+            targets: vec!["y".to_owned()],
+            radii: vec![0.7],
+            counts: vec![9],
+            floors: vec![0.0],
+            reference: vec![],
+        };
         assert_eq!(sets.set(0, &[0.3, 0.6, 0.1]), [0, 1]);
         let answers = Conformal { kind: AnswerKind::Binary, radii: vec![0.7, 0.2], ..sets };
         assert_eq!(answers.set(0, &[0.5, 0.9]), [0, 1]);

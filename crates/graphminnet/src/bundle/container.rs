@@ -75,7 +75,7 @@ pub(super) fn unpack(stream: &mut dyn Read, path: &Path) -> Result<Content, Bund
     }
     let damaged = |what: &str| BundleError::Damaged { path: path.to_owned(), what: what.to_owned() };
     if found > expected {
-        return Err(damaged(&format!("it goes on after the {expected} bytes that belong to it")));
+        return Err(damaged(&format!("it continues after the {expected} bytes that belong to it")));
     }
     let (content, digest) = bytes.split_at(bytes.len() - TRAILER);
     if Sha256::digest(content).as_slice() != digest {
@@ -173,7 +173,7 @@ mod tests {
             }
         }
         let longer = [whole.as_slice(), b"x"].concat();
-        assert!(unpacked(&longer).unwrap_err().to_string().contains("goes on after"));
+        assert!(unpacked(&longer).unwrap_err().to_string().contains("continues after"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a model file says about its weights: everything that is needed to use them, and where they come from.
 
-use super::TargetScaler;
+use super::{Calibration, TargetScaler};
 use crate::config::{Loss, MetricKind, ModelConfig};
 use crate::task::loss;
 use graphminnet_data::spectral::PrepareOptions;
@@ -31,6 +31,9 @@ pub struct Description {
     pub preparation: Preparation,
     /// Back from the model's units to those of the data.
     pub target_scaler: Option<TargetScaler>,
+    /// What it says about graphs that were set aside for calibration, where there are some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// What it was trained on.
     pub data: TrainedOn,
     /// Which epoch's weights these are, and how good they were.
@@ -99,7 +102,7 @@ impl Description {
     /// What the outputs mean: decided by what was minimised, whatever the targets look like.
     pub fn answers(&self) -> AnswerKind {
         match self.loss {
-            Loss::L1 => AnswerKind::Numbers,
+            Loss::L1 | Loss::Mse | Loss::Huber => AnswerKind::Numbers,
             Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy => AnswerKind::Binary,
             Loss::CrossEntropy | Loss::WeightedCrossEntropy => AnswerKind::Classes,
         }
@@ -151,6 +154,9 @@ impl Description {
             && self.schema.class_names.get(1..) != Some(std::slice::from_ref(positive))
         {
             return Err(format!("the positive class `{positive}` is not the second of two classes"));
+        }
+        if let Some(calibration) = &self.calibration {
+            calibration.check(self)?;
         }
         if let Some(scaler) = &self.target_scaler {
             let fits = scaler.mean.len() == outputs && scaler.deviation.len() == outputs;

@@ -148,6 +148,12 @@ pub enum PredictError {
         "the prediction is not a finite number: the features are far outside of what the model was trained on"
     )]
     NonFinite,
+    /// An evaluation without anything to compare with.
+    #[error("no graph has a label: the data needs a column (or field) `{targets}`")]
+    NoLabels {
+        /// Names of the targets.
+        targets: String,
+    },
     /// One of several graphs is at fault.
     #[error("graph {graph}: {source}")]
     InGraph {

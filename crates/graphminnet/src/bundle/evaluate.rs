@@ -1,6 +1,6 @@
 //! An ensemble over labelled graphs: metrics, confidence intervals, a table by class or target.
 
-use super::{AnswerKind, Ensemble, PredictError};
+use super::{AnswerKind, Coverage, DEFAULT_LEVEL, Ensemble, PredictError};
 use crate::task::Rows;
 use crate::task::assess::{Assessed, Bootstrap, Breakdown, Measure, assess, breakdown};
 use graphminnet_data::Dataset;
@@ -21,13 +21,15 @@ pub struct Evaluated {
     pub metrics: Vec<Assessed>,
     /// The same by class or by target.
     pub breakdown: Breakdown,
+    /// How often intervals or sets at the usual level hold the truth, where the models were calibrated in training.
+    pub coverage: Vec<Coverage>,
 }
 
 /// Evaluates an ensemble on labelled graphs.
 ///
 /// # Errors
 ///
-/// [`PredictError::InGraph`] for the first graph that cannot be predicted.
+/// [`PredictError::InGraph`] for the first graph that cannot be predicted; [`PredictError::NoLabels`].
 pub fn evaluate(
     ensemble: &Ensemble,
     dataset: &Dataset,
@@ -45,6 +47,16 @@ pub fn evaluate(
         targets.extend(&sample.targets);
     }
     let about = ensemble.description();
+    let labels = targets.iter().filter(|target: &&f32| !target.is_nan()).count();
+    if labels == 0 {
+        return Err(PredictError::NoLabels { targets: about.schema.targets.join("`, `") });
+    }
+    let labelled = dataset.samples.iter().zip(answers.iter());
+    let labelled = labelled.filter_map(|(sample, answer)| Some((answer.ok()?, sample.targets.as_slice())));
+    let coverage = match ensemble.conformal(DEFAULT_LEVEL) {
+        Ok(Some(conformal)) => conformal.coverage(labelled),
+        _ => Vec::new(),
+    };
     let rows = Rows {
         outputs: &outputs,
         columns: about.model.out_dim,
@@ -61,8 +73,9 @@ pub fn evaluate(
     Ok(Evaluated {
         graphs: graphs.len(),
         positive_class: about.ranked_class().map(str::to_owned),
-        labels: targets.iter().filter(|target| !target.is_nan()).count(),
+        labels,
         metrics: assess(measure, rows, &ranges, bootstrap),
         breakdown: breakdown(measure, rows, &names),
+        coverage,
     })
 }

@@ -51,7 +51,7 @@ impl Question {
     }
 }
 
-/// Everything that a model wants to know of each graph, computed in parallel; an error spoils one graph only.
+/// Everything that a model needs of each graph, computed in parallel; an error spoils one graph only.
 pub(crate) fn prepare(
     config: &ModelConfig,
     graphs: &[impl MaybeGraph],

@@ -25,6 +25,7 @@
 //! ```
 
 mod answers;
+mod calibration;
 mod conformal;
 mod container;
 mod description;
@@ -35,10 +36,12 @@ mod infer;
 mod locate;
 mod migrate;
 mod scaler;
+mod shift;
 mod table;
 
 pub use answers::{Answer, AnswerRow, Answers, MaybeGraph};
-pub use conformal::{Conformal, ConformalError};
+pub use calibration::{Calibration, Coverage};
+pub use conformal::{Conformal, ConformalError, DEFAULT_LEVEL};
 // For tests of older versions.
 #[doc(hidden)]
 pub use container::FORMAT_VERSION;
@@ -51,6 +54,7 @@ pub(crate) use infer::prepare;
 #[doc(hidden)]
 pub use locate::{EXTENSION, locate};
 pub use scaler::TargetScaler;
+pub use shift::Shift;
 // For the command, which writes predictions as CSV.
 #[doc(hidden)]
 pub use table::PredictionTable;

@@ -47,8 +47,9 @@ impl<'a> PredictionTable<'a> {
     pub fn cells(&self, row: &AnswerRow<'_>) -> Vec<String> {
         let kind = self.description.answers();
         let mut cells = self.description.prediction_cells(row);
+        let deviations = row.deviations();
         if self.several {
-            cells.extend(row.deviations().into_iter().map(|value| number(kind, value)));
+            cells.extend(deviations.iter().map(|value| number(kind, *value)));
         }
         if let Some(conformal) = self.conformal {
             let values = row.values();
@@ -56,7 +57,8 @@ impl<'a> PredictionTable<'a> {
                 match kind {
                     AnswerKind::Numbers => {
                         let value = values.get(target).copied().unwrap_or(f64::NAN);
-                        let (low, high) = conformal.interval(target, value);
+                        let spread = deviations.get(target).copied().unwrap_or(0.0);
+                        let (low, high) = conformal.interval(target, value, spread);
                         cells.extend([low, high].map(|end| number(kind, end)));
                     }
                     AnswerKind::Binary | AnswerKind::Classes => {

@@ -96,7 +96,13 @@ impl ModelConfig {
 
     /// Whether the node encoder reads numbers.
     pub(crate) fn takes_node_numbers(&self) -> bool {
-        matches!(self.node_encoder, NodeEncoderKind::Linear | NodeEncoderKind::Premp | NodeEncoderKind::Mixed)
+        matches!(
+            self.node_encoder,
+            NodeEncoderKind::Linear
+                | NodeEncoderKind::Premp
+                | NodeEncoderKind::Degrees
+                | NodeEncoderKind::Mixed
+        )
     }
 
     /// Whether the node encoder reads categories.
@@ -114,7 +120,7 @@ impl ModelConfig {
         matches!(self.edge_encoder, EdgeEncoderKind::Embed | EdgeEncoderKind::Atoms | EdgeEncoderKind::Mixed)
     }
 
-    /// Whether there are numeric columns of the data to put on a common scale; the degree profile has its own.
+    /// Whether there are numeric columns to put on a common scale; the norm of `premp` is one.
     fn standardizes_nodes_or_edges(&self) -> bool {
         self.takes_edge_numbers()
             || (self.takes_node_numbers() && self.node_encoder != NodeEncoderKind::Premp)
@@ -151,6 +157,11 @@ impl ModelConfig {
                     format!("every size must lie between 1 and {LARGEST}")
                 })
             };
+        if self.node_encoder == NodeEncoderKind::Degrees {
+            require(self.node_in == DEGREE_COLUMNS, "node_in", self.node_in, || {
+                format!("the degrees of a node and its neighbours are {DEGREE_COLUMNS} numbers")
+            })?;
+        }
         if self.takes_node_numbers() {
             require(self.node_in >= 1, "node_in", self.node_in, || {
                 "needs at least one numeric node column".into()
@@ -190,6 +201,7 @@ impl ModelConfig {
                 "global is neither graphminnet nor gssc",
             ),
             (self.global == GlobalKind::None, &["drop_res", "drop_gmn"], "global is none"),
+            (self.global == GlobalKind::Gssc, &["drop_gmn"], "gssc has no dropout of its own"),
             (!attends, &["attention_heads"], "local is not gat and global is not attention"),
             (
                 !self.local.reads_edges(),
@@ -212,7 +224,7 @@ impl ModelConfig {
             (
                 !self.standardizes_nodes_or_edges(),
                 &["standardize"],
-                "no encoder takes numeric columns of the data",
+                "no encoder takes numbers that it has no norm for",
             ),
             (self.head == HeadKind::San, &["head_layers", "head_l2norm"], "the san head has a fixed form"),
             (
@@ -251,6 +263,9 @@ const BLOCK_KEYS: &[&str] = &[
     "input_norm",
     "drop_gmn_at",
 ];
+
+/// Numbers in the profile of degrees.
+const DEGREE_COLUMNS: usize = 5;
 
 /// Largest width, depth or vocabulary that is accepted.
 const LARGEST: usize = 1_000_000;

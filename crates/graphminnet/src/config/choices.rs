@@ -199,6 +199,15 @@ choice! {
     }
 }
 choice! {
+    /// Where the batch norms of an evaluated or stored model have their means and variances from.
+    NormEstimates {
+        /// From estimates that follow the batches of training with a delay, as the weights move.
+        Running = "running",
+        /// From passes over a sample of the training part with the weights as they are.
+        Recomputed = "recomputed",
+    }
+}
+choice! {
     /// How node features become the first hidden features.
     NodeEncoderKind {
         /// A linear map of numbers.
@@ -211,6 +220,8 @@ choice! {
         Premp = "premp",
         /// Numbers beside categories: a linear map plus one embedding per categorical column.
         Mixed = "mixed",
+        /// A linear map of the degrees of a node and its neighbours, for graphs without node features.
+        Degrees = "degrees",
     }
 }
 choice! {
@@ -275,6 +286,10 @@ choice! {
     Loss {
         /// Mean absolute error.
         L1 = "l1",
+        /// Mean squared error.
+        Mse = "mse",
+        /// Squared error within one unit of the scaled targets, absolute error beyond.
+        Huber = "huber",
         /// Cross entropy over classes.
         CrossEntropy = "cross_entropy",
         /// Cross entropy weighted by the class frequencies of the batch.
@@ -283,6 +298,12 @@ choice! {
         BinaryCrossEntropy = "binary_cross_entropy",
         /// Binary cross entropy weighted by the class frequencies of the batch.
         WeightedBinaryCrossEntropy = "weighted_binary_cross_entropy",
+    }
+}
+impl Loss {
+    /// Whether it is one of numbers, not of classes.
+    pub const fn is_regression(self) -> bool {
+        matches!(self, Self::L1 | Self::Mse | Self::Huber)
     }
 }
 choice! {
@@ -299,6 +320,8 @@ choice! {
     MetricKind {
         /// Mean absolute error over all targets; lower is better.
         MeanAbsoluteError = "mae",
+        /// Root of the mean squared error over all targets; lower is better.
+        RootMeanSquaredError = "rmse",
         /// Share of right answers.
         Accuracy = "accuracy",
         /// Mean over classes of the share of right answers within the class.
@@ -309,6 +332,13 @@ choice! {
         RocAuc = "roc_auc",
         /// Mean over tasks of the average precision.
         AveragePrecision = "average_precision",
+    }
+}
+
+impl MetricKind {
+    /// Whether it is one of numbers, not of classes; then a smaller value is better.
+    pub const fn is_regression(self) -> bool {
+        matches!(self, Self::MeanAbsoluteError | Self::RootMeanSquaredError)
     }
 }
 

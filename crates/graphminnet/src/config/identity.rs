@@ -1,4 +1,4 @@
-//! The identity of a configuration: a hash by which a run knows that it goes on as it began.
+//! The identity of a configuration: a hash by which a run knows that it continues as it began.
 //!
 //! The hash covers the keys whose values differ from the [baseline](ModelConfig::baseline), by name. So a key that a
 //! later version adds changes no hash until somebody sets it, and neither does another default. Left out is how often

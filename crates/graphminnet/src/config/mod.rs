@@ -31,8 +31,8 @@ mod train;
 
 pub use choices::{
     Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, GlobalKind, HeadKind, InnerProduct,
-    InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
-    Pooling, TargetScaling,
+    InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind, NormEstimates,
+    PairKind, Phi, Pooling, TargetScaling,
 };
 // For the laboratory, which finds its finished runs again by them.
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! How a model is trained: the protocol's numbers.
 
-use super::choices::{Loss, MetricKind, TargetScaling};
+use super::choices::{Loss, MetricKind, NormEstimates, TargetScaling};
 use super::{ConfigError, keys};
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,10 @@ use serde::{Deserialize, Serialize};
 /// | `weight_decay` | 1e-5 | decoupled decay of all parameters | ≥ 0 |
 /// | `clip_norm` | 1 | largest global gradient norm | > 0 |
 /// | `recompute_layers` | unset | layers that the backward pass computes again at a time; unset keeps what they computed: more memory, less time, same results | ≥ 1 |
+/// | `average_decay` | 0 | share of the averaged weights that a step keeps; they are evaluated and kept in place of the weights themselves; 0 does not average | 0 to 1, 1 excluded |
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
 /// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
+/// | `norm_estimates` | running | what the batch norms of an evaluated or stored model subtract and divide by: estimates that followed training, or such as are measured again with the weights as they are | running, recomputed |
 /// | `patience` | unset | epochs without a better validation metric before stopping early | ≥ 1 |
 /// | `checkpoint_seconds` | 60 | longest time between two saved states | ≥ 0 |
 /// | `checkpoint_steps` | unset | most steps between two saved states | ≥ 1 |
@@ -45,12 +47,16 @@ pub struct TrainConfig {
     /// a large batch or graph shrinks several times, a step takes up to about 1.7 times as long, and the results
     /// are the same.
     pub recompute_layers: Option<usize>,
+    /// Share of the averaged weights that a step keeps, the rest being the step's weights; 0 does not average.
+    pub average_decay: f64,
     /// What is minimised.
     pub loss: Loss,
     /// What is reported and selected by.
     pub metric: MetricKind,
     /// How regression targets are scaled for the loss.
     pub target_scaling: TargetScaling,
+    /// What the batch norms of an evaluated or stored model subtract and divide by.
+    pub norm_estimates: NormEstimates,
     /// Epochs without improvement before stopping early.
     pub patience: Option<usize>,
     /// Longest time between two saved states.
@@ -81,9 +87,11 @@ impl TrainConfig {
             weight_decay: 1e-5,
             clip_norm: 1.0,
             recompute_layers: None,
+            average_decay: 0.0,
             loss: Loss::L1,
             metric: MetricKind::MeanAbsoluteError,
             target_scaling: TargetScaling::None,
+            norm_estimates: NormEstimates::Running,
             patience: None,
             checkpoint_seconds: 60.0,
             checkpoint_steps: None,
@@ -110,7 +118,7 @@ impl TrainConfig {
         const ONE: &str = "must be at least 1";
         let not_negative = |value: f64| value.is_finite() && value >= 0.0;
         let positive = |value: f64| value.is_finite() && value > 0.0;
-        let regression = self.loss == Loss::L1;
+        let regression = self.loss.is_regression();
         let count = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
         let as_u64 = |value: Option<usize>| value.map(|value| value as u64);
         let rules = [
@@ -134,10 +142,16 @@ impl TrainConfig {
             (positive(self.clip_norm), "clip_norm", self.clip_norm.to_string(), "must be a positive number"),
             (self.recompute_layers != Some(0), "recompute_layers", count(as_u64(self.recompute_layers)), ONE),
             (
-                regression == (self.metric == MetricKind::MeanAbsoluteError),
+                (0.0..1.0).contains(&self.average_decay),
+                "average_decay",
+                self.average_decay.to_string(),
+                "must be at least 0 and less than 1",
+            ),
+            (
+                regression == self.metric.is_regression(),
                 "metric",
                 self.metric.to_string(),
-                "mae goes with the l1 loss, the other metrics with the losses of classes",
+                "mae and rmse go with the losses l1, mse and huber, the other metrics with those of classes",
             ),
             (
                 regression || self.target_scaling == TargetScaling::None,

@@ -53,7 +53,7 @@ impl FromStr for Method {
 /// Which number of a prediction is explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Target {
-    /// The node, for models that answer per node; 0 without it.
+    /// The node, for models that answer per node (default: 0).
     pub node: Option<usize>,
     /// The output column; without it the largest of several classes' scores, or the first.
     pub output: Option<usize>,

@@ -9,7 +9,7 @@
 //!   baseline, and [`Explanation::gap`] says how nearly.
 //! * [`Explainer::range`] says from how far away a prediction's gradient comes. The gradient of a prediction with
 //!   respect to the encoded features of node `v` is the sum over all nodes `u` of what passes through the last hidden
-//!   features of `u`: `(∂y/∂h_u)·(∂h_u/∂x_v)`. The length of that vector is put down to the hop distance between `u`
+//!   features of `u`: `(∂y/∂h_u)·(∂h_u/∂x_v)`. The length of that vector is counted at the hop distance between `u`
 //!   and `v`; the shares of all distances add up to 1. A model that only passes messages along edges has nothing
 //!   beyond as many hops as it has layers.
 //!
@@ -122,7 +122,7 @@ impl Explainer {
         self.model.config()
     }
 
-    /// Everything that the model wants to know of each graph, computed in parallel; an error spoils one graph only.
+    /// Everything that the model needs of each graph, computed in parallel; an error spoils one graph only.
     pub fn prepare(&self, graphs: &[impl MaybeGraph]) -> Vec<Result<PreparedGraph, PredictError>> {
         prepare(self.config(), graphs)
     }

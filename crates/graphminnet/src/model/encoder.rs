@@ -49,7 +49,9 @@ impl FeatureEncoder {
     pub(super) fn for_nodes(config: &ModelConfig, init: &mut Init) -> Self {
         let width = config.hidden - config.positional_width();
         match config.node_encoder {
-            NodeEncoderKind::Linear => Self::Linear(Linear::new(config.node_in, width, true, init)),
+            NodeEncoderKind::Linear | NodeEncoderKind::Degrees => {
+                Self::Linear(Linear::new(config.node_in, width, true, init))
+            }
             NodeEncoderKind::Embed => Self::Embed(Embedding::new(config.node_vocab[0], width, init)),
             NodeEncoderKind::Atoms => Self::Atoms(SumEmbedding::new(&config.node_vocab, width, init)),
             NodeEncoderKind::Premp => Self::Premp(PreMessagePassing {

@@ -63,7 +63,7 @@ pub enum InputError {
     },
 }
 
-/// Features of nodes or edges, as the encoder wants them.
+/// Features of nodes or edges, as the encoder needs them.
 #[derive(Debug, Clone)]
 pub enum FeatureInput {
     /// Numbers, `[rows, columns]`.
@@ -159,18 +159,13 @@ impl ModelInput {
     /// # Errors
     ///
     /// [`InputError`] if columns, categories or prepared arrays do not fit, or a value is not finite.
-    pub fn new(config: &ModelConfig, batch: Batch, device: &Device) -> Result<Self, InputError> {
-        let Batch { layout, node_features, edge_features, eigenvalues, eigenvectors, .. } = batch;
-        let (graphs, num_nodes, num_edges) = (layout.num_graphs(), layout.num_nodes(), layout.num_edges());
-        let pairs = config.stored_eigenpairs();
-        for (what, found, expected, each) in [
-            ("node features", node_features.rows(), num_nodes, "one row per node"),
-            ("edge features", edge_features.rows(), num_edges, "one row per edge"),
-            ("num_eigenpairs", batch.num_eigenpairs.len(), graphs, "one per graph"),
-            ("usable_eigenpairs", batch.usable_eigenpairs.len(), graphs, "one per graph"),
-        ] {
-            expect_length(what, found, expected, || each.into())?;
-        }
+    pub fn new(config: &ModelConfig, mut batch: Batch, device: &Device) -> Result<Self, InputError> {
+        let (num_nodes, num_edges) = (batch.layout.num_nodes(), batch.layout.num_edges());
+        let none = || Features::none(0);
+        let node_features = std::mem::replace(&mut batch.node_features, none());
+        let edge_features = std::mem::replace(&mut batch.edge_features, none());
+        expect_length("node features", node_features.rows(), num_nodes, || "one row per node".into())?;
+        expect_length("edge features", edge_features.rows(), num_edges, || "one row per edge".into())?;
         let nodes = FeatureInput::new(
             "node",
             node_features,
@@ -179,6 +174,26 @@ impl ModelInput {
             device,
         )?;
         let edges = edge_input(config, edge_features, device)?;
+        Self::with_features(config, nodes, edges, batch, device)
+    }
+
+    /// The rest of a batch beside features that are already on the device.
+    pub(super) fn with_features(
+        config: &ModelConfig,
+        nodes: FeatureInput,
+        edges: FeatureInput,
+        batch: Batch,
+        device: &Device,
+    ) -> Result<Self, InputError> {
+        let Batch { layout, eigenvalues, eigenvectors, .. } = batch;
+        let (graphs, num_nodes) = (layout.num_graphs(), layout.num_nodes());
+        let pairs = config.stored_eigenpairs();
+        for (what, found) in [
+            ("num_eigenpairs", batch.num_eigenpairs.len()),
+            ("usable_eigenpairs", batch.usable_eigenpairs.len()),
+        ] {
+            expect_length(what, found, graphs, || "one per graph".into())?;
+        }
         let matrix = |what, values: Vec<f32>, rows: usize, columns: usize| {
             expect_values(what, &values, rows, columns)?;
             Ok::<_, InputError>(table(values, rows, columns, device))

@@ -221,13 +221,32 @@ impl Layer {
     }
 }
 
-/// The global branch's own dropout (where it sits on the output) and the residual dropout as one.
+/// The global branch's own dropout (where it sits on the output) and the residual dropout as one. GSSC has none of its
+/// own.
 ///
 /// Two independent masks on the same tensor keep a value with probability `(1 − p)(1 − q)` and scale it by the
 /// inverse: that is a single dropout with rate `1 − (1 − p)(1 − q)`.
 fn output_dropout(config: &ModelConfig, layer: usize, pass: Pass) -> Option<Dropout> {
-    let inside = config.global == GlobalKind::Graphminnet && config.drop_gmn_at != DropoutSite::Output;
-    let own = if inside { 0.0 } else { config.drop_gmn };
+    let own = match config.global {
+        GlobalKind::Graphminnet if config.drop_gmn_at != DropoutSite::Output => 0.0,
+        GlobalKind::Gssc => 0.0,
+        _ => config.drop_gmn,
+    };
     let rate = 1.0 - (1.0 - own) * (1.0 - config.drop_res);
     pass.dropout(rate, Site { layer, place: "block output" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_blocks_dropout_is_not_applied_to_gssc() {
+        let rate = |global| {
+            let config = ModelConfig { global, drop_gmn: 0.5, drop_res: 0.2, ..ModelConfig::default() };
+            output_dropout(&config, 0, Pass::Train { seed: 0 }).map(|dropout| dropout.probability)
+        };
+        assert_eq!(rate(GlobalKind::Graphminnet), Some(0.6));
+        assert_eq!(rate(GlobalKind::Gssc), Some(0.2));
+    }
 }

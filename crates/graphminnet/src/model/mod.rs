@@ -15,9 +15,12 @@
 //! assert!(weights::count_parameters(&model) > 1000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! [`GraphMinNetBlock`] is the global branch alone, as a layer for Burn models of your own.
 
 mod attention;
 mod block;
+mod block_layer;
 mod encoder;
 mod graphminnet;
 mod gssc;
@@ -28,6 +31,7 @@ mod spectrum;
 
 pub(crate) use attention::Attention;
 pub(crate) use block::Block;
+pub use block_layer::{BlockConfig, BlockInput, GraphMinNetBlock};
 use encoder::{FeatureEncoder, NodePe};
 // For explanations of single layers.
 #[doc(hidden)]

@@ -21,7 +21,7 @@ pub struct BatchNorm {
     pub bias: Param<Tensor<1>>,
     /// Running mean, `[columns]`.
     pub running_mean: Running,
-    /// Running unbiased variance, `[columns]`.
+    /// Running variance, `[columns]`: the unbiased one, or the biased one of [`Pass::Measure`].
     pub running_var: Running,
 }
 
@@ -52,7 +52,7 @@ impl BatchNorm {
         let [rows, _] = x.dims();
         let (output, measured) =
             ops::residual_norm(x, branch, add, self.weight.val(), self.bias.val(), self.statistics(pass));
-        self.update(rows, measured);
+        self.update(rows, measured, pass);
         output
     }
 
@@ -73,7 +73,7 @@ impl BatchNorm {
             self.statistics(pass),
             rate,
         );
-        self.update(rows, measured);
+        self.update(rows, measured, pass);
         output
     }
 
@@ -88,21 +88,25 @@ impl BatchNorm {
     }
 
     fn statistics(&self, pass: Pass) -> Statistics {
-        if pass.is_training() {
+        if pass.uses_batch_statistics() {
             return Statistics::Batch;
         }
         Statistics::Given { mean: self.running_mean.value(), variance: self.running_var.value() }
     }
 
     /// Lets the running estimates follow the statistics of a batch with so many rows.
-    pub(super) fn update(&self, rows: usize, measured: Option<BatchStatistics>) {
+    pub(super) fn update(&self, rows: usize, measured: Option<BatchStatistics>, pass: Pass) {
         let Some(measured) = measured else { return };
         if rows < 2 {
             return;
         }
-        let unbiased = measured.variance * (rows as f64 / (rows as f64 - 1.0));
-        for (state, batch) in [(&self.running_mean, measured.mean), (&self.running_var, unbiased)] {
-            state.set(state.value() * (1.0 - MOMENTUM) + batch * MOMENTUM);
+        let (momentum, variance) = match pass {
+            // The biased variance is what the batch itself was divided by, so that evaluating it gives the same again.
+            Pass::Measure { share } => (share, measured.variance),
+            _ => (MOMENTUM, measured.variance * (rows as f64 / (rows as f64 - 1.0))),
+        };
+        for (state, batch) in [(&self.running_mean, measured.mean), (&self.running_var, variance)] {
+            state.set(state.value() * (1.0 - momentum) + batch * momentum);
         }
     }
 }

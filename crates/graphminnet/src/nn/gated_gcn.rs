@@ -67,7 +67,7 @@ impl GatedGcn {
             self.bn_edge.edge_update(rate, pass)
         });
         let mixed = gated_convolution(edges, weight, bias, projected, structure, update);
-        self.bn_edge.update(structure.num_edges(), mixed.measured);
+        self.bn_edge.update(structure.num_edges(), mixed.measured, pass);
         let node_rate = pass.dropout(drop, Site { layer, place: "gated nodes" });
         let nodes = self.bn_node.relu_residual(nodes, mixed.nodes, node_rate, pass);
         (nodes, mixed.edges)

@@ -27,7 +27,7 @@ pub struct LocalPass {
 ///
 /// Randomness is a pure function of the seed and the place, so a pass has no state: the same seed gives the same
 /// masks and signs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pass {
     /// Running statistics, no dropout, no sign flips.
     Eval,
@@ -36,12 +36,20 @@ pub enum Pass {
         /// Names the random numbers of this pass; different for every step.
         seed: u64,
     },
+    /// Batch statistics, which take their place in the running ones; no dropout, no sign flips.
+    ///
+    /// Passes over several batches make the running statistics the mean over those batches: `share` is the weight of a
+    /// batch among it and all before it, 1 for the first.
+    Measure {
+        /// Weight of the batch, in `(0, 1]`.
+        share: f64,
+    },
 }
 
 impl Pass {
-    /// Whether batch statistics are used and updated.
-    pub fn is_training(self) -> bool {
-        matches!(self, Self::Train { .. })
+    /// Whether statistics of the batch are used, and the running ones updated.
+    pub fn uses_batch_statistics(self) -> bool {
+        !matches!(self, Self::Eval)
     }
 
     /// Dropout at a place; `None` where nothing would be dropped.
@@ -58,7 +66,7 @@ impl Pass {
     /// One random sign for each of `count` eigenvectors; `None` outside training.
     pub fn signs(self, count: usize) -> Option<Vec<f32>> {
         match self {
-            Self::Eval => None,
+            Self::Eval | Self::Measure { .. } => None,
             Self::Train { seed } => {
                 let mut stream = rng::stream(seed, "eigenvector signs", &[]);
                 Some((0..count).map(|_| if stream.next_u64() >> 63 == 0 { 1.0 } else { -1.0 }).collect())

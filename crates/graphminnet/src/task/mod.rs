@@ -31,6 +31,11 @@ pub use metric::{Score, Undefined};
 #[cfg(feature = "train")]
 pub(crate) use worst::worst_error;
 
+/// The probability of yes that log-odds stand for.
+pub(crate) fn probability(log_odds: f32) -> f64 {
+    1.0 / (1.0 + (-f64::from(log_odds)).exp())
+}
+
 /// Outputs and targets of some rows, side by side.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {

@@ -38,7 +38,9 @@ pub(crate) fn worst_error(loss: Loss, rows: Rows<'_>) -> Option<Worst> {
                     offer(
                         row,
                         match loss {
-                            Loss::L1 => (f64::from(output) - f64::from(target)).abs(),
+                            Loss::L1 | Loss::Mse | Loss::Huber => {
+                                (f64::from(output) - f64::from(target)).abs()
+                            }
                             _ => binary_nll(output, usize::from(target > 0.5)),
                         },
                     );

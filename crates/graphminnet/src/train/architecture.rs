@@ -22,7 +22,7 @@ pub trait Architecture: Serialize {
     /// What is computed for every graph before the model sees it.
     fn prepare_options(&self) -> PrepareOptions;
 
-    /// By what a run knows that it goes on with the same model and protocol: all keys of this configuration, unless a kind
+    /// By what a run knows that it resumes the same model and protocol: all keys of this configuration, unless a kind
     /// of model says otherwise.
     ///
     /// # Errors

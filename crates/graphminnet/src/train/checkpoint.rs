@@ -21,6 +21,7 @@ const MANIFEST: &str = "MANIFEST.json";
 const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optim.safetensors";
 const BEST: &str = "best.safetensors";
+const AVERAGE: &str = "average.safetensors";
 const STATE: &str = "train.json";
 /// Complete states that are kept.
 const KEPT: usize = 2;
@@ -49,6 +50,8 @@ pub struct Checkpoint {
     pub optimizer: Vec<u8>,
     /// The selected weights, as safetensors.
     pub best: Option<Vec<u8>>,
+    /// The averaged weights, as safetensors, where they are averaged.
+    pub average: Option<Vec<u8>>,
     /// The rest.
     pub state: TrainState,
 }
@@ -188,7 +191,7 @@ impl Checkpoints {
         }
         let mut contents = BTreeMap::new();
         for (name, entry) in manifest.files {
-            if ![MODEL, OPTIMIZER, BEST, STATE].contains(&name.as_str()) {
+            if ![MODEL, OPTIMIZER, BEST, AVERAGE, STATE].contains(&name.as_str()) {
                 return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
             }
             let path = folder.join(&name);
@@ -207,7 +210,8 @@ impl Checkpoints {
         };
         let state: TrainState = serde_json::from_slice(&take(STATE)?)
             .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
-        Ok(Checkpoint { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best: take(BEST).ok(), state })
+        let (best, average) = (take(BEST).ok(), take(AVERAGE).ok());
+        Ok(Checkpoint { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, state })
     }
 
     /// Removes all but the newest states and what killed processes left behind. A leftover that cannot be removed
@@ -249,6 +253,7 @@ fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(),
         (MODEL, Some(&checkpoint.model)),
         (OPTIMIZER, Some(&checkpoint.optimizer)),
         (BEST, checkpoint.best.as_ref()),
+        (AVERAGE, checkpoint.average.as_ref()),
         (STATE, Some(&state)),
     ];
     let mut files = BTreeMap::new();
@@ -280,7 +285,13 @@ mod tests {
         state.global_step = step;
         state.sums.loss = 0.1 + 0.2;
         let bytes = |tag: &str| format!("{tag} of step {step}").repeat(50).into_bytes();
-        Checkpoint { model: bytes("model"), optimizer: bytes("optimizer"), best: Some(bytes("best")), state }
+        Checkpoint {
+            model: bytes("model"),
+            optimizer: bytes("optimizer"),
+            best: Some(bytes("best")),
+            average: Some(bytes("average")),
+            state,
+        }
     }
 
     fn three_saved() -> (tempfile::TempDir, Checkpoints) {
@@ -324,7 +335,7 @@ mod tests {
             }),
             ("zeroed", |bytes| vec![0; bytes.len()]),
         ];
-        for file in [MODEL, OPTIMIZER, BEST, STATE, MANIFEST] {
+        for file in [MODEL, OPTIMIZER, BEST, AVERAGE, STATE, MANIFEST] {
             for (what, damage) in damages {
                 let (_folder, checkpoints) = three_saved();
                 let path = checkpoints.folder.join("step-00000003").join(file);

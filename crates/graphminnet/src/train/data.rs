@@ -95,7 +95,7 @@ mod tests {
     fn features_of_a_whole_graph_are_part_of_the_fingerprint() {
         let sizes = PartSizes { train: 2, valid: 1, test: 1 };
         let mut dataset = RingTransfer { sizes, ..Default::default() }.generate(0).unwrap();
-        let splits = Splits { train: vec![0, 1], valid: vec![2], test: vec![3] };
+        let splits = Splits::new(vec![0, 1], vec![2], vec![3], 4).unwrap();
         let plain = data_fingerprint(&dataset, &splits);
         let mut with = |value: f32| {
             let graph = Graph::clone(&dataset.samples[0].graph);

@@ -49,24 +49,21 @@ pub fn infer_recipe(
 
     let vocabulary = schema.node_vocabulary();
     let numbers = schema.node_numbers();
-    let has_features = match (vocabulary.len(), numbers) {
+    match (vocabulary.len(), numbers) {
         (0, 0) => {
             notes.push("nodes have no features: their degrees and those of their neighbours are used".into());
-            set("node_encoder", text("premp"));
+            set("node_encoder", text("degrees"));
             set("node_in", number(5));
-            false
         }
         (0, columns) => {
             notes.push(format!("nodes have {columns} numeric columns"));
             set("node_encoder", text("linear"));
             set("node_in", number(columns));
-            true
         }
         (columns, 0) => {
             notes.push(format!("nodes have {columns} categorical columns of sizes {vocabulary:?}"));
             set("node_encoder", text(if columns == 1 { "embed" } else { "atoms" }));
             set("node_vocab", sizes(&vocabulary));
-            true
         }
         (columns, numbers) => {
             notes.push(format!(
@@ -75,14 +72,11 @@ pub fn infer_recipe(
             set("node_encoder", text("mixed"));
             set("node_vocab", sizes(&vocabulary));
             set("node_in", number(numbers));
-            true
         }
-    };
-    if has_features {
-        set("node_pe", text("rwse"));
-        set("pe_dim", number(28));
-        set("rwse_steps", number(20));
     }
+    set("node_pe", text("rwse"));
+    set("pe_dim", number(28));
+    set("rwse_steps", number(20));
     let vocabulary = schema.edge_vocabulary();
     match (vocabulary.len(), schema.edge_numbers()) {
         (0, 0) => {
@@ -108,8 +102,9 @@ pub fn infer_recipe(
             set("edge_in", number(numbers));
         }
     }
-    if schema.node_numbers() + schema.edge_numbers() > 0 {
-        notes.push("numeric features are put on the scale of the training data".into());
+    let takes_degrees = schema.node_columns.is_empty();
+    if takes_degrees || schema.node_numbers() + schema.edge_numbers() > 0 {
+        notes.push("numbers are put on the scale of the training data".into());
         set("standardize", Value::Boolean(true));
     }
     match schema.level {
@@ -154,6 +149,8 @@ pub fn infer_recipe(
         ("weight_decay", Value::Float(1e-5)),
         ("loss", text(loss)),
         ("metric", text(metric)),
+        // Own data may hardly vary within a batch, and running estimates are not good enough then.
+        ("norm_estimates", text("recomputed")),
     ] {
         train.insert(key.to_owned(), value);
     }

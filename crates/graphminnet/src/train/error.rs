@@ -126,7 +126,7 @@ pub enum TrainError {
     },
     /// The data is in nobody's file.
     #[error(
-        "the graphs of this run were given in memory by the program that started it; give them again to go on"
+        "the graphs of this run were given in memory by the program that started it; give them again to resume"
     )]
     DataNotGiven,
     /// The data was prepared for another model.

@@ -61,24 +61,9 @@ pub(super) fn evaluate(
 ) -> Result<Option<Evaluation>, TrainError> {
     let (columns, target_columns) = (model.out_dim(), data.target_columns());
     let plan = plan_batches(&data.dataset, samples, batch_limit(train), Order::Given);
-    let (mut outputs, mut targets) = (Vec::new(), Vec::new());
-    for batch in Batches::start(Arc::clone(&data.dataset), plan, AHEAD)? {
-        if interrupt.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        let mut batch = batch?;
-        targets.extend(batch.targets.take().map(Targets::into_counted).unwrap_or_default());
-        let input = model.input(batch, device)?;
-        outputs.extend(values(model.forward(&input, Pass::Eval)));
-    }
-    let loss = {
-        let mut scaled = targets.clone();
-        if let Some(scaler) = scaler {
-            scaler.scale(&mut scaled);
-        }
-        let rows = Rows { outputs: &outputs, columns, targets: &scaled, target_columns };
-        loss::evaluate(train.loss, rows)?.map(|loss| loss.value)
-    };
+    let passed = pass_over(model, data, plan, device, interrupt, |_| Pass::Eval)?;
+    let Some(Passed { mut outputs, targets }) = passed else { return Ok(None) };
+    let loss = loss_of(&outputs, columns, &targets, target_columns, train, scaler)?;
     if let Some(scaler) = scaler {
         scaler.restore(&mut outputs);
     }
@@ -87,6 +72,52 @@ pub(super) fn evaluate(
     let worst = worst_error(train.loss, rows)
         .and_then(|worst| Some((worst.error, sample_of_row(model.level(), data, samples, worst.row)?)));
     Ok(Some(Evaluation { outputs, columns, targets, target_columns, loss, score, worst }))
+}
+
+/// Outputs as the model gives them, and targets as in the data.
+pub(super) struct Passed {
+    pub outputs: Vec<f32>,
+    pub targets: Vec<f32>,
+}
+
+/// Passes batches through a model that is not trained by them; `pass` is told the number of nodes of each.
+pub(super) fn pass_over(
+    model: &impl Model,
+    data: &TrainingData,
+    plan: Vec<Vec<usize>>,
+    device: &Device,
+    interrupt: &AtomicBool,
+    mut pass: impl FnMut(usize) -> Pass,
+) -> Result<Option<Passed>, TrainError> {
+    let (mut outputs, mut targets) = (Vec::new(), Vec::new());
+    for batch in Batches::start(Arc::clone(&data.dataset), plan, AHEAD)? {
+        if interrupt.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let mut batch = batch?;
+        targets.extend(batch.targets.take().map(Targets::into_counted).unwrap_or_default());
+        let pass = pass(batch.layout.num_nodes());
+        let input = model.input(batch, device)?;
+        outputs.extend(values(model.forward(&input, pass)));
+    }
+    Ok(Some(Passed { outputs, targets }))
+}
+
+/// The loss of outputs as the model gives them; `None` without labels.
+pub(super) fn loss_of(
+    outputs: &[f32],
+    columns: usize,
+    targets: &[f32],
+    target_columns: usize,
+    train: &TrainConfig,
+    scaler: Option<&TargetScaler>,
+) -> Result<Option<f64>, TrainError> {
+    let mut scaled = targets.to_vec();
+    if let Some(scaler) = scaler {
+        scaler.scale(&mut scaled);
+    }
+    let rows = Rows { outputs, columns, targets: &scaled, target_columns };
+    Ok(loss::evaluate(train.loss, rows)?.map(|loss| loss.value))
 }
 
 /// Batches assembled ahead of their use.

@@ -1,6 +1,7 @@
 //! What a run says while it is running; who listens decides what to show.
 
 use super::checkpoint::CheckpointProblem;
+use super::norms::TrainingLoss;
 use super::source::Loaded;
 use super::state::Position;
 use super::summary::SeedResult;
@@ -24,7 +25,7 @@ pub struct EpochReport {
     pub test: Option<f64>,
     /// Largest error of a single validation label.
     pub worst_valid: Option<f64>,
-    /// Whether the validation metric is the best so far.
+    /// Whether the epoch is the best so far, by its validation metric and then its validation loss.
     pub improved: bool,
     /// Batches that were skipped for want of labels.
     pub skipped_batches: usize,
@@ -38,7 +39,7 @@ pub struct EpochReport {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum TrainEvent {
-    /// A seed starts, or goes on from a saved state.
+    /// A seed starts, or resumes from a saved state.
     SeedStarted {
         /// The seed.
         seed: u64,
@@ -48,7 +49,7 @@ pub enum TrainEvent {
         epochs: usize,
         /// Optimizer steps per epoch (of the first one, where a node budget makes them vary).
         steps_per_epoch: usize,
-        /// Where it goes on, if it does.
+        /// Where it resumes, if it does.
         resumed_at: Option<Position>,
     },
     /// A saved state could not be used; an earlier one is.
@@ -94,6 +95,8 @@ pub enum TrainEvent {
         /// The best epoch.
         best: usize,
     },
+    /// A model answers otherwise in evaluation than in training.
+    Disagreement(TrainingLoss),
     /// A seed is done.
     SeedFinished(SeedResult),
 }

@@ -26,6 +26,7 @@ pub(super) fn describe<C: Architecture>(
         schema,
         preparation: (&model.prepare_options()).into(),
         target_scaler: scaler.cloned(),
+        calibration: None,
         data: TrainedOn {
             name: data.dataset.name.clone(),
             fingerprint: data.fingerprint.clone(),

@@ -1,4 +1,4 @@
-//! Append-only files that are cut back to a known length when a run goes on.
+//! Append-only files that are cut back to a known length when a run resumes.
 
 use super::TrainError;
 use graphminnet_data::fs::IoError;

@@ -9,7 +9,7 @@
 //! [`Run`] is the way in: it creates or opens the directory of a run, trains its seeds, resumes and summarises.
 //!
 //! Everything random is a pure function of the seed, the epoch and the position in the epoch, so a run that is killed
-//! and resumed from any saved state goes on to the same bits. Nothing here prints: whoever wants to see progress
+//! and resumed from any saved state continues to the same bits. Nothing here prints: whoever wants to see progress
 //! passes an [`Observer`].
 //!
 //! ```no_run
@@ -36,6 +36,7 @@
 //! ```
 
 mod architecture;
+mod average;
 mod checkpoint;
 mod data;
 mod defaults;
@@ -46,6 +47,7 @@ mod files;
 mod gradient_pass;
 mod log;
 mod metrics;
+mod norms;
 mod predictions;
 mod recompute;
 mod record;
@@ -69,6 +71,7 @@ pub use defaults::{Inferred, infer_recipe};
 pub use error::TrainError;
 pub use event::{EpochReport, Observer, TrainEvent};
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};
+pub use norms::{Compared, TrainingLoss};
 pub(crate) use run::{DataCard, read_json};
 pub use run::{Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, runs_in};
 pub(crate) use run_environment::RunEnvironment;

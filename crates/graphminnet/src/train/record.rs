@@ -18,7 +18,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Goes on with two files; a new event file starts with a header.
+    /// Reopens two files; a new event file starts with a header.
     pub(super) fn open(metrics: GrowingFile, mut events: GrowingFile, new: bool) -> Result<Self, TrainError> {
         if new {
             events.append(&tensorboard::header(now()))?;

@@ -83,8 +83,11 @@ pub enum DataSource {
         read: Box<ReadOptions>,
         /// How it is split.
         split: SplitChoice,
+        /// Whether graphs of the training part are set aside for calibration.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        calibrate: bool,
     },
-    /// Graphs in memory, given by the program that trains. To go on, it must give them again; their fingerprint says
+    /// Graphs in memory, given by the program that trains. To resume, it must give them again; their fingerprint says
     /// whether they are the same.
     Given {
         /// Whether edges stand for one direction or for both in new data; `None` is the format's own rule.
@@ -118,9 +121,9 @@ impl DataSource {
     /// Whether both are the same data, read in the same way; how much a file may ask for does not matter.
     pub(in crate::train) fn is_same_as(&self, other: &Self) -> bool {
         let unlimited = |source: &Self| match source.clone() {
-            Self::File { path, mut read, split } => {
+            Self::File { path, mut read, split, calibrate } => {
                 read.limits = Limits::default();
-                Self::File { path, read, split }
+                Self::File { path, read, split, calibrate }
             }
             source => source,
         };
@@ -149,7 +152,7 @@ impl DataSource {
                 official(dataset, Report::default())
             }
             Self::Registry { name, folder } => benchmark(name, folder.as_deref(), changes),
-            Self::File { path, read: options, split } => {
+            Self::File { path, read: options, split, calibrate } => {
                 let ignore_split = !split.is_of_the_data();
                 let mut options = ReadOptions { ignore_split, ..(**options).clone() };
                 options.limits.apply(changes);
@@ -157,12 +160,37 @@ impl DataSource {
                     SplitChoice::Scaffold => read_with_scaffolds(path, &options)?,
                     _ => (open(path, &options)?, Vec::new()),
                 };
-                let (splits, split_note) = split.apply(&read, &scaffolds)?;
+                let (mut splits, mut split_note) = split.apply(&read, &scaffolds)?;
+                if *calibrate && splits.calibration.is_empty() {
+                    splits = match split {
+                        SplitChoice::Scaffold => splits.hold_out_groups(&scaffolds),
+                        _ => splits.hold_out(0),
+                    };
+                }
+                check_calibration(&splits, *calibrate)?;
+                if !splits.calibration.is_empty() {
+                    split_note.push_str(&format!(", {} to calibrate", splits.calibration.len()));
+                }
                 Ok(Loaded { dataset: read.dataset, splits, report: read.report, split_note })
             }
             Self::Given { .. } => Err(TrainError::DataNotGiven),
         }
     }
+}
+
+/// Fewer graphs than these say nothing about errors that are rare.
+const MIN_CALIBRATION: usize = 20;
+
+fn check_calibration(splits: &Splits, asked: bool) -> Result<(), TrainError> {
+    let found = splits.calibration.len();
+    if found >= MIN_CALIBRATION || (found == 0 && !asked) {
+        return Ok(());
+    }
+    Err(TrainError::Config(ConfigError::Invalid {
+        key: "calibrate".to_owned(),
+        value: format!("{found} graphs set aside"),
+        expected: format!("at least {MIN_CALIBRATION}, from a larger training part"),
+    }))
 }
 
 #[cfg(feature = "benchmarks")]

@@ -1,5 +1,7 @@
-//! Everything besides weights and moments that a run needs to go on where it stopped.
+//! Everything besides weights and moments that a run needs to resume where it stopped.
 
+use crate::config::MetricKind;
+use crate::task::metric;
 use serde::{Deserialize, Serialize};
 
 /// Version of the layout of [`TrainState`].
@@ -23,12 +25,31 @@ pub struct Best {
     pub epoch: usize,
     /// Validation metric.
     pub valid: Option<f64>,
+    /// Validation loss, which decides between epochs of the same metric; earlier versions did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_loss: Option<f64>,
     /// Test metric of the same weights.
     pub test: Option<f64>,
     /// Largest error of a single validation label.
     pub worst_valid: Option<f64>,
     /// Name of the graph with that error.
     pub worst_valid_id: Option<String>,
+}
+
+impl Best {
+    /// Whether another epoch is selected in the place of this one: its metric is better, or the same and its loss no
+    /// larger. Between equals the later one is taken, which has learned for longer.
+    pub(super) fn gives_way_to(&self, metric: MetricKind, valid: Option<f64>, loss: Option<f64>) -> bool {
+        match (valid, self.valid) {
+            (None, _) => false,
+            (Some(_), None) => true,
+            (Some(new), Some(old)) if new == old => match (loss, self.valid_loss) {
+                (Some(new), Some(old)) => new <= old,
+                _ => true,
+            },
+            (Some(new), Some(old)) => metric::is_better(metric, new, old),
+        }
+    }
 }
 
 /// Sums over the current epoch.
@@ -67,6 +88,9 @@ pub struct TrainState {
     /// The best epoch so far.
     #[serde(with = "exact_best")]
     pub best: Option<Best>,
+    /// The epoch in which the best metric was first reached, where that is not the selected one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reached: Option<usize>,
     /// Evaluations of the validation or test part without a value.
     pub undefined_evaluations: usize,
     /// Wall-clock seconds of all epochs that are done.
@@ -89,6 +113,7 @@ impl TrainState {
             global_step: 0,
             sums: EpochSums::default(),
             best: None,
+            reached: None,
             undefined_evaluations: 0,
             seconds: 0.0,
             metrics_length: 0,
@@ -125,6 +150,8 @@ mod exact_best {
     struct Saved {
         epoch: usize,
         numbers: [Option<String>; 3],
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid_loss: Option<String>,
         worst_valid_id: Option<String>,
     }
 
@@ -133,6 +160,7 @@ mod exact_best {
         let saved = best.as_ref().map(|best| Saved {
             epoch: best.epoch,
             numbers: [best.valid, best.test, best.worst_valid].map(text),
+            valid_loss: text(best.valid_loss),
             worst_valid_id: best.worst_valid_id.clone(),
         });
         saved.serialize(serializer)
@@ -146,6 +174,7 @@ mod exact_best {
         Ok(Some(Best {
             epoch: saved.epoch,
             valid: number(valid)?,
+            valid_loss: number(saved.valid_loss)?,
             test: number(test)?,
             worst_valid: number(worst_valid)?,
             worst_valid_id: saved.worst_valid_id,
@@ -158,6 +187,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn of_two_epochs_with_the_same_metric_the_one_with_the_smaller_loss_is_taken_then_the_later_one() {
+        let best = |valid_loss| Best {
+            epoch: 2,
+            valid: Some(0.5),
+            valid_loss,
+            test: None,
+            worst_valid: None,
+            worst_valid_id: None,
+        };
+        let with = |loss, valid, new_loss| best(loss).gives_way_to(MetricKind::Accuracy, valid, new_loss);
+        for (new_loss, expected) in [(0.2, true), (0.3, true), (0.4, false)] {
+            assert_eq!(with(Some(0.3), Some(0.5), Some(new_loss)), expected, "{new_loss}");
+        }
+        assert!(with(Some(0.3), Some(0.6), Some(9.0)), "the metric goes first");
+        assert!(!with(Some(0.3), Some(0.4), Some(0.0)) && !with(Some(0.3), None, Some(0.0)));
+        // A state of an earlier version does not say its loss.
+        assert!(with(None, Some(0.5), Some(1.0)));
+    }
+
+    #[test]
     fn a_state_comes_back_to_the_last_bit() {
         let mut state = TrainState::new(3, "config".into(), "data".into());
         let mut random = graphminnet_data::rng::stream(0, "state", &[]);
@@ -167,6 +216,7 @@ mod tests {
             state.best = Some(Best {
                 epoch: 7,
                 valid: Some(random.uniform()),
+                valid_loss: Some(random.uniform() / 7.0),
                 test: None,
                 worst_valid: Some(f64::INFINITY),
                 worst_valid_id: Some("ring-1".into()),

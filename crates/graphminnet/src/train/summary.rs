@@ -1,6 +1,8 @@
 //! What a run comes down to: one result per seed, and mean ± standard deviation over seeds.
 
+use super::norms::TrainingLoss;
 use super::state::Best;
+use crate::bundle::Coverage;
 use crate::config::MetricKind;
 use serde::{Deserialize, Serialize};
 
@@ -24,12 +26,18 @@ pub struct SeedResult {
     pub parameters: usize,
     /// Evaluations of the validation or test part that gave no value.
     pub undefined_evaluations: usize,
+    /// The loss on training graphs as seen in training and in evaluation; earlier versions did not compare them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_loss: Option<TrainingLoss>,
     /// Wall-clock seconds of training and evaluation.
     pub seconds: f64,
     /// SHA-256 of the selected weights' file.
     pub best_weights_sha256: String,
     /// SHA-256 of the last weights' file.
     pub last_weights_sha256: String,
+    /// How often calibrated intervals or sets held the truth on the test part; empty without calibration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
 }
 
 /// Mean and population standard deviation (ddof = 0) of some numbers.

@@ -7,20 +7,22 @@
 mod finish;
 mod step;
 
+use super::average::Average;
 use super::checkpoint::Checkpoint;
 use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
 use super::log::GrowingFile;
 use super::metrics::METRICS;
+use super::norms;
 use super::record::Recorder;
 use super::scaler::fit_scaler;
 use super::state::{Best, EpochSums, TrainState};
 use super::summary::SeedResult;
 use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
-use crate::config::{ModelConfig, TrainConfig};
+use crate::config::{ModelConfig, NormEstimates, TrainConfig};
 use crate::model::Model;
 use crate::optim::{AdamW, AdamWSettings, learning_rate_factor};
-use crate::task::{loss, metric};
+use crate::task::loss;
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
@@ -63,7 +65,7 @@ pub enum Outcome {
     Stopped(Option<Best>),
 }
 
-/// Trains one seed, or goes on with it where its directory says.
+/// Trains one seed, or resumes it where its directory says.
 ///
 /// Without a directory nothing is written.
 ///
@@ -92,6 +94,8 @@ struct Training<'a, C: Architecture> {
     scaler: Option<TargetScaler>,
     model: C::Model,
     optimizer: AdamW,
+    /// The averaged weights, where they are averaged.
+    average: Option<Average>,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
     state: TrainState,
@@ -132,7 +136,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 problems,
             })?,
         };
-        let mut resumed_at = None;
+        let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
             model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
@@ -147,11 +151,17 @@ impl<'a, C: Architecture> Training<'a, C> {
             unchanged("the data", &checkpoint.state.data_fingerprint, &state.data_fingerprint)?;
             unchanged("the seed", &checkpoint.state.seed.to_string(), &seed.to_string())?;
             model = weights::from_bytes(model, &checkpoint.model)?;
+            saved_average = checkpoint.average;
             optimizer = AdamW::from_bytes(optimizer_settings, &checkpoint.optimizer)?;
             best_weights = checkpoint.best;
             state = checkpoint.state;
             resumed_at = Some(state.position);
         }
+        let average = match (train.average_decay, saved_average) {
+            (0.0, _) => None,
+            (decay, None) => Some(Average::start(decay, &model)),
+            (decay, Some(bytes)) => Some(Average::start(decay, &weights::from_bytes(model.clone(), &bytes)?)),
+        };
         let scaler = fit_scaler(train.target_scaling, data);
         let recorder = match directory {
             None => None,
@@ -179,6 +189,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             scaler,
             model,
             optimizer,
+            average,
             best_weights,
             state,
             last_save: Instant::now(),
@@ -204,7 +215,9 @@ impl<'a, C: Architecture> Training<'a, C> {
     /// Whether early stopping ends the run here.
     fn is_exhausted(&self) -> bool {
         match (self.settings.train.patience, &self.state.best) {
-            (Some(patience), Some(best)) => self.state.position.epoch > best.epoch + patience,
+            (Some(patience), Some(best)) => {
+                self.state.position.epoch > self.state.reached.unwrap_or(best.epoch) + patience
+            }
             _ => false,
         }
     }
@@ -253,7 +266,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.add_time();
         let training_seconds = self.state.sums.seconds;
         self.observer.event(&TrainEvent::Evaluating { epoch });
-        let model = self.model.valid();
+        let Some(model) = self.settled()? else { return Ok(false) };
         let Some(valid) = self.evaluate(&model, &self.data.splits.valid)? else { return Ok(false) };
         let Some(test) = self.evaluate(&model, &self.data.splits.test)? else { return Ok(false) };
         for (split, samples, evaluation) in
@@ -265,26 +278,28 @@ impl<'a, C: Architecture> Training<'a, C> {
                 self.observer.event(&TrainEvent::Undefined { epoch, split, reason });
             }
         }
-        let improved = match (valid.value(), self.state.best.as_ref().and_then(|best| best.valid)) {
+        let improved = match &self.state.best {
             // Without a validation part the last epoch is as good as any.
             _ if self.data.splits.valid.is_empty() => true,
-            (None, _) => false,
-            (Some(_), None) => true,
-            (Some(new), Some(old)) => metric::is_better(train.metric, new, old),
+            None => valid.value().is_some(),
+            Some(best) => best.gives_way_to(train.metric, valid.value(), valid.loss),
         };
         let worst_id = |evaluation: &Evaluation| {
             evaluation.worst.and_then(|(_, at)| Some(self.data.dataset.samples.get(at)?.id.clone()))
         };
         let (valid_id, test_id) = (worst_id(&valid), worst_id(&test));
         if improved {
+            let tied = self.state.best.as_ref().filter(|best| best.valid == valid.value());
+            self.state.reached = tied.map(|best| self.state.reached.unwrap_or(best.epoch));
             self.state.best = Some(Best {
                 epoch,
                 valid: valid.value(),
+                valid_loss: valid.loss,
                 test: test.value(),
                 worst_valid: valid.worst.map(|(error, _)| error),
                 worst_valid_id: valid_id.clone(),
             });
-            let weights = weights::to_bytes(&self.model)?;
+            let weights = weights::to_bytes(&model)?;
             self.write_best(&weights)?;
             self.best_weights = Some(weights);
         }
@@ -315,6 +330,23 @@ impl<'a, C: Architecture> Training<'a, C> {
         Ok(true)
     }
 
+    /// The model as it is evaluated and stored: a copy with the averaged weights, where they are averaged, and with the
+    /// estimates of its norms that the protocol asks for; `None` if interrupted.
+    fn settled(&self) -> Result<Option<C::Model>, TrainError> {
+        let Settings { train, seed, device, interrupt, .. } = self.settings;
+        let model = match &self.average {
+            None => self.model.valid(),
+            Some(average) => average.apply(self.model.clone())?.valid(),
+        };
+        let done = match train.norm_estimates {
+            NormEstimates::Running => true,
+            NormEstimates::Recomputed => {
+                norms::recompute(&model, self.data, train, *seed, device, interrupt)?
+            }
+        };
+        Ok(done.then_some(model))
+    }
+
     fn evaluate(&self, model: &C::Model, samples: &[usize]) -> Result<Option<Evaluation>, TrainError> {
         let Settings { train, device, interrupt, .. } = self.settings;
         evaluate(model, self.data, samples, train, self.scaler.as_ref(), device, interrupt)
@@ -339,10 +371,15 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.state.metrics_length = metrics;
         self.state.events_length = events;
         self.add_time();
+        let average = match &self.average {
+            None => None,
+            Some(average) => Some(weights::to_bytes(&average.apply(self.model.clone())?)?),
+        };
         let checkpoint = Checkpoint {
             model: weights::to_bytes(&self.model)?,
             optimizer: self.optimizer.to_bytes()?,
             best: self.best_weights.clone(),
+            average,
             state: self.state.clone(),
         };
         let path = directory.checkpoints().save(&checkpoint).map_err(TrainError::Save)?;

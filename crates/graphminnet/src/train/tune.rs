@@ -3,7 +3,7 @@
 //! Candidate `n` is a pure function of the search's seed and `n`. A candidate whose best validation metric so far is
 //! worse than the median of what the earlier candidates had reached by the same epoch is stopped (Golovin et al.
 //! 2017). Every candidate that has come to an end is one line of `journal.jsonl`; the one that was running when the
-//! process ended goes on from its saved state. A candidate is a run like any other.
+//! process ended resumes from its saved state. A candidate is a run like any other.
 
 mod journal;
 
@@ -96,7 +96,7 @@ impl Search {
         })
     }
 
-    /// Trains the next candidate of a journal with the search's seed, or goes on with it; `None` if interrupted.
+    /// Trains the next candidate of a journal with the search's seed, or resumes it; `None` if interrupted.
     ///
     /// Every candidate is a [`Run`], so it can be looked at and used like any other.
     ///
@@ -213,7 +213,7 @@ fn better(metric: MetricKind, before: Option<f64>, now: Option<f64>) -> f64 {
     if is_better(metric, now, before) { now } else { before }
 }
 
-/// The history of a candidate that goes on: from its metrics file, up to what its saved state knows.
+/// The history of a resumed candidate: from its metrics file, up to what its saved state knows.
 fn read_history(directory: &SeedDir, metric: MetricKind) -> Result<Vec<f64>, TrainError> {
     let saved = directory.checkpoints().load().ok().flatten();
     let Some((checkpoint, _)) = saved else { return Ok(Vec::new()) };

@@ -124,7 +124,7 @@ pub fn dressed(graph: &Graph, config: &ModelConfig, random: &mut Stream) -> Grap
     let (nodes, edges) = (graph.num_nodes(), graph.num_edges());
     let node_features = match config.node_encoder {
         NodeEncoderKind::Linear => numbers(nodes, config.node_in, random),
-        NodeEncoderKind::Premp => Features::none(nodes),
+        NodeEncoderKind::Premp | NodeEncoderKind::Degrees => Features::none(nodes),
         NodeEncoderKind::Embed | NodeEncoderKind::Atoms => categories(nodes, &config.node_vocab, random),
         NodeEncoderKind::Mixed => mixed(nodes, config.node_in, &config.node_vocab, random),
     };

@@ -22,13 +22,13 @@ pub struct Arguments {
     /// How to divide.
     #[arg(long)]
     scheme: Scheme,
-    /// Shares of train, valid and test; 80, 10 and 10 without it.
+    /// Shares of train, valid and test (default: 80, 10 and 10).
     #[arg(long, value_name = "TRAIN,VALID,TEST", value_parser = ratios)]
     ratios: Option<Ratios>,
-    /// Seed of the random and the stratified scheme; 0 without it.
+    /// Seed of the random and the stratified scheme (default: 0).
     #[arg(long)]
     seed: Option<u64>,
-    /// Where to write the parts, as JSON; on standard output without it.
+    /// Where to write the parts, as JSON (default: on standard output).
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]

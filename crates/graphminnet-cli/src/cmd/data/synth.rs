@@ -18,7 +18,7 @@ use std::process::ExitCode;
 pub struct Arguments {
     /// Kind of graphs.
     kind: Kind,
-    /// Number of graphs; the published number without it. For csl it must be a multiple of the ten classes.
+    /// Number of graphs (default: the published number). For csl it must be a multiple of the ten classes.
     #[arg(long, value_name = "N")]
     graphs: Option<usize>,
     /// Seed; the same seed gives the same file.

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     place: Place,
-    /// Families, separated by commas: csl, exp, sr16, sr25, graph8c; all without it.
+    /// Families, separated by commas: csl, exp, sr16, sr25, graph8c (default: all).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     families: Vec<String>,
     /// A file with graphs of your own, in graph6 or any other format; all pairs are compared.

@@ -21,7 +21,7 @@ use std::time::Duration;
 pub struct Arguments {
     #[command(flatten)]
     place: Place,
-    /// Go on beyond the paper's 20,000 nodes up to this many; 1,000,000 is the largest size.
+    /// Continue beyond the paper's 20,000 nodes up to this many; 1,000,000 is the largest size.
     #[arg(long, value_name = "NODES", default_value_t = 20_000)]
     max_nodes: usize,
     /// Largest graph whose eigenpairs are computed.

@@ -41,7 +41,7 @@ pub struct Choice {
 /// How much is trained.
 #[derive(Args, Default)]
 pub struct Effort {
-    /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4); the protocol's 0..4 without it.
+    /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4) (default: the protocol's 0..4).
     #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
     pub seeds: Option<String>,
     /// Epochs instead of the protocol's; marks results as shortened.

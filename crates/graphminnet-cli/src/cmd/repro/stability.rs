@@ -13,7 +13,7 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     place: Place,
-    /// Recipes whose equivariance is measured, separated by commas; all ten without it.
+    /// Recipes whose equivariance is measured, separated by commas (default: all ten).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     datasets: Vec<String>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ pub struct Arguments {
     choice: Choice,
     #[command(flatten)]
     effort: Effort,
-    /// Systems to train: gcn, gin, gat, gatedgcn, graphgps, gssc, graphminnet; all without it. Unless shortened, all of
+    /// Systems to train: gcn, gin, gat, gatedgcn, graphgps, gssc, graphminnet; default: all. Unless shortened, all of
     /// them on all data sets take weeks.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     systems: Vec<String>,

@@ -1,4 +1,4 @@
-//! From the text of a request to the text of an answer: what a client may ask, and what it is told.
+//! From the text of a request to the text of an answer: what a client may ask, and what it gets.
 
 use super::Bounds;
 use graphminnet::Ensemble;

@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 format!("cannot listen on {address}: {error}; choose another --port"),
             )
         })?;
-        // Before the address is told: whoever knows it may also ask the server to stop.
+        // Before the address is printed: whoever knows it may also ask the server to stop.
         let interrupt = interrupt.heed();
         let mut out = stdout();
         writeln!(out, "http://{}", listener.local_addr()?)?;

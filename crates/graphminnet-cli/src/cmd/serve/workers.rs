@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// Requests that may wait per worker; more are told to come back.
+/// Requests that may wait per worker; more are asked to come back.
 const WAITING_PER_WORKER: usize = 64;
 
 /// What a request asks for.

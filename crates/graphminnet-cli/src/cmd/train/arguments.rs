@@ -37,7 +37,7 @@ pub struct DataArguments {
     /// (molecules with a common core stay together), or a split file.
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub split: String,
-    /// Seed of a random or stratified split; 0 without it.
+    /// Seed of a random or stratified split (default: 0).
     #[arg(long, value_name = "SEED", requires = "data")]
     pub split_seed: Option<u64>,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
@@ -71,10 +71,10 @@ pub struct MachineArguments {
     #[command(flatten)]
     pub threads: Threads,
     /// Where to run: cpu, wgpu, cuda or rocm.
-    #[arg(long, default_value_t = DeviceKind::Cpu)]
+    #[arg(help_heading = crate::cmd::MACHINE, long, default_value_t = DeviceKind::Cpu)]
     pub device: DeviceKind,
     /// Do not keep prepared data for later runs.
-    #[arg(long)]
+    #[arg(help_heading = crate::cmd::MACHINE, long)]
     pub no_cache: bool,
     #[command(flatten)]
     pub limits: LimitArguments,

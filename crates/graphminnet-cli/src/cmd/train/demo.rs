@@ -29,7 +29,7 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     context.verbosity.say(STORY);
     let root = run_dir.map_or_else(|| fresh_name("ring-transfer"), Path::to_owned);
-    // Both exist before the first is trained, so that both go on if this is interrupted.
+    // Both exist before the first is trained, so that both are resumed if this is interrupted.
     let mut runs: Vec<(&str, Run)> = Vec::new();
     for (name, label, global) in
         [("graphminnet", "GraphMinNet", "graphminnet"), ("local-only", "local only ", "none")]

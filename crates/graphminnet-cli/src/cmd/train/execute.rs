@@ -1,12 +1,15 @@
-//! Trains runs, shows how they go on, and prints what came out.
+//! Trains runs, shows their progress, and prints the results.
 
 use super::request::Request;
 use crate::cmd::report::write_report;
 use crate::failure::Failure;
+use crate::ui::coverage::coverage_text;
 use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::{INTERRUPTED, Interrupt};
 use crate::ui::training::Training;
-use graphminnet::train::{Resources, Run, RunFile, RunOutcome, Summary, TrainError, fresh_run_path, runs_in};
+use graphminnet::train::{
+    Compared, Resources, Run, RunFile, RunOutcome, Summary, TrainError, fresh_run_path, runs_in,
+};
 use graphminnet_data::text::duration;
 use serde_json::json;
 use std::io::{Write, stdout};
@@ -50,7 +53,7 @@ pub fn create(path: &Path, request: Request, context: &Context) -> Result<Run, F
     Ok(run)
 }
 
-/// Goes on with a run, or with all runs of a folder.
+/// Resumes a run, or all runs of a folder.
 ///
 /// # Errors
 ///
@@ -66,7 +69,7 @@ pub fn resume(path: &Path, context: &Context) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Goes on with a run, or starts it if there is none yet.
+/// Resumes a run, or starts it if there is none yet.
 ///
 /// # Errors
 ///
@@ -76,7 +79,7 @@ pub fn resume_or_start(path: &Path, request: Request, context: &Context) -> Resu
     finish(Run::open_or_create(path, &spec)?.with_data(loaded), context)
 }
 
-/// Goes on with every run that is not done. One that fails is told, and does not keep the others from going on.
+/// Resumes every unfinished run. One that fails is reported, and does not stop the others.
 fn resume_all(runs: &[PathBuf], context: &Context) -> Result<ExitCode, Failure> {
     let mut failed = None;
     let mut done = Vec::new();
@@ -102,7 +105,7 @@ fn resume_one(path: &Path, context: &Context) -> Result<Option<Summary>, Failure
     if let (true, Some(summary)) = (file.unfinished(path)?.is_empty(), file.summary(path)?) {
         return Ok(Some(summary));
     }
-    context.verbosity.say(format_args!("going on with {}", path.display()));
+    context.verbosity.say(format_args!("resuming {}", path.display()));
     train(&mut Run::open(path)?, "", context)
 }
 
@@ -126,13 +129,13 @@ pub fn train(run: &mut Run, label: &str, context: &Context) -> Result<Option<Sum
     drop(progress);
     let RunOutcome::Finished(summary) = outcome else {
         context.verbosity.say(format_args!(
-            "interrupted; the state is saved. Go on with: graphminnet train --resume {}",
+            "interrupted; the state is saved. Resume it with: graphminnet train --resume {}",
             run.path().display()
         ));
         return Ok(None);
     };
     if !is_done {
-        // A run is not worth less without its report, so a failure is only told.
+        // A run is not worth less without its report, so a failure is only reported.
         match write_report(run) {
             Ok(path) => context.verbosity.say(format_args!("report: {}", path.display())),
             Err(reason) => say!("warning: no report: {reason}"),
@@ -176,8 +179,26 @@ pub fn print_summary(path: &Path, summary: &Summary, context: &Context) -> Resul
             duration(seed.seconds),
             seed.best_weights_sha256.get(..16).unwrap_or_default(),
         )?;
+        for coverage in seed.coverage.iter().filter(|coverage| coverage.labels > 0) {
+            writeln!(out, "seed {}: {}", seed.seed, coverage_text(coverage))?;
+        }
         if seed.undefined_evaluations > 0 {
             writeln!(out, "seed {}: {} evaluations gave no value", seed.seed, seed.undefined_evaluations)?;
+        }
+        if let Some(loss) = seed.training_loss.filter(|loss| loss.disagree) {
+            writeln!(
+                out,
+                "seed {}: warning: the {} weights' loss on training graphs is {:.4} as seen in training and {:.4} in \
+                 evaluation: the model answers otherwise than it was trained; \
+                 --set train.norm_estimates=recomputed or structural encodings (model.node_pe) may help",
+                seed.seed,
+                match loss.of {
+                    Compared::Selected => "selected",
+                    Compared::Last => "last",
+                },
+                loss.in_training,
+                loss.in_evaluation,
+            )?;
         }
     }
     if let Some(test) = summary.test.filter(|test| test.count > 1) {

@@ -22,14 +22,18 @@ pub struct Arguments {
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     overrides: Vec<String>,
     /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4).
-    /// Seed 0 without it.
+    /// Default: seed 0.
     #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
     seeds: Option<String>,
+    /// Set part of the training graphs aside, neither to train on nor to choose the epoch by: the model then predicts
+    /// with intervals or sets that hold the truth with a known probability, which is tested on the test part.
+    #[arg(long)]
+    calibrate: bool,
     /// Directory of the run; it must not hold one yet. Without it: `runs/NAME-TIME`.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "resume")]
     run_dir: Option<PathBuf>,
-    /// Go on with an interrupted or killed run, to the same bits as if nothing had happened; of a folder of runs, with
-    /// all that are not done. Beside the arguments that start a run: start it if it is not there yet.
+    /// Resume an interrupted or killed run, to the same bits as if nothing had happened; for a folder of runs, every
+    /// unfinished one. Together with the arguments that start a run: start it if it does not exist yet.
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
     #[command(flatten)]
@@ -43,11 +47,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     in_context(&arguments.machine, &arguments.output, |context| {
         let started = !arguments.data.is_empty();
         if let (Some(path), false) = (&arguments.resume, started) {
-            arguments.data.reading.refuse("a run that goes on: its data is known")?;
+            arguments.data.reading.refuse("a resumed run: its data is known")?;
             let split = arguments.data.split != "auto";
-            if !arguments.overrides.is_empty() || arguments.seeds.is_some() || split {
+            if !arguments.overrides.is_empty() || arguments.seeds.is_some() || split || arguments.calibrate {
                 return Err(Failure::usage(
-                    "--set, --seeds and --split: a run that goes on stays as it was started",
+                    "--set, --seeds, --split and --calibrate: a resumed run stays as it was started",
                 ));
             }
             return execute::resume(path, context);
@@ -57,7 +61,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if !started {
             return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), context);
         }
-        let request = request::Request::new(&arguments.data, &overrides, seeds, context)?;
+        let calibrate = arguments.calibrate;
+        let request = request::Request::new(&arguments.data, &overrides, seeds, calibrate, context)?;
         match &arguments.resume {
             Some(path) => execute::resume_or_start(path, request, context),
             None => execute::start(request, arguments.run_dir.as_deref(), context),

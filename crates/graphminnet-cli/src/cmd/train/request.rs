@@ -32,10 +32,11 @@ impl Request {
         arguments: &DataArguments,
         overrides: &[Override],
         seeds: Vec<u64>,
+        calibrate: bool,
         context: &Context,
     ) -> Result<Self, Failure> {
         let verbosity = context.verbosity;
-        let source = source(arguments, &context.resources.limits)?;
+        let source = source(arguments, calibrate, &context.resources.limits)?;
         // A recipe is checked before its data is read: a wrong field should not cost the time of reading.
         let recipe = match recipe_name(arguments) {
             None => None,
@@ -81,7 +82,7 @@ fn recipe_name(arguments: &DataArguments) -> Option<&str> {
     }
 }
 
-fn source(arguments: &DataArguments, limits: &[LimitChange]) -> Result<DataSource, Failure> {
+fn source(arguments: &DataArguments, calibrate: bool, limits: &[LimitChange]) -> Result<DataSource, Failure> {
     if let Some(path) = &arguments.data {
         // Written down as an absolute path, so that the run can be resumed from anywhere.
         let path = std::path::absolute(path)?;
@@ -93,9 +94,12 @@ fn source(arguments: &DataArguments, limits: &[LimitChange]) -> Result<DataSourc
             let split = arguments.split.escape_debug();
             return Err(Failure::usage(format!("--split-column has no effect on --split {split}")));
         }
-        return Ok(DataSource::File { path, read, split });
+        return Ok(DataSource::File { path, read, split, calibrate });
     }
     arguments.reading.refuse("benchmark and generated data")?;
+    if calibrate {
+        return Err(Failure::usage("--calibrate is for files of your own (--data)"));
+    }
     if arguments.split != "auto" && arguments.split != "official" {
         return Err(Failure::usage("--split: benchmark and generated data have a split of their own"));
     }

@@ -79,7 +79,7 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
             let finite = metric::check_finite(rows);
             vec![
                 known(MetricKind::MeanAbsoluteError, rows),
-                ("rmse", finite.and_then(|()| regression::rmse(rows))),
+                known(MetricKind::RootMeanSquaredError, rows),
                 ("r2", finite.and_then(|()| regression::r2(rows))),
             ]
         }

@@ -1,28 +1,14 @@
 //! Mean absolute error: `mean |output − target|` over the labels that are there.
 
 use super::super::Rows;
-use super::LossValue;
+use super::{LossValue, mean_over_errors};
 
 pub(super) fn evaluate(rows: Rows<'_>) -> Option<LossValue> {
-    let labels = rows.targets.iter().filter(|target| !target.is_nan()).count();
-    if labels == 0 {
-        return None;
-    }
-    let mut sum = 0.0;
-    let gradient = rows
-        .entries()
-        .map(|(output, target)| {
-            if target.is_nan() {
-                return 0.0;
-            }
-            let difference = f64::from(output) - f64::from(target);
-            sum += difference.abs();
-            // NaN stays NaN; the slope at the kink is 0.
-            let slope = if difference == 0.0 { 0.0 } else { difference.signum() };
-            (slope / labels as f64) as f32
-        })
-        .collect();
-    Some(LossValue { value: sum / labels as f64, labels, gradient })
+    mean_over_errors(rows, |error| {
+        // NaN stays NaN; the slope at the kink is 0.
+        let slope = if error == 0.0 { 0.0 } else { error.signum() };
+        (error.abs(), slope)
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@
 
 mod binary_cross_entropy;
 mod cross_entropy;
+mod huber;
 mod l1;
+mod mse;
 mod weighted_binary_cross_entropy;
 mod weighted_cross_entropy;
 
@@ -69,7 +71,7 @@ pub struct LossValue {
 /// [`LossError::Shape`].
 pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), LossError> {
     let (fits, needed) = match loss {
-        Loss::L1 | Loss::BinaryCrossEntropy => {
+        Loss::L1 | Loss::Mse | Loss::Huber | Loss::BinaryCrossEntropy => {
             (outputs == targets && outputs > 0, "one output per target column")
         }
         Loss::CrossEntropy | Loss::WeightedCrossEntropy => {
@@ -91,11 +93,34 @@ pub fn evaluate(loss: Loss, rows: Rows<'_>) -> Result<Option<LossValue>, LossErr
     check_shape(loss, rows.columns, rows.target_columns)?;
     match loss {
         Loss::L1 => Ok(l1::evaluate(rows)),
+        Loss::Mse => Ok(mse::evaluate(rows)),
+        Loss::Huber => Ok(huber::evaluate(rows)),
         Loss::CrossEntropy => cross_entropy::evaluate(rows),
         Loss::WeightedCrossEntropy => weighted_cross_entropy::evaluate(rows),
         Loss::BinaryCrossEntropy => binary_cross_entropy::evaluate(rows),
         Loss::WeightedBinaryCrossEntropy => weighted_binary_cross_entropy::evaluate(rows),
     }
+}
+
+/// The mean over labels of a function of the error `output − target`, which gives its value and its slope.
+fn mean_over_errors(rows: Rows<'_>, of: impl Fn(f64) -> (f64, f64)) -> Option<LossValue> {
+    let labels = rows.targets.iter().filter(|target| !target.is_nan()).count();
+    if labels == 0 {
+        return None;
+    }
+    let mut sum = 0.0;
+    let gradient = rows
+        .entries()
+        .map(|(output, target)| {
+            if target.is_nan() {
+                return 0.0;
+            }
+            let (value, slope) = of(f64::from(output) - f64::from(target));
+            sum += value;
+            (slope / labels as f64) as f32
+        })
+        .collect();
+    Some(LossValue { value: sum / labels as f64, labels, gradient })
 }
 
 /// A scalar on the device of the outputs whose gradient with respect to them is the loss's, times `scale`.

@@ -2,7 +2,7 @@
 //! threshold; there is no interpolation.
 
 /// Needs at least one positive label; sorts the scores.
-pub(super) fn average_precision(scored: &mut [(f32, bool)]) -> f64 {
+pub(super) fn average_precision(scored: &mut [(f64, bool)]) -> f64 {
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
     let positives = scored.iter().filter(|(_, label)| *label).count() as f64;
     let (mut hits, mut seen, mut sum) = (0.0, 0.0, 0.0);

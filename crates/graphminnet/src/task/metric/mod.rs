@@ -18,7 +18,7 @@ mod f1_macro;
 mod mae;
 mod roc_auc;
 
-use super::Rows;
+use super::{Rows, probability, regression};
 use crate::config::MetricKind;
 use thiserror::Error;
 
@@ -57,7 +57,7 @@ pub enum Undefined {
 
 /// Whether a larger value of the metric is better.
 pub fn larger_is_better(metric: MetricKind) -> bool {
-    metric != MetricKind::MeanAbsoluteError
+    !metric.is_regression()
 }
 
 /// Whether `new` is better than `old` by the metric.
@@ -83,6 +83,7 @@ pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> 
     let whole = |value: Result<f64, Undefined>| value.map(|value| Score { value, skipped_tasks: 0 });
     match metric {
         MetricKind::MeanAbsoluteError => whole(mae::mae(rows)),
+        MetricKind::RootMeanSquaredError => whole(regression::rmse(rows)),
         MetricKind::Accuracy => whole(accuracy::accuracy(&answers(rows))),
         MetricKind::AccuracyClassMean => whole(accuracy_class_mean::accuracy_class_mean(&answers(rows))),
         MetricKind::F1Macro => whole(f1_macro::f1_macro(&answers(rows), classes(rows))),
@@ -133,14 +134,19 @@ fn answers(rows: Rows<'_>) -> Vec<Answer> {
 
 /// The unweighted mean over tasks of a metric of scores against yes/no labels. As OGB does, missing labels are left
 /// out and so are tasks whose labels are all of one class.
-fn over_tasks(rows: Rows<'_>, metric: fn(&mut [(f32, bool)]) -> f64) -> Result<Score, Undefined> {
+///
+/// Scores are the probabilities that predictions give, so that whoever computes the metric from a table of predictions
+/// finds the same: log-odds that are so large that the probabilities are equal are no ranking.
+fn over_tasks(rows: Rows<'_>, metric: fn(&mut [(f64, bool)]) -> f64) -> Result<Score, Undefined> {
     let tasks = rows.target_columns;
     let (mut sum, mut counted, mut labels) = (0.0, 0usize, 0usize);
     for task in 0..tasks {
-        let mut scored: Vec<(f32, bool)> = rows
+        let mut scored: Vec<(f64, bool)> = rows
             .iter()
             .filter(|(_, targets)| !targets[task].is_nan())
-            .map(|(outputs, targets)| (outputs[task.min(outputs.len() - 1)], targets[task] > 0.5))
+            .map(|(outputs, targets)| {
+                (probability(outputs[task.min(outputs.len() - 1)]), targets[task] > 0.5)
+            })
             .collect();
         labels += scored.len();
         let positives = scored.iter().filter(|(_, label)| *label).count();
@@ -173,6 +179,15 @@ mod tests {
         };
         for metric in [MetricKind::RocAuc, MetricKind::AveragePrecision] {
             assert_eq!(evaluate(metric, rows), Ok(Score { value: 1.0, skipped_tasks: 2 }));
+        }
+    }
+
+    #[test]
+    fn log_odds_beyond_every_probability_are_no_ranking() {
+        // Both probabilities are written as 1.
+        let rows = Rows { outputs: &[4000.0, 3000.0], columns: 1, targets: &[1.0, 0.0], target_columns: 1 };
+        for metric in [MetricKind::RocAuc, MetricKind::AveragePrecision] {
+            assert_eq!(evaluate(metric, rows).unwrap().value, 0.5);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Area under the ROC curve: the chance that a positive is scored above a negative, ties counting one half.
 
 /// Needs at least one label of each class; sorts the scores.
-pub(super) fn roc_auc(scored: &mut [(f32, bool)]) -> f64 {
+pub(super) fn roc_auc(scored: &mut [(f64, bool)]) -> f64 {
     scored.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut negatives_below, mut positives, mut wins) = (0.0, 0.0, 0.0);
     for tied in scored.chunk_by(|a, b| a.0 == b.0) {

@@ -67,7 +67,7 @@ impl RunDir {
         Ok(directory)
     }
 
-    /// Opens a run to go on with it.
+    /// Opens a run to resume it.
     pub(super) fn open(path: &Path) -> Result<(Self, RunFile), TrainError> {
         // Whatever is no run is not touched, not even by a lock.
         RunFile::read(path)?;

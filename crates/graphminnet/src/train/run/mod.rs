@@ -88,7 +88,7 @@ impl Run {
         Ok(Self { directory, file, loaded: None, data: None })
     }
 
-    /// Opens a run to go on with it.
+    /// Opens a run to resume it.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ impl Run {
         Ok(self.data.as_ref())
     }
 
-    /// Trains all seeds that are not done, or goes on with them where they were.
+    /// Trains all unfinished seeds, resuming those that were begun.
     ///
     /// # Errors
     ///

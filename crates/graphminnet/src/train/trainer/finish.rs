@@ -1,13 +1,15 @@
 //! The end of a seed: selected and last weights, predictions, result.
 
-use super::{Outcome, Training};
-use crate::bundle::{Answers, Bundle, Description, Selection};
+use super::{Outcome, Settings, Training};
+use crate::bundle::{Answers, Bundle, Calibration, DEFAULT_LEVEL, Description, Selection};
 use crate::train::event::TrainEvent;
 use crate::train::files::{describe, write_model};
+use crate::train::norms::{self, Compared, TrainingLoss};
 use crate::train::predictions::write_predictions;
 use crate::train::summary::SeedResult;
 use crate::train::{Architecture, Best, TrainError};
 use crate::weights;
+use burn::module::Module;
 use graphminnet_data::fs::{self, sha256};
 use graphminnet_data::spectral::PreparedGraph;
 use std::sync::atomic::Ordering;
@@ -26,25 +28,41 @@ impl<C: Architecture> Training<'_, C> {
         }
         self.clock = Instant::now();
         self.save()?;
-        let last = weights::to_bytes(&self.model)?;
+        let Some(last) = self.settled()? else { return Ok(Outcome::Interrupted(self.state.position)) };
+        let last = weights::to_bytes(&last)?;
         let (best, selected_by) = match self.state.best.take() {
             Some(best) => (best, self.chosen_by()),
             None => {
                 let epoch = epochs.saturating_sub(1);
-                let nothing =
-                    Best { epoch, valid: None, test: None, worst_valid: None, worst_valid_id: None };
+                let nothing = Best {
+                    epoch,
+                    valid: None,
+                    valid_loss: None,
+                    test: None,
+                    worst_valid: None,
+                    worst_valid_id: None,
+                };
                 (nothing, "last epoch: the validation metric never had a value")
             }
         };
         let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
-        let described = self.describe(selection(&best, selected_by));
-        let mut test = None;
+        let training_loss = self.compare(&best_weights, &last)?;
+        let mut described = self.describe(selection(&best, selected_by));
+        let (mut test, mut calibration) = (None, None);
         if let Some(description) = &described {
             let selected = Bundle::new(description.clone(), &best_weights, &self.settings.device)?;
-            let Some(answers) = self.predict_test(&selected) else {
+            let splits = &self.data.splits;
+            let (Some(answers), Some(kept)) =
+                (self.predict(&selected, &splits.test), self.predict(&selected, &splits.calibration))
+            else {
                 return Ok(Outcome::Interrupted(self.state.position));
             };
-            test = Some((description, answers));
+            calibration = self.calibration(description, &kept, &answers);
+            test = Some(answers);
+        }
+        let coverage = calibration.as_ref().map_or_else(Vec::new, |kept| kept.tested.clone());
+        if let Some(description) = &mut described {
+            description.calibration = calibration;
         }
         let result = SeedResult {
             seed: self.settings.seed,
@@ -55,9 +73,11 @@ impl<C: Architecture> Training<'_, C> {
             steps: self.state.global_step,
             parameters: weights::count_parameters(&self.model),
             undefined_evaluations: self.state.undefined_evaluations,
+            training_loss,
             seconds: self.state.seconds,
             best_weights_sha256: sha256(&best_weights),
             last_weights_sha256: sha256(&last),
+            coverage,
         };
         if let Some(directory) = self.directory {
             write_model(directory, "best", described.as_ref(), &best_weights)?;
@@ -65,7 +85,7 @@ impl<C: Architecture> Training<'_, C> {
             // Its metrics may have been computed by a process that was killed since.
             let last_epoch = Selection { epoch, chosen_by: "last epoch".to_owned(), valid: None, test: None };
             write_model(directory, "last", self.describe(last_epoch).as_ref(), &last)?;
-            if let Some((description, test)) = &test {
+            if let (Some(description), Some(test)) = (&described, &test) {
                 fs::write_atomically_with(&directory.file("test_predictions.csv"), |out| {
                     write_predictions(self.data, description, test, out)
                 })?;
@@ -74,6 +94,28 @@ impl<C: Architecture> Training<'_, C> {
         }
         self.observer.event(&TrainEvent::SeedFinished(result.clone()));
         Ok(Outcome::Finished(result))
+    }
+
+    /// How well evaluation agrees with training, where it can be told. A model that does not agree is seldom selected, so
+    /// the last weights are looked at too.
+    fn compare(&mut self, best: &[u8], last: &[u8]) -> Result<Option<TrainingLoss>, TrainError> {
+        let Settings { train, seed, device, interrupt, .. } = self.settings;
+        let compare = |weights: &[u8], of| {
+            let model = weights::from_bytes(self.model.valid(), weights)?;
+            norms::compare(&model, of, self.data, train, self.scaler.as_ref(), *seed, device, interrupt)
+        };
+        let selected = compare(best, Compared::Selected)?;
+        let disagrees = |loss: &TrainingLoss| loss.disagree;
+        let worse = if selected.as_ref().is_some_and(disagrees) || best == last {
+            None
+        } else {
+            compare(last, Compared::Last)?.filter(disagrees)
+        };
+        let compared = worse.or(selected);
+        if let Some(loss) = compared.filter(disagrees) {
+            self.observer.event(&TrainEvent::Disagreement(loss));
+        }
+        Ok(compared)
     }
 
     /// Writes the model of the best epoch so far.
@@ -95,10 +137,31 @@ impl<C: Architecture> Training<'_, C> {
         describe(self.settings, self.data, self.scaler.as_ref(), selection)
     }
 
-    /// What a user of the model file would get for the test part; `None` if interrupted.
-    fn predict_test(&self, model: &Bundle) -> Option<Answers> {
+    /// What the model keeps about the graphs that were set aside; `None` if there are none.
+    fn calibration<'a>(
+        &'a self,
+        about: &Description,
+        kept: &'a Answers,
+        test: &'a Answers,
+    ) -> Option<Calibration> {
+        let splits = &self.data.splits;
+        if splits.calibration.is_empty() {
+            return None;
+        }
+        // A graph without an answer is none that an interval could hold.
+        let labelled = |answers: &'a Answers, part: &[usize]| -> Vec<_> {
+            let samples = part.iter().filter_map(|&at| self.data.dataset.samples.get(at));
+            let pairs = answers.iter().zip(samples.map(|sample| sample.targets.as_slice()));
+            pairs.filter_map(|(answer, targets)| Some((answer.ok()?, targets))).collect()
+        };
+        let (kept, test) = (labelled(kept, &splits.calibration), labelled(test, &splits.test));
+        Calibration::new(about, &kept, &test, DEFAULT_LEVEL).ok()
+    }
+
+    /// What a user of the model file would get for a part; `None` if interrupted.
+    fn predict(&self, model: &Bundle, part: &[usize]) -> Option<Answers> {
         let mut all = model.predict_prepared(&[]);
-        for chunk in self.data.splits.test.chunks(PREDICTED_AT_ONCE) {
+        for chunk in part.chunks(PREDICTED_AT_ONCE) {
             if self.settings.interrupt.load(Ordering::Relaxed) {
                 return None;
             }

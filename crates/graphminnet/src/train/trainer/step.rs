@@ -101,6 +101,9 @@ impl<C: Architecture> Training<'_, C> {
         sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
         sums.clipped_steps += usize::from(clip < 1.0);
         self.model = self.optimizer.step(self.model.clone(), &sum.gradients, learning_rate, clip * mean)?;
+        if let Some(average) = &mut self.average {
+            average.add(&self.model, self.state.global_step + 1);
+        }
         Ok(())
     }
 

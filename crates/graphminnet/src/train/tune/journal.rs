@@ -9,7 +9,7 @@ use graphminnet_data::fs;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What a search is about, `search.json`: a directory is only gone on with by the same search.
+/// What a search is about, `search.json`: a directory is only resumed by the same search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SearchFile {
@@ -22,7 +22,7 @@ pub struct SearchFile {
 }
 
 impl SearchFile {
-    /// Whether one search can go on with the other; how much memory reading may take does not matter.
+    /// Whether one search can resume the other; how much memory reading may take does not matter.
     fn is_same_as(&self, other: &Self) -> bool {
         self.data.is_same_as(&other.data) && self.set == other.set && self.search == other.search
     }
