@@ -65,8 +65,18 @@ def _is_networkx(data: Any) -> bool:
     return hasattr(data, "nodes") and hasattr(data, "edges") and hasattr(data, "is_directed")
 
 
+def _is_dataset(data: Any) -> bool:
+    """Whether something is a data set of PyTorch Geometric, which has the fields of all its graphs as well."""
+    return hasattr(data, "indices") and hasattr(data, "get") and hasattr(data, "len")
+
+
 def _is_pyg(data: Any) -> bool:
-    return hasattr(data, "edge_index") and not isinstance(data, Mapping)
+    return hasattr(data, "edge_index") and not isinstance(data, Mapping) and not _is_dataset(data)
+
+
+def _is_list(data: Any) -> bool:
+    """Whether something is a list, or a single graph that stands for a list of one, of a kind that may be SMILES."""
+    return not (isinstance(data, Mapping) or _is_dataset(data) or _is_pyg(data))
 
 
 def _items(data: Any) -> list[Any]:
@@ -107,7 +117,7 @@ def _graphs(
         return _tables.from_arrays(data)
     if _is_pyg(data) and getattr(data, "ptr", None) is not None:
         return _tables.from_pyg_batch(data)
-    if (found := _tables.from_pyg_dataset(data)) is not None:
+    if _is_dataset(data) and (found := _tables.from_pyg_dataset(data)) is not None:
         return found
     items = _items(data)
     if items and all(_is_pyg(item) for item in items):
@@ -123,7 +133,7 @@ def to_predict(data: Any, schema: Mapping[str, Any]) -> Source:
         return Source({"path": Path(data)})
     if _is_frame(data):
         data = data[_smiles_column(list(data.columns), schema)]
-    if not isinstance(data, Mapping) and not hasattr(data, "slices") and not _is_pyg(data):
+    if _is_list(data):
         data = _items(data)
         if (found := _smiles(data)) is not None:
             return Source({"smiles": found[0]}, orders=found[1])
@@ -180,7 +190,7 @@ def to_train(data: Any, target: Any, valid: Any, test: Any, parts: Any, level: s
         given = [(_items(some), part) for some, part in lists if some is not None]
         parts = [part for items, part in given for _ in items]
         data = [item for items, _ in given for item in items]
-    if not isinstance(data, Mapping) and not hasattr(data, "slices") and not _is_pyg(data):
+    if _is_list(data):
         data = _items(data)
         if (found := _smiles(data)) is not None:
             if target is None or names is not None:

@@ -10,7 +10,7 @@ use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet::report::explanation_picture;
 use graphminnet::{Bundle, DeviceKind, Ensemble, weights};
 use graphminnet_cli::Failure;
-use graphminnet_data::{InputRow, Level};
+use graphminnet_data::{InputRow, Level, ReadOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -78,6 +78,15 @@ struct Asked {
     threads: Option<usize>,
     /// For vectors: of graphs or of nodes.
     level: Option<Level>,
+    /// For preparation without a model: what to compute.
+    wanted: Option<Wanted>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    eigenpairs: usize,
+    random_walk_steps: usize,
 }
 
 /// What the models say: values, deviations between models, classes.
@@ -240,13 +249,21 @@ pub fn explain(call: &Call) -> Result<Reply, Failure> {
     })?
 }
 
-/// What a model reads about graphs: features, eigenpairs, random walks and degrees as arrays, for other frameworks.
+/// What a model (or a layer that wants as much) reads about graphs: features, eigenpairs, random walks and degrees as arrays, for other frameworks.
 pub fn prepare(call: &Call) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
-    let about = call.model()?.description();
-    let options = about.model.prepare_options();
+    let (options, read) = match asked.wanted {
+        Some(Wanted { eigenpairs, random_walk_steps }) => {
+            let options = PrepareOptions { eigenpairs, random_walk_steps, ..PrepareOptions::default() };
+            (options, ReadOptions::default())
+        }
+        None => {
+            let about = call.model()?.description();
+            (about.model.prepare_options(), about.read_options())
+        }
+    };
     pool::install(asked.threads, || {
-        let rows = asked.source.rows(&call.arrays, &about.read_options())?;
+        let rows = asked.source.rows(&call.arrays, &read)?;
         let mut arrays = PreparedArrays::default();
         for row in &rows {
             arrays.push(row.graph()?, &options)?;

@@ -219,6 +219,13 @@ impl Observer for Job<'_> {
                 let text = format!("the metric of the {split} part has no value: {reason}");
                 self.say(json!({ "event": "warning", "text": text }));
             }
+            TrainEvent::Disagreement(loss) => {
+                let text = format!(
+                    "the model answers otherwise in evaluation (loss {:.4}) than in training (loss {:.4})",
+                    loss.in_evaluation, loss.in_training
+                );
+                self.say(json!({ "event": "warning", "text": text }));
+            }
             TrainEvent::SeedFinished(result) => {
                 self.say(json!({ "event": "seed_finished", "result": result }));
             }
