@@ -1,7 +1,12 @@
-"""Writes the seed corpus beside this script; takes binary seeds from the import fixtures."""
+"""Writes the seed corpus beside this script; takes binary seeds from the import fixtures.
+
+The seed of a model file comes from `cargo test -p graphminnet --lib -- --ignored the_seed_of_the_model_file`, before this.
+"""
 
 import io
+import json
 import pathlib
+import struct
 import tarfile
 import zipfile
 
@@ -54,3 +59,51 @@ with tarfile.open(fileobj=raw, mode="w", format=tarfile.GNU_FORMAT) as archive:
         info.size = len(text)
         archive.addfile(info, io.BytesIO(text))
 seed("tar", "plain", raw.getvalue()[:5120])
+
+RECIPES = HERE.parent / "crates/graphminnet/recipes"
+for name in ["zinc", "pascalvoc-sp", "molhiv"]:
+    seed("recipe", name, (RECIPES / (name + ".toml")).read_bytes())
+seed("buffers", "steps", bytes([0, 200, 0, 100, 4, 0, 8, 50, 4, 0, 9, 0] * 20))
+seed("buffers", "lost", bytes([1, 30, 2, 100, 7, 0, 5, 0, 9, 9] * 20))
+
+
+def tensors(parts):
+    """The bytes of a safetensors file: (name, type, shape, bytes)."""
+    header, data = {}, b""
+    for name, kind, shape, content in parts:
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return struct.pack("<Q", len(text)) + text + data
+
+
+description, weights = (HERE / "corpus/bundle/small").read_bytes().split(b"\n", 1)
+length = struct.unpack("<Q", weights[:8])[0]
+moments = []
+for name, tensor in json.loads(weights[8:8 + length]).items():
+    start, end = tensor["data_offsets"]
+    if name != "__metadata__" and not name.endswith(("running_mean", "running_var")):
+        size = (end - start) // 4
+        moments += [(name + ".first", "F32", [size], bytes(end - start)), (name + ".second", "F32", [size], bytes(end - start)),
+                    (name + ".steps", "U64", [1], struct.pack("<Q", 3))]
+state = {"version": 1, "seed": 0, "config_hash": "c", "data_fingerprint": "d", "position": {"epoch": 1, "step": 2}, "global_step": 3,
+         "sums": {"loss": "0.25", "labels": 4, "graphs": 4, "skipped_batches": 0, "gradient_norm": "1.5", "largest_gradient_norm": "1.5",
+                  "clipped_steps": 0, "seconds": 0.5},
+         "best": {"epoch": 0, "numbers": ["0.5", None, "1"], "worst_valid_id": "a"}, "undefined_evaluations": 0, "seconds": 1.5,
+         "metrics_length": 10, "events_length": 20}
+seed("checkpoint", "small", b"=== model.safetensors\n" + weights + b"\n=== optim.safetensors\n" + tensors(moments)
+     + b"\n=== train.json\n" + json.dumps(state).encode() + b"\n=== best.safetensors\n" + weights)
+
+
+def request(method, path, body=""):
+    return "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (method, path, len(body.encode()), body)
+
+
+seed("http", "predict", request("POST", "/predict", '{"smiles":["CCO","c1ccccc1[N+](=O)[O-]","C1CC"]}'))
+seed("http", "graphs", request("POST", "/predict", '{"graphs":[{"id":"a","num_nodes":3,"edges":[[0,1],[1,2]],"node_features":[[0],[1],[2]],'
+                               '"edge_features":[[1],[2]]},{"num_nodes":1,"edges":[]}]}'))
+seed("http", "explain", request("POST", "/explain", '{"smiles":["CN1C=NC2=C1C(=O)N(C)C(=O)N2C"]}'))
+seed("http", "several", "".join(request("GET", path) for path in ["/health", "/model", "/metrics", "/openapi.json", "/", "/nothing"]))
+seed("http", "chunked", "POST /predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+     '12\r\n{"smiles":["CCO"]}\r\n0\r\n\r\n')

@@ -1,6 +1,5 @@
-//! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library.
-//!
-//! A library of its own, so that the Python package can offer the same command from the same module.
+//! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library `graphminnet`; this one has
+//! no interface but what the program itself, the Python package and the fuzz crate need.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -8,6 +7,11 @@ mod allocator;
 mod cmd;
 mod failure;
 mod ui;
+
+// For the fuzz crate.
+#[cfg(all(feature = "benchmarks", feature = "serve"))]
+#[doc(hidden)]
+pub use cmd::serve::fuzzing;
 
 pub use allocator::KeepLargeBlocks;
 pub use failure::Failure;

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Run, Workspace};
+use graphminnet::Bundle;
 use graphminnet_data::rng::{Stream, stream};
 use std::collections::HashMap;
 use std::io::Write;
@@ -317,6 +318,24 @@ fn files_that_are_no_models_are_refused_by_what_they_are() {
         let run = workspace.run(&format!("predict --model {model} --smiles CCO"));
         assert_eq!(run.code, 2, "{run:?}");
     }
+}
+
+#[test]
+fn a_model_cannot_steer_the_terminal_by_its_names() {
+    let workspace = trained();
+    let bundle = Bundle::load(&workspace.path("run/seed-0/best.gmn")).unwrap();
+    let mut about = bundle.description().clone();
+    about.name = "\u{1b}]0;title\u{7}\u{1b}[2J".to_owned();
+    about.schema.targets = vec!["\u{1b}[31my".to_owned()];
+    let weights = graphminnet::weights::to_bytes(bundle.model()).unwrap();
+    workspace.write("odd.gmn", Bundle::pack(&about, &weights).unwrap());
+    let run = ok(workspace.run("predict --model odd.gmn --smiles CCO -o out.csv"));
+    assert!(run.stderr.contains("\\u{1b}]0;title") && !run.stderr.contains('\u{1b}'), "{run:?}");
+    let input = String::from_utf8(workspace.read("train.csv")).unwrap();
+    workspace.write("odd.csv", input.replacen(",y", ",\u{1b}[31my", 1));
+    let run = ok(workspace.run("evaluate --model odd.gmn --data odd.csv --replicates 0"));
+    assert!(run.stdout.contains("\\u{1b}[31my"), "{run:?}");
+    assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{run:?}");
 }
 
 #[test]

@@ -172,6 +172,20 @@ fn graphs_told_apart() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     let refined = run.stdout.lines().find(|line| line.contains("1-WL")).unwrap();
     assert!(refined.contains("|     3 |") && refined.contains("66.67 %"), "{refined}");
+    // Other graphs under the same name are looked at again.
+    workspace.write("mine.g6", "Ch\nCh\nCh\n");
+    let run = workspace.run("repro expressiveness --graphs mine.g6 -o mine --out pairs-out.csv");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let alone = run.stdout.lines().find(|line| line.contains("GINE alone")).unwrap();
+    assert!(alone.contains("|     3 |") && alone.contains("0.00 %"), "{alone}");
+    let table = std::fs::read_to_string(workspace.path("pairs-out.csv")).unwrap();
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(
+        lines[0].starts_with("first,second,1-WL distinguished,GINE alone: difference,GINE alone: renumbered")
+    );
+    assert_eq!(lines.len(), 4, "{table}");
+    assert!(lines[1].starts_with("0,1,false,") && lines[1].contains(",false"), "{table}");
+    workspace.write("mine.g6", "Ch\nCF\nCh\n");
     workspace.write("pairs.csv", "0,1\n");
     let run = workspace.run("repro expressiveness --graphs mine.g6 --pairs pairs.csv -o mine");
     assert_eq!(run.code, 0, "{}", run.stderr);

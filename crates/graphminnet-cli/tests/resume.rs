@@ -1,6 +1,10 @@
 //! A run that is killed, interrupted, damaged or out of disk space ends with the same bits as one that was not.
 #![cfg(unix)]
 
+#[path = "common/bits.rs"]
+mod bits;
+
+use bits::Bits;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -49,31 +53,8 @@ fn run_to_end(command: Command, threads: usize) -> Output {
     output
 }
 
-/// What must not depend on what happened on the way: weights, predictions and all numbers but times.
-#[derive(Debug, PartialEq)]
-struct Bits {
-    best: Vec<u8>,
-    last: Vec<u8>,
-    predictions: String,
-    metrics: Vec<serde_json::Value>,
-}
-
 fn bits(run: &Path) -> Bits {
-    let seed = run.join("seed-0");
-    let metrics = fs::read_to_string(seed.join("metrics.jsonl")).unwrap();
-    let without_times = |line: &str| {
-        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
-        let fields = value.as_object_mut().unwrap();
-        fields.remove("seconds");
-        fields.remove("graphs_per_second");
-        value
-    };
-    Bits {
-        best: fs::read(seed.join("best.gmn")).unwrap(),
-        last: fs::read(seed.join("last.gmn")).unwrap(),
-        predictions: fs::read_to_string(seed.join("test_predictions.csv")).unwrap(),
-        metrics: metrics.lines().map(without_times).collect(),
-    }
+    bits::bits(run).unwrap()
 }
 
 fn undisturbed(folder: &Path) -> Bits {

@@ -203,3 +203,118 @@ fn an_interrupt_during_preparation_is_answered_before_training_begins() {
     assert_eq!(code, Some(130), "{said}{text}");
     assert!(text.contains("interrupted") && !workspace.path("run/seed-0").exists(), "{said}{text}");
 }
+
+/// Commands that read data, and their sub-commands.
+const READERS: [&str; 13] = [
+    "train",
+    "tune",
+    "predict",
+    "evaluate",
+    "embed",
+    "explain",
+    "report",
+    "prepare",
+    "data check",
+    "data convert",
+    "data split",
+    "data stats",
+    "data import",
+];
+
+#[test]
+fn every_command_that_reads_can_be_given_more_memory_and_other_limits() {
+    let workspace = Workspace::new();
+    for command in READERS {
+        let help = workspace.run(&format!("{command} --help")).stdout;
+        assert!(help.contains("--memory <SIZE>") && help.contains("--read-limit <NAME=NUMBER>"), "{command}");
+    }
+    let wrong = workspace.run("data check a.jsonl --read-limit patience=1");
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.stderr.contains("unknown field `patience`, expected one of `nodes_per_graph`"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn the_error_names_an_option_that_helps() {
+    let (workspace, training) = with_rings();
+    assert_eq!(workspace.run(training).code, 0);
+    for command in [
+        "data check rings.jsonl",
+        "data convert rings.jsonl other.jsonl --force",
+        "prepare --data rings.jsonl",
+        "evaluate --model run --data rings.jsonl",
+        "predict --model run --data rings.jsonl -o out.csv",
+        "embed --model run --data rings.jsonl -o out.csv",
+        "train --data rings.jsonl --run-dir other --set train.epochs=1 --set model.hidden=16 --set model.pe_dim=4",
+    ] {
+        let refused = workspace.run(&format!("{command} --memory 10kB"));
+        assert_eq!(refused.code, 3, "{command}: {refused:?}");
+        assert!(refused.stderr.contains("--memory gives it more"), "{command}: {refused:?}");
+        let refused = workspace.run(&format!("{command} --read-limit line_bytes=100"));
+        assert_eq!(refused.code, 3, "{command}: {refused:?}");
+        assert!(refused.stderr.contains("--read-limit line_bytes=NUMBER"), "{command}: {refused:?}");
+        let read = workspace.run(&format!("{command} --memory 1GiB --read-limit line_bytes=10000"));
+        assert_eq!(read.code, 0, "{command}: {read:?}");
+    }
+    // A run remembers what it was given, and can be given more.
+    let run = std::fs::read_to_string(workspace.path("other/run.toml")).unwrap();
+    assert!(run.contains("memory_bytes = 1073741824") && run.contains("line_bytes = 10000"), "{run}");
+}
+
+fn gzip(piece: &[u8], times: usize) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    for _ in 0..times {
+        encoder.write_all(piece).unwrap();
+    }
+    encoder.finish().unwrap()
+}
+
+/// A tar archive with one member of so many equal bytes.
+fn tar(name: &str, byte: u8, count: usize) -> Vec<u8> {
+    let mut block = vec![0u8; 512];
+    block[..name.len()].copy_from_slice(name.as_bytes());
+    block[124..135].copy_from_slice(format!("{count:011o}").as_bytes());
+    block[148..156].copy_from_slice(b"        ");
+    block[156] = b'0';
+    let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
+    block[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    block.resize(512 + count, byte);
+    gzip(&block, 1)
+}
+
+#[test]
+fn small_files_cannot_take_much_memory() {
+    let workspace = Workspace::new();
+    std::fs::create_dir_all(workspace.path("lists/a")).unwrap();
+    workspace.write("lists/a/one.edgelist", "0 49999999\n");
+    workspace.write("rows.csv.gz", [gzip(b"smiles,y\n", 1), gzip(&b"C,1\n".repeat(1 << 18), 100)].concat());
+    let cells = format!("{{\"num_nodes\":1,\"edges\":[],\"x\":[[{}0]]}}\n", "0,".repeat(16_000));
+    workspace.write("cells.jsonl.gz", gzip(cells.as_bytes(), 5_000));
+    let graphs = "{\"num_nodes\":1,\"edges\":[]}\n".repeat(1 << 15);
+    workspace.write("graphs.jsonl.gz", gzip(graphs.as_bytes(), 100));
+    workspace.write("lists.tar.gz", tar("train.pickle", b']', 50_000_000));
+    for (arguments, piece) in [
+        ("data check lists", "--read-limit numbering_gap=NUMBER"),
+        ("data check rows.csv.gz --memory 256MiB", "--memory gives it more"),
+        ("data check cells.jsonl.gz --memory 256MiB", "--memory gives it more"),
+        ("data check graphs.jsonl.gz --memory 256MiB", "--memory gives it more"),
+        ("data import zinc --from lists.tar.gz --data-dir data --memory 256MiB", "--read-limit ratio=NUMBER"),
+        (
+            "data import zinc --from lists.tar.gz --data-dir data --memory 256MiB --read-limit ratio=10000",
+            "--memory gives it more",
+        ),
+    ] {
+        // An allocation beyond this aborts the process.
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -v 2000000 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_graphminnet")]);
+        command.args(arguments.split_whitespace()).current_dir(workspace.path(""));
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let code = if arguments == "data check lists" { 1 } else { 3 };
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {stderr}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stderr.contains(piece) || stdout.contains(piece), "{arguments}: {stdout}{stderr}");
+    }
+}

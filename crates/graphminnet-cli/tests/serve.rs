@@ -3,95 +3,15 @@
 
 #[path = "../../graphminnet-report/tests/common/browser.rs"]
 mod browser;
+mod common;
 
+use common::Workspace;
+use common::server::{Server, get, reply, trained, trained_on};
 use graphminnet::Bundle;
 use graphminnet_data::{Featurizer, Limits, molecule_graph};
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// A server on a port of its own; stopped when dropped.
-struct Server {
-    process: Child,
-    address: String,
-    folder: tempfile::TempDir,
-}
-
-/// A folder with a run of some seeds over molecules.
-fn trained(seeds: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let rows: Vec<String> = (1..40).map(|length| format!("{},{length}.5", "C".repeat(length))).collect();
-    std::fs::write(folder.path().join("m.csv"), format!("smiles,size\n{}\n", rows.join("\n"))).unwrap();
-    let mut train = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
-    train.current_dir(&folder).args(["train", "-q", "--no-cache", "--data", "m.csv", "--run-dir", "run"]);
-    train.args(["--seeds", seeds, "--set", "train.epochs=1"]);
-    train.args(["--set", "model.hidden=32", "--set", "model.layers=1"]);
-    assert!(train.output().unwrap().status.success());
-    folder
-}
-
-impl Server {
-    /// Trains a tiny model on molecules and serves it.
-    fn start(arguments: &[&str]) -> Self {
-        Self::serve(trained("0"), &[&["--model", "run"], arguments].concat())
-    }
-
-    /// Serves what a folder holds.
-    fn serve(folder: tempfile::TempDir, arguments: &[&str]) -> Self {
-        let mut serve = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
-        serve.current_dir(&folder).args(["serve", "--port", "0"]).args(arguments);
-        let mut process = serve.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("http://").unwrap().to_owned();
-        Self { process, address, folder }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream
-    }
-
-    /// Sends bytes as they are; the status and the body of the answer.
-    fn raw(&self, bytes: &[u8]) -> (u16, String) {
-        let mut stream = self.connect();
-        // A server that has refused already may close while we still send.
-        let _ = stream.write_all(bytes);
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer);
-        let answer = String::from_utf8_lossy(&answer).into_owned();
-        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        (status, answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
-    }
-
-    fn get(&self, path: &str) -> (u16, String) {
-        self.raw(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes())
-    }
-
-    fn post(&self, path: &str, body: &str) -> (u16, String) {
-        let head = format!(
-            "POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        );
-        self.raw(&[head.as_bytes(), body.as_bytes()].concat())
-    }
-
-    fn predict(&self, body: &Value) -> (u16, Value) {
-        let (status, body) = self.post("/predict", &body.to_string());
-        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 #[test]
 fn molecules_and_graphs_get_predictions_and_bad_ones_a_reason_in_their_place() {
@@ -181,7 +101,7 @@ fn beyond_numbers(folder: &tempfile::TempDir) {
 fn an_output_that_is_no_finite_number_is_a_reason_and_never_null() {
     let folder = trained("0");
     beyond_numbers(&folder);
-    let server = Server::serve(folder, &["--model", "run"]);
+    let server = Server::serve(folder, &[]);
     let (status, answer) = server.predict(&json!({ "smiles": ["CCO", "C1CC"] }));
     assert_eq!(status, 200, "{answer}");
     let list = answer["predictions"].as_array().unwrap();
@@ -192,11 +112,10 @@ fn an_output_that_is_no_finite_number_is_a_reason_and_never_null() {
 
 #[test]
 fn the_seeds_of_a_run_are_served_as_an_ensemble() {
-    let server = Server::serve(trained("0,1"), &["--model", "run"]);
+    let server = Server::serve(trained("0,1"), &[]);
     let alone: Vec<f64> = [0, 1]
         .map(|seed| {
-            let bundle =
-                Bundle::load(&server.folder.path().join(format!("run/seed-{seed}/best.gmn"))).unwrap();
+            let bundle = Bundle::load(&server.file(&format!("run/seed-{seed}/best.gmn"))).unwrap();
             let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default()).unwrap();
             bundle.predict(&[Arc::new(ethanol)]).graph(0).unwrap().values()
         })
@@ -242,26 +161,101 @@ fn an_interrupt_lets_requests_finish_and_ends_the_server() {
     assert!(server.process.wait().unwrap().success());
 }
 
-/// The page in a real browser: it asks, shows the prediction and the picture, and says nothing in the console.
+#[test]
+fn a_short_request_cannot_ask_for_the_work_of_hundreds_of_thousands_of_nodes() {
+    let line = |size: usize| {
+        let edges: Vec<[usize; 2]> = (1..size).map(|node| [node, node / 2]).collect();
+        json!({ "num_nodes": size, "edges": edges, "target": size as f64 + 0.5 }).to_string()
+    };
+    let data: Vec<String> = (4..30).map(line).collect();
+    let small = ["train.epochs=1", "model.hidden=32", "model.layers=1", "model.lap_dim=4"];
+    let server = Server::serve(trained_on("g.jsonl", &(data.join("\n") + "\n"), "0", &small), &[]);
+    let graph = |nodes: usize| json!({ "num_nodes": nodes, "edges": [[0, 1], [1, 0]] });
+    let (status, answer) = server.predict(&json!({ "graphs": [graph(200_000), graph(1_002), graph(1_003)] }));
+    assert_eq!(status, 200, "{answer}");
+    let list = answer["predictions"].as_array().unwrap();
+    for (place, bare) in [(0, "199998"), (2, "1001")] {
+        let error = list[place]["error"].as_str().unwrap();
+        assert!(error.starts_with(&format!("{bare} nodes have neither edges nor features")), "{answer}");
+    }
+    assert!(list[1]["values"].is_object(), "{answer}");
+}
+
+#[test]
+fn other_machines_are_let_in_with_a_token_or_an_explicit_word() {
+    let workspace = Workspace::new();
+    workspace.write("short", "secret\n");
+    workspace.write("blank", "0123456789 abcdef");
+    for (arguments, expected) in [
+        ("--host 0.0.0.0", "--token-file"),
+        ("--host ::", "--public"),
+        ("--public", "this machine alone"),
+        ("--host 0.0.0.0 --public --token-file short", "cannot be used with"),
+        ("--token-file short", "16 to 1024"),
+        ("--token-file blank", "16 to 1024"),
+    ] {
+        let run = workspace.run(&format!("serve --model none.gmn --port 0 {arguments}"));
+        assert!(run.code == 2 && run.stderr.contains(expected), "{arguments}: {run:?}");
+    }
+    let run = workspace.run("serve --model none.gmn --port 0 --token-file nowhere");
+    assert!(run.code == 4 && run.stderr.contains("token file nowhere"), "{run:?}");
+}
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A server that wants a token, on an address that others can reach.
+fn with_token() -> Server {
+    let folder = trained("0");
+    std::fs::write(folder.path().join("token"), format!("{TOKEN}\n")).unwrap();
+    Server::serve(folder, &["--token-file", "token"])
+}
+
+#[test]
+fn whoever_has_no_token_learns_nothing_but_that_the_server_lives() {
+    let server = with_token();
+    for path in ["/", "/health", "/openapi.json"] {
+        assert_eq!(server.get(path).0, 200, "{path}");
+    }
+    let asked = |path: &str, head: &str| reply(server.send(&get(path, head)));
+    for path in ["/model", "/metrics", "/predict", "/nothing"] {
+        for head in ["", "Authorization: Bearer 0123456789abcdef\r\n", "Authorization: Basic YTpi\r\n"] {
+            let refused = asked(path, head);
+            assert_eq!(refused.status, 401, "{path} {head}: {refused:?}");
+            assert!(refused.head.to_lowercase().contains("www-authenticate: bearer"), "{refused:?}");
+            assert!(!refused.body.contains("size"), "{refused:?}");
+        }
+    }
+    let right = format!("Authorization: Bearer {TOKEN}\r\n");
+    assert_eq!((asked("/model", &right).status, asked("/nothing", &right).status), (200, 404));
+    assert_eq!(server.predict(&json!({ "smiles": ["CCO"] })).0, 401);
+}
+
+/// The page in a real browser: what it shows, and what it says in the console.
+fn page(address: &str, path: &str) -> (String, String) {
+    let profile = tempfile::tempdir().unwrap();
+    let mut command = Command::new(browser::browser());
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]);
+    command.args(["--disable-background-networking", "--disable-component-update"]);
+    command.args(["--enable-logging=stderr", "--virtual-time-budget=20000", "--dump-dom"]);
+    command.arg(format!("--user-data-dir={}", profile.path().display()));
+    let output = command.arg(format!("http://{address}{path}")).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// It asks, shows the prediction and the picture, and says nothing in the console.
 #[test]
 #[ignore = "needs Chromium"]
 fn the_page_predicts_and_draws_in_a_browser() {
-    let browser = browser::browser();
-    let server = Server::start(&[]);
-    let profile = tempfile::tempdir().unwrap();
-    let mut command = Command::new(browser);
-    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]);
-    command.args([
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--enable-logging=stderr",
-    ]);
-    command.args(["--virtual-time-budget=20000", "--dump-dom"]);
-    command.arg(format!("--user-data-dir={}", profile.path().display()));
-    let output = command.arg(format!("http://{}/?q=CCO", server.address)).output().unwrap();
-    let page = String::from_utf8_lossy(&output.stdout).into_owned();
-    let log = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(page.contains("<h2>CCO</h2>") && page.contains("<th>size</th>"), "{page}\n{log}");
-    assert!(page.contains("<svg"), "{page}");
-    assert!(!log.contains("CONSOLE"), "{log}");
+    let (open, closed) = (Server::start(&[]), with_token());
+    for (server, path) in [(&open, "/?q=CCO".to_owned()), (&closed, format!("/?q=CCO#token={TOKEN}"))] {
+        let (page, log) = page(&server.address, &path);
+        assert!(page.contains("<h2>CCO</h2>") && page.contains("<th>size</th>"), "{page}\n{log}");
+        assert!(page.contains("<svg"), "{page}");
+        assert!(!log.contains("CONSOLE"), "{log}");
+        assert!(page.contains("id=\"access\" hidden"), "no token is asked for: {page}");
+    }
+    let (page, _) = page(&closed.address, "/?q=CCO");
+    assert!(page.contains("<form id=\"access\">"), "the token is asked for: {page}");
+    assert!(!page.contains("<h2>CCO</h2>"), "{page}");
 }

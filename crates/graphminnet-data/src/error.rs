@@ -281,6 +281,21 @@ impl DataError {
         move |Exceeded { limit_name, found, limit }| Self::Limit { place, name: limit_name, found, limit }
     }
 
+    /// What a stream that undoes a compression fails with: a limit, damage, or what reading fails with.
+    pub(crate) fn stream(place: Place) -> impl FnOnce(std::io::Error) -> Self {
+        use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        move |source| {
+            let exceeded = source.get_ref().and_then(|error| error.downcast_ref::<Exceeded>());
+            match (exceeded, source.kind()) {
+                (Some(exceeded), _) => Self::limit(place)(*exceeded),
+                (None, InvalidData | InvalidInput | UnexpectedEof) => {
+                    Self::Archive { place, reason: format!("the compressed data is damaged: {source}") }
+                }
+                _ => Self::io(&place.file, "read")(source),
+            }
+        }
+    }
+
     /// A structure that is not what the format says; `found` may be any text from a file.
     pub(crate) fn malformed(place: Place, found: impl AsRef<str>, expected: impl Into<String>) -> Self {
         Self::Malformed { place, found: escape(found.as_ref()), expected: expected.into() }

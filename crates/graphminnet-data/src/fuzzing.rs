@@ -2,6 +2,10 @@
 //!
 //! Layouts of several files are given as one text in which a line `=== NAME` starts a file.
 
+mod smoke;
+
+pub use smoke::smoke;
+
 use super::formats::{self, Format};
 use super::import::archive::{Bytes, InMemory, Zip, read_tar};
 use super::import::pickle;
@@ -32,19 +36,10 @@ pub const TARGETS: [Target; 12] = [
     ("tar", tar),
 ];
 
-/// Bounds under which no input of a fuzzer's size may use much time or memory.
+/// The limits of production. The one that depends on the machine is that of one with 2 GiB, so that a finding is the same
+/// everywhere.
 fn limits() -> Limits {
-    Limits {
-        nodes_per_graph: 100_000,
-        edges_per_graph: 100_000,
-        graphs: 10_000,
-        line_bytes: 1 << 20,
-        smiles_bytes: 500,
-        member_bytes: 16 << 20,
-        memory_bytes: Some(16 << 20),
-        total_bytes: 64 << 20,
-        ..Limits::default()
-    }
+    Limits { memory_bytes: Some(512 << 20), ..Limits::default() }
 }
 
 fn options() -> ReadOptions {
@@ -67,21 +62,24 @@ fn graph6(bytes: &[u8]) {
     let _ = formats::read_graph6_lines(&mut lines(bytes), Path::new("fuzz.g6"), &options());
 }
 
-/// Files from a text in which a line `=== NAME` starts one.
-fn tree(bytes: &[u8]) -> InMemory {
+/// Files from bytes in which a line `=== NAME` starts one; the end of the line before it belongs to neither.
+pub fn files(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut members: Vec<(String, Vec<u8>)> = Vec::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         match (line.strip_prefix(b"=== "), members.last_mut()) {
-            (Some(name), _) => members.push((String::from_utf8_lossy(name).trim().to_owned(), Vec::new())),
+            (Some(name), before) => {
+                before.map(|(_, content)| content.pop());
+                members.push((String::from_utf8_lossy(name).trim().to_owned(), Vec::new()));
+            }
             (None, Some((_, content))) => content.extend_from_slice(line),
             (None, None) => {}
         }
     }
-    InMemory::new(Path::new("fuzz"), members)
+    members
 }
 
 fn layout(format: Format, bytes: &[u8]) {
-    let _ = formats::read_tree(format, &tree(bytes), &options());
+    let _ = formats::read_tree(format, &InMemory::new(Path::new("fuzz"), files(bytes)), &options());
 }
 
 fn csv_folder(bytes: &[u8]) {

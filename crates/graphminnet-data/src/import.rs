@@ -108,10 +108,7 @@ fn content(
     decompress(tree.open(name)?, Path::new(name), limits)
         .take(budget.left().saturating_add(1))
         .read_to_end(&mut content)
-        .map_err(|source| DataError::Archive {
-            place: place.clone(),
-            reason: format!("damaged or too large: {source}"),
-        })?;
+        .map_err(DataError::stream(place.clone()))?;
     held.grow(content.len() as u64).map_err(DataError::limit(place))?;
     Ok((content, held))
 }

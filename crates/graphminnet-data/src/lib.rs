@@ -89,5 +89,4 @@ pub use smiles::{Featurizer, SmilesError, molecule_graph, scaffold_key};
 pub use statistics::{Statistics, statistics};
 // For the other crates of this workspace.
 #[doc(hidden)]
-pub use text::escape;
-pub(crate) use text::escape_up_to;
+pub use text::{escape, escape_up_to};

@@ -24,6 +24,8 @@ use std::str::FromStr;
 /// | `categories` | 1 million | values of one categorical column |
 /// | `line_bytes` | 64 MiB | one line, or one quoted CSV record |
 /// | `smiles_bytes` | 20,000 | one SMILES string |
+/// | `molecule_atoms` | 10,000 | atoms of one molecule |
+/// | `molecule_rings` | 500 | independent rings of one connected part of a molecule |
 /// | `smiles_depth` | 1,000 | nested branches and simultaneously open rings of a SMILES string |
 /// | `json_depth` | 64 | nesting of JSON |
 /// | `members` | 100,000 | members of one archive |
@@ -56,6 +58,11 @@ pub struct Limits {
     pub line_bytes: u64,
     /// Bytes of one SMILES string.
     pub smiles_bytes: u64,
+    /// Atoms of one molecule.
+    pub molecule_atoms: u64,
+    /// Independent rings of one connected part of a molecule: with many of them, finding those that chemistry looks at
+    /// takes a time that grows with the third power of their number.
+    pub molecule_rings: u64,
     /// Nested branches and simultaneously open rings of a SMILES string.
     pub smiles_depth: u64,
     /// Nesting of JSON.
@@ -96,6 +103,8 @@ impl Default for Limits {
             categories: 1_000_000,
             line_bytes: 64 << 20,
             smiles_bytes: 20_000,
+            molecule_atoms: 10_000,
+            molecule_rings: 500,
             smiles_depth: 1_000,
             json_depth: 64,
             members: 100_000,
@@ -204,6 +213,8 @@ impl fmt::Display for Exceeded {
         }
     }
 }
+
+impl std::error::Error for Exceeded {}
 
 /// Succeeds if `found` is within `limit`; `limit_name` is the field of [`Limits`] that it comes from.
 pub(crate) fn within(limit_name: &'static str, found: u64, limit: u64) -> Result<(), Exceeded> {

@@ -98,6 +98,9 @@ pub struct ReadOptions {
     /// Version of the rules by which columns are understood. Options that were written down before there were versions
     /// have version 1, so that a run reads its data again as it did: no names of integer classes, no positive class,
     /// blank cells alone are missing labels, a split with gaps is ignored.
+    ///
+    /// Under versions 1 and 2 a column `split` of the nodes is a feature, and a flat list of targets is never one for
+    /// each node.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -133,7 +136,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;
 
 fn first_rules() -> u32 {
     1

@@ -236,7 +236,33 @@ fn strings_that_are_no_molecules() {
     assert!(too_large(molecule_graph(&long, Featurizer::Ogb, &limits).unwrap_err()));
     assert!(too_large(molecule_graph(&nested, Featurizer::Ogb, &limits).unwrap_err()));
     assert!(too_large(scaffold_key(&"C".repeat(2_001), &limits).unwrap_err()));
+    assert!(too_large(molecule_graph(&"C".repeat(10_001), Featurizer::Ogb, &limits).unwrap_err()));
     assert_bad_row("a.csv", "smiles,y\nC1CC,1\n", &["line 2", "`smiles`", "`C1CC`"]);
+}
+
+/// Telling rings apart takes a time that grows with the third power of their number; twenty kilobytes took a minute.
+#[test]
+fn a_molecule_with_thousands_of_rings_is_refused_before_they_are_told_apart() {
+    // Two independent rings, and a third one of the same size, which has to be recognised as dependent.
+    let cage = "C12CCC(CC1)CC2";
+    let limits = Limits::default();
+    let rings = |error: SmilesError| match error {
+        SmilesError::TooLarge { what, found, limit } if what.starts_with("rings") => (found, limit),
+        other => panic!("{other}"),
+    };
+    let many = cage.repeat(1200);
+    assert!(many.len() < 20_000);
+    assert_eq!(rings(molecule_graph(&many, Featurizer::Ogb, &limits).unwrap_err()), (2400, 500));
+    assert_eq!(rings(molecule_graph(&many, Featurizer::Zinc, &limits).unwrap_err()), (2400, 500));
+    assert_eq!(rings(scaffold_key(&many, &limits).unwrap_err()), (2400, 500));
+    // Parts that are not connected are looked at one by one.
+    let parts = vec![cage; 300].join(".");
+    assert!(molecule_graph(&parts, Featurizer::Ogb, &limits).is_ok());
+    let mut strict = limits.clone();
+    strict.molecule_rings = 3;
+    assert!(molecule_graph(&format!("{cage}CC1CC1"), Featurizer::Ogb, &strict).is_ok());
+    let error = molecule_graph(&format!("{cage}CC1CC1C1CC1"), Featurizer::Ogb, &strict).unwrap_err();
+    assert_eq!(rings(error), (4, 3));
 }
 
 /// One member of a hand-made zip archive.

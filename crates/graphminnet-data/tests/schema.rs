@@ -235,3 +235,40 @@ fn a_frozen_schema_finds_mixed_columns_in_their_places_and_keeps_bad_rows_apart(
     let found = read("a.jsonl", &wrong, &options).unwrap();
     assert_eq!((found.report.rows, found.report.bad_positions), (vec![None, Some(0), Some(1)], vec![0]));
 }
+
+#[test]
+fn a_column_of_parts_among_the_nodes_is_no_feature() {
+    let scratch = Scratch::new("parts");
+    scratch.write("nodes.csv", "node_id,weight,split,label\na,0.5,train,0\nb,1.5,valid,1\nc,2.5,test,0\n");
+    let edges = scratch.write("edges.csv", "source,destination\na,b\nb,c\n");
+    let names = |options: &ReadOptions| -> Vec<String> {
+        let columns = open(edges.parent().unwrap(), options).unwrap().dataset.schema.node_columns;
+        columns.into_iter().map(|column| column.name).collect()
+    };
+    assert_eq!(names(&ReadOptions::default()), ["weight"]);
+    assert_eq!(names(&ReadOptions { text: vec!["split".into()], ..Default::default() }), ["split", "weight"]);
+    // A run of an earlier version reads its data as it did.
+    assert_eq!(names(&ReadOptions { rules: 2, ..Default::default() }), ["split", "weight"]);
+}
+
+#[test]
+fn a_long_flat_list_as_long_as_the_graph_has_one_target_for_each_node() {
+    let targets: Vec<String> = (0..100).map(|node| (node % 3).to_string()).collect();
+    let line = format!("{{\"num_nodes\":100,\"edges\":[[0,1]],\"y\":[{}]}}", targets.join(","));
+    let level = |options: &ReadOptions| {
+        let read = read("a.jsonl", &line, options).unwrap();
+        (read.dataset.schema.level, read.dataset.schema.targets.len(), read.report.notes)
+    };
+    let (found, columns, notes) = level(&ReadOptions::default());
+    assert_eq!((found, columns), (Level::Node, 1));
+    assert!(notes[0].contains("one for each node"), "{notes:?}");
+    let asked = ReadOptions { level: Some(Level::Graph), ..Default::default() };
+    assert_eq!((level(&asked).0, level(&asked).1), (Level::Graph, 100));
+    let earlier = ReadOptions { rules: 2, ..Default::default() };
+    assert_eq!(level(&earlier).0, Level::Graph);
+    // A few values may be tasks: what was made of them is said.
+    let line = "{\"num_nodes\":3,\"edges\":[[0,1]],\"y\":[0,1,0]}";
+    let few = read("a.jsonl", line, &ReadOptions::default()).unwrap();
+    assert_eq!((few.dataset.schema.level, few.dataset.schema.targets.len()), (Level::Graph, 3));
+    assert!(few.report.notes[0].contains("--level node"), "{:?}", few.report.notes);
+}

@@ -10,6 +10,7 @@ use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet::report::explanation_picture;
 use graphminnet::{Bundle, DeviceKind, Ensemble, weights};
 use graphminnet_cli::Failure;
+use graphminnet_data::spectral::NEVER;
 use graphminnet_data::{InputRow, Level, ReadOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -226,7 +227,7 @@ pub fn explain(call: &Call) -> Result<Reply, Failure> {
         let answers = ensemble.answer(&rows);
         let said = answers.graph(0)?.rows().nth(why.node.unwrap_or(0)).and_then(|row| row.class());
         let target = Target { node: why.node, output: why.output.or(said) };
-        let explanation = explain_together(ensemble, graph, target, method)?;
+        let explanation = explain_together(ensemble, graph, target, method, NEVER)?;
         let picture = explanation_picture(about, &why.title, graph, &explanation);
         let (sources, targets): (Vec<i64>, Vec<i64>) =
             graph.edges().iter().map(|[source, target]| (i64::from(*source), i64::from(*target))).unzip();

@@ -44,5 +44,5 @@ pub use graphminnet_data::split::{Ratios, SplitError, Splits};
 pub use graphminnet_data::cache::{Cache, CacheError};
 pub use graphminnet_data::preparation::{PreparationReport, Transform};
 pub use graphminnet_data::spectral::{
-    PrepareOptions, PreparedGraph, SpectralError, prepare_all, prepare_graph,
+    PrepareOptions, PreparedGraph, SpectralError, Stop, Stopped, prepare_all, prepare_graph,
 };

@@ -55,6 +55,10 @@ pub mod config;
 pub mod data;
 mod device;
 pub mod explain;
+// For the fuzz crate.
+#[cfg(all(feature = "benchmarks", feature = "train"))]
+#[doc(hidden)]
+pub mod fuzzing;
 // For the command, which writes embeddings.
 #[doc(hidden)]
 pub mod export;

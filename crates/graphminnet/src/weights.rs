@@ -117,11 +117,16 @@ pub fn named_gradients<M: Module>(module: &M, gradients: &Gradients) -> Vec<(Str
 
 /// Number of trainable parameters.
 pub fn count_parameters<M: Module>(module: &M) -> usize {
-    named_tensors(module)
-        .iter()
-        .filter(|tensor| tensor.is_parameter())
-        .map(|tensor| tensor.values.len())
-        .sum()
+    let mut counter = Counter::default();
+    module.visit(&mut counter);
+    counter.parameters
+}
+
+/// Number of trainable parameters and running statistics together.
+pub(crate) fn count_numbers<M: Module>(module: &M) -> usize {
+    let mut counter = Counter::default();
+    module.visit(&mut counter);
+    counter.numbers
 }
 
 /// The bytes of a safetensors file with all parameters and running statistics.
@@ -256,6 +261,32 @@ impl ModuleVisitor for Collector {
         let tensor = param.val();
         let shape = tensor.dims().to_vec();
         self.tensors.push(NamedTensor { name: self.path.current(), shape, values: values(tensor) });
+    }
+}
+
+/// Counts without looking at a value.
+#[derive(Default)]
+struct Counter {
+    path: Names,
+    numbers: usize,
+    parameters: usize,
+}
+
+impl ModuleVisitor for Counter {
+    fn enter_module(&mut self, name: &str, container_type: &str) {
+        self.path.enter(name, container_type);
+    }
+
+    fn exit_module(&mut self, _: &str, container_type: &str) {
+        self.path.exit(container_type);
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let numbers = param.val().dims().into_iter().fold(1, usize::saturating_mul);
+        self.numbers = self.numbers.saturating_add(numbers);
+        if is_parameter(&self.path.current()) {
+            self.parameters = self.parameters.saturating_add(numbers);
+        }
     }
 }
 

@@ -6,20 +6,21 @@ use graphminnet::bundle::{
     Answer, AnswerKind, AnswerRow, Bundle, BundleError, Conformal, Description, Ensemble, PredictError,
     Selection, TargetScaler, TrainedOn, evaluate, locate,
 };
-use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe};
+use graphminnet::config::{ConfigError, LevelKind, Loss, MetricKind, Phi, Recipe};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, train_seed};
 use graphminnet::{GraphMinNet, weights};
 use graphminnet_data::formats::Format;
 use graphminnet_data::generate::{PartSizes, RingTransfer};
 use graphminnet_data::rng::{Stream, stream};
+use graphminnet_data::spectral::Stopped;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Column, ColumnKind, Dataset, Level, ReadOptions, Sample, Schema, Task, open};
 use graphminnet_data::{Features, Graph, RowReader};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const RECIPE: &str = r#"
 [model]
@@ -210,6 +211,29 @@ fn an_output_that_is_no_finite_number_is_a_reason_and_never_a_value() {
 }
 
 #[test]
+fn an_answer_that_nobody_waits_for_stops_at_the_next_step() {
+    let ensemble = Ensemble::new(vec![bundle().0, bundle().0]).unwrap();
+    let graphs = graphs(300);
+    let asked = AtomicUsize::new(0);
+    let wanted = || asked.fetch_add(1, Ordering::Relaxed) == usize::MAX;
+    // One thread, so that the questions are asked one after the other.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| {
+        let answers = ensemble.answer_unless(&graphs, &wanted);
+        assert_eq!(answers, Ok(ensemble.answer(&graphs)), "as long as it is wanted, it is the usual answer");
+        let all = asked.load(Ordering::Relaxed);
+        assert!(all > 300, "asked only {all} times");
+        for last in [0, 100, all - 1] {
+            asked.store(0, Ordering::Relaxed);
+            let over = || asked.fetch_add(1, Ordering::Relaxed) >= last;
+            assert_eq!(ensemble.answer_unless(&graphs, &over), Err(Stopped));
+            // Graphs that are still to be prepared are asked about one by one, and cost nothing more.
+            assert!(asked.load(Ordering::Relaxed) <= last + 301, "after {last}");
+        }
+    });
+}
+
+#[test]
 fn a_vector_that_is_not_finite_is_a_reason() {
     let recipe = Recipe::parse("rings", RINGS).unwrap();
     let mut about = description();
@@ -317,6 +341,90 @@ fn the_positive_class_names_its_column_and_an_older_model_keeps_its_own() {
         let yes: f64 = cells[1].parse().unwrap();
         assert_eq!(cells[0], if yes > 0.5 { "active" } else { "inactive" });
     }
+}
+
+/// A file of a small model that says it is another one.
+fn claiming(change: impl FnOnce(&mut Description)) -> BundleError {
+    let (bundle, _) = bundle();
+    let weights = weights::to_bytes(bundle.model()).unwrap();
+    let mut claims = description();
+    change(&mut claims);
+    claims.preparation = (&claims.model.prepare_options()).into();
+    let file = Bundle::pack(&claims, &weights).unwrap();
+    assert!(file.len() < 1_000_000, "{}", file.len());
+    Bundle::from_bytes(&file, "claims", &Device::flex()).unwrap_err()
+}
+
+/// Each of these would take terabytes, if what the file claims were set aside.
+#[test]
+fn a_small_file_that_claims_a_large_model_is_refused_by_the_shapes_that_it_holds() {
+    let claims: [fn(&mut Description); 6] = [
+        |claims| claims.model.hidden = 65_536,
+        |claims| claims.model.pe_width = 65_536,
+        |claims| (claims.model.hidden, claims.model.pe_dim) = (65_536, 65_535),
+        |claims| claims.model.node_vocab = vec![1_000_000; 10_000],
+        |claims| (claims.model.hidden, claims.model.layers) = (65_536, 1_000),
+        |claims| claims.model.rwse_steps = 4_096,
+    ];
+    for (number, claim) in claims.into_iter().enumerate() {
+        let error = claiming(claim);
+        assert!(matches!(error, BundleError::Weights { .. }), "{number}: {error}");
+    }
+}
+
+#[test]
+fn a_width_beyond_its_limit_is_refused_with_the_limit() {
+    fn set(claims: &mut Description, key: &str) -> usize {
+        let model = &mut claims.model;
+        let (width, most) = match key {
+            "hidden" => (&mut model.hidden, 65_536),
+            "layers" => (&mut model.layers, 1_000),
+            "pe_width" => (&mut model.pe_width, 65_536),
+            "lap_dim" => (&mut model.lap_dim, 4_096),
+            "pe_dim" => (&mut model.pe_dim, 65_536),
+            "rwse_steps" => (&mut model.rwse_steps, 4_096),
+            "attention_heads" => (&mut model.attention_heads, 1_024),
+            "head_layers" => (&mut model.head_layers, 1_000),
+            "node_in" => (&mut model.node_in, 1_000_000),
+            "edge_in" => (&mut model.edge_in, 1_000_000),
+            other => panic!("{other}"),
+        };
+        *width = most + 1;
+        most
+    }
+    for key in [
+        "hidden",
+        "layers",
+        "pe_width",
+        "lap_dim",
+        "pe_dim",
+        "rwse_steps",
+        "attention_heads",
+        "head_layers",
+        "node_in",
+        "edge_in",
+    ] {
+        let mut most = 0;
+        let error = claiming(|claims| most = set(claims, key));
+        let BundleError::Config { source, .. } = error else { panic!("{key}: {error}") };
+        let said = source.to_string();
+        assert!(said.contains(key) && said.contains(&format!("at most {most}")), "{key}: {said}");
+    }
+    let error = claiming(|claims| claims.model.node_vocab[0] = 1_000_001);
+    assert!(matches!(error, BundleError::Config { .. }), "{error}");
+    let error = claiming(|claims| claims.model.edge_vocab = vec![1; 10_001]);
+    assert!(matches!(error, BundleError::Config { .. }), "{error}");
+    let error = claiming(|claims| claims.model.phi_c = Phi::Power(65));
+    assert!(matches!(error, BundleError::Config { .. }), "{error}");
+}
+
+#[test]
+fn widths_that_are_fine_alone_may_be_too_much_together() {
+    let mut config = description().model;
+    (config.hidden, config.layers) = (65_536, 1_000);
+    let error = GraphMinNet::new(&config, 0, &Device::flex()).unwrap_err();
+    assert!(matches!(error, ConfigError::TooLarge { most: 1_073_741_824, .. }), "{error}");
+    assert!(error.to_string().contains("1073741824"), "{error}");
 }
 
 fn rings(level: Level) -> Dataset {

@@ -253,3 +253,15 @@ fn keys_that_are_not_known_are_refused_by_name() {
         std::fs::write(path.join(name), whole).unwrap();
     }
 }
+
+#[test]
+fn runs_of_the_same_name_have_names_of_their_own_in_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["rings-a", "rings-b"].map(|name| folder.path().join(name));
+    for path in &paths {
+        finish(&mut Run::create(path, &spec()).unwrap());
+    }
+    let paths: Vec<&std::path::Path> = paths.iter().map(|path| path.as_path()).collect();
+    let html = graphminnet::report::report_html(&paths, None, &|_| None).unwrap();
+    assert!(html.contains("rings (rings-a)") && html.contains("rings (rings-b)"));
+}

@@ -245,3 +245,49 @@ fn standardised_targets_give_metrics_in_the_units_of_the_data() {
     let valid = result.best.valid.unwrap();
     assert!(valid > 1.0 && valid < 300.0, "{valid}");
 }
+
+/// Remembers what was doubted.
+#[derive(Default)]
+struct Doubts(Vec<String>);
+
+impl Observer for Doubts {
+    fn event(&mut self, event: &TrainEvent) {
+        if let TrainEvent::Doubt(doubt) = event {
+            self.0.push(doubt.clone());
+        }
+    }
+}
+
+#[test]
+fn one_class_is_refused_and_parts_without_worth_are_doubted() {
+    let recipe = recipe(|recipe| {
+        recipe.train.loss = graphminnet::config::Loss::BinaryCrossEntropy;
+        recipe.train.metric = graphminnet::config::MetricKind::RocAuc;
+        recipe.model.out_dim = 1;
+    });
+    let mut dataset = rings(Level::Node);
+    dataset.schema.task = graphminnet_data::Task::Binary;
+    let label = |dataset: &mut Dataset, label: &dyn Fn(usize) -> f32| {
+        for (at, sample) in dataset.samples.iter_mut().enumerate() {
+            sample.targets.fill(label(at));
+        }
+    };
+    label(&mut dataset, &|_| 1.0);
+    let error = train(&recipe, &data(&recipe, &dataset), None, &mut ()).unwrap_err();
+    assert!(matches!(error, TrainError::OneClass { .. }), "{error}");
+    // The first 30 graphs train, the next 10 validate: only those are all of one class.
+    label(&mut dataset, &|at| if (30..40).contains(&at) { 1.0 } else { (at % 2) as f32 });
+    let mut doubts = Doubts::default();
+    let result = train(&recipe, &data(&recipe, &dataset), None, &mut doubts).unwrap();
+    assert!(
+        matches!(&doubts.0[..], [only] if only.contains("validation part are all of one class")),
+        "{:?}",
+        doubts.0
+    );
+    assert_eq!(result.best.valid, None);
+    let mut without = data(&recipe, &dataset);
+    (without.splits.valid, without.splits.test) = (vec![], vec![]);
+    let mut doubts = Doubts::default();
+    train(&recipe, &without, None, &mut doubts).unwrap();
+    assert_eq!(doubts.0.len(), 2, "{:?}", doubts.0);
+}

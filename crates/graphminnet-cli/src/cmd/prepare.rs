@@ -97,7 +97,7 @@ fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
     let Some(path) = &arguments.data else { unreachable!("the argument group requires one") };
     let read = open(path, &arguments.limits.on(arguments.reading.options()))?;
     // What `train` would need of this file.
-    let recipe = infer_recipe("", &read.dataset.schema, read.dataset.samples.len(), &[])?.recipe;
+    let recipe = infer_recipe("", &read.dataset.schema, &read.dataset, &[])?.recipe;
     let needed = recipe.model.prepare_options();
     let options = PrepareOptions {
         eigenpairs: arguments.eigenpairs.unwrap_or(needed.eigenpairs),

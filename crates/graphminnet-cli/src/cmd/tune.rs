@@ -153,9 +153,8 @@ fn base_recipe(
     match name {
         Some(name) => graphminnet::config::with_overrides(name, graphminnet::Recipe::table(name)?, overrides),
         None => {
-            let graphs = base.loaded.splits.train.len();
             let schema = &base.loaded.dataset.schema;
-            Ok(graphminnet::train::infer_recipe(&base.recipe.name, schema, graphs, overrides)?.recipe)
+            Ok(graphminnet::train::infer_recipe(&base.recipe.name, schema, &base.loaded, overrides)?.recipe)
         }
     }
 }

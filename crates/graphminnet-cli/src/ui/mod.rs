@@ -6,6 +6,7 @@ pub mod coverage;
 pub mod disk;
 pub mod output;
 pub mod preparation;
+pub mod priority;
 pub mod progress;
 pub mod report;
 pub mod say;

@@ -2,6 +2,7 @@
 //!
 //! What cannot be written is dropped: nobody is there to read it, and no work may be lost for that reason.
 
+use graphminnet_data::escape_up_to;
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
@@ -14,8 +15,15 @@ pub(crate) use say;
 
 /// Says one line in one piece.
 pub fn say_line(text: impl Display) {
-    let line = format!("{text}\n");
+    let lines: Vec<String> = text.to_string().split('\n').map(printable).collect();
+    let line = lines.join("\n") + "\n";
     let _ = stderr().lock().write_all(line.as_bytes());
+}
+
+/// A line of which nothing steers the terminal, however it came there: with a name in a model file, say, or that of the
+/// file.
+pub(crate) fn printable(line: &str) -> String {
+    escape_up_to(line, line.chars().count())
 }
 
 /// How much to say.
@@ -44,5 +52,16 @@ impl Verbosity {
         if self >= Self::Normal {
             say_line(text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_steer_the_terminal_is_spelled_out() {
+        assert_eq!(printable("a\u{1b}]0;b\u{7}\u{202e}\n"), "a\\u{1b}]0;b\\u{7}\\u{202e}\\u{a}");
+        assert_eq!(printable("β → ü"), "β → ü");
     }
 }

@@ -1,5 +1,6 @@
 //! Plain text tables.
 
+use super::say::printable;
 use std::fmt::{self, Display};
 
 /// How a column is aligned.
@@ -22,14 +23,14 @@ impl Table {
     /// An empty table.
     pub fn new(header: &[(&str, Align)]) -> Self {
         Self {
-            header: header.iter().map(|(name, align)| ((*name).to_owned(), *align)).collect(),
+            header: header.iter().map(|(name, align)| (printable(name), *align)).collect(),
             rows: Vec::new(),
         }
     }
 
     /// Adds a row; missing cells are empty.
     pub fn row<T: Display>(&mut self, cells: impl IntoIterator<Item = T>) {
-        self.rows.push(Some(cells.into_iter().map(|cell| cell.to_string()).collect()));
+        self.rows.push(Some(cells.into_iter().map(|cell| printable(&cell.to_string())).collect()));
     }
 
     /// Adds a rule.
@@ -86,5 +87,12 @@ mod tests {
             table.to_string(),
             "part   count\n────────────\nβ          1\n────────────\ntotal  1,000\n"
         );
+    }
+
+    #[test]
+    fn a_cell_cannot_steer_the_terminal() {
+        let mut table = Table::new(&[("na\u{7}me", Align::Left)]);
+        table.row(["a\u{1b}[2J"]);
+        assert!(!table.to_string().contains(['\u{1b}', '\u{7}']), "{table}");
     }
 }

@@ -22,6 +22,8 @@ pub struct Training {
     progress: Progress,
     best: Option<(usize, f64)>,
     last: String,
+    /// What was doubted before the training of an earlier seed.
+    doubts: Vec<String>,
     /// Steps of all epochs.
     steps: usize,
     /// When the current epoch began here, and its graphs since.
@@ -39,6 +41,7 @@ impl Training {
             progress: Progress::new(verbosity, Unit::Steps),
             best: None,
             last: String::new(),
+            doubts: Vec::new(),
             steps: 0,
             pace: (Instant::now(), 0),
         }
@@ -122,6 +125,11 @@ impl Observer for Training {
                 (self.best, self.last, self.steps) = (None, String::new(), epochs * steps_per_epoch);
                 self.progress = Progress::new(self.verbosity, Unit::Steps);
                 self.update(resumed_at.map_or(0, |at| at.epoch * steps_per_epoch + at.step));
+            }
+            // Once for all seeds.
+            TrainEvent::Doubt(doubt) if !self.doubts.contains(doubt) => {
+                self.say(&format!("warning: {doubt}"));
+                self.doubts.push(doubt.clone());
             }
             TrainEvent::StateDamaged(problem) => {
                 self.say(&format!("warning: a saved state cannot be used, an earlier one is: {problem}"));

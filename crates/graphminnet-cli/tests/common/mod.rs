@@ -2,6 +2,7 @@
 #![allow(dead_code, unused_imports)]
 #[path = "../../../graphminnet-data/tests/common/real_data.rs"]
 mod real_data;
+pub mod server;
 
 pub use real_data::real_data;
 use serde_json::Value;

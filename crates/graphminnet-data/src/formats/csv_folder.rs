@@ -21,7 +21,7 @@ use crate::budget::{Share, bytes_of};
 use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::{BadRow, DataError, Level, Place, Read, ReadOptions, Split};
+use crate::{BadRow, Column, DataError, Level, Place, Read, ReadOptions, Split};
 use std::collections::HashMap;
 
 /// Reads the layout from a folder or archive.
@@ -222,7 +222,14 @@ impl Graphs {
         let graph_column = table.column_called(&["graph_id"]);
         let id = require(&table, &["node_id", "id"])?;
         let (mut features, mut targets) = (Vec::new(), Vec::new());
-        for (column, name) in named_columns(&table, &[graph_column, Some(id)]) {
+        let split = table.column_called(&["split"]).filter(|_| names_parts("split", options));
+        if split.is_some() {
+            collector.notes.push(
+                "the column `split` of nodes.csv names parts and is no feature (`--text split` makes it one)"
+                    .to_owned(),
+            );
+        }
+        for (column, name) in named_columns(&table, &[graph_column, Some(id), split]) {
             let lower = name.to_ascii_lowercase();
             let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
             let is_target = match wanted {
@@ -358,6 +365,15 @@ impl Graphs {
 
 fn unknown_graph(name: &str, place: Place) -> DataError {
     DataError::value(place.in_column("graph_id"), name, "a graph_id of graphs.csv")
+}
+
+/// Whether a column of nodes.csv says which part of the data a node belongs to: by its name, unless it is known or asked
+/// for as a feature.
+fn names_parts(column: &str, options: &ReadOptions) -> bool {
+    let is_feature = |columns: &[Column]| columns.iter().any(|known| known.name == column);
+    options.rules >= 3
+        && !options.schema.as_ref().is_some_and(|schema| is_feature(&schema.node_columns))
+        && ![&options.text, &options.numeric].iter().any(|names| names.iter().any(|name| name == column))
 }
 
 fn require(table: &CsvReader, names: &[&str]) -> Result<usize, DataError> {

@@ -103,10 +103,23 @@ fn record(
     }
     check_rows(&edge_rows, line.edges.len(), "edge_features", "edge", shape.edge, place)?;
 
+    let is_flat = matches!(line.target, Some(parse::Target::Flat(_)));
     let (level, targets) = targets(line.target, line.node_target, num_nodes, options);
     if let Some(targets) = &targets
         && shape.target.is_none()
     {
+        if is_flat && options.level.is_none() && options.schema.is_none() && num_nodes > 1 {
+            let note = match level {
+                Level::Node => format!(
+                    "`target` has {num_nodes} values, one for each node: targets of nodes (`--level graph` reads them as targets of the graph)"
+                ),
+                _ if targets.columns == num_nodes => format!(
+                    "`target` has as many values as the first graph has nodes, and is read as {num_nodes} targets of the graph (`--level node` reads one for each node)"
+                ),
+                _ => String::new(),
+            };
+            collector.notes.extend(Some(note).filter(|note| !note.is_empty()));
+        }
         collector.level = level;
         collector.name_target_columns(names("target", targets.columns, options))?;
     }
@@ -278,6 +291,13 @@ fn target_names(columns: usize, options: &ReadOptions) -> Vec<String> {
     }
 }
 
+/// Targets that a graph may well have: a flat list of more, as long as the graph has nodes, has one for each node.
+const FEW_TARGETS: usize = 64;
+
+fn is_per_node(cells: &[Cell], num_nodes: usize, options: &ReadOptions) -> bool {
+    options.rules >= 3 && cells.len() > FEW_TARGETS && cells.len() == num_nodes
+}
+
 /// Level and rows of the targets; `None` if the line has none.
 fn targets(
     target: Option<parse::Target>,
@@ -293,7 +313,11 @@ fn targets(
         None => (level.unwrap_or(Level::Graph), None),
         Some(parse::Target::Flat(cells)) if cells.is_empty() => (level.unwrap_or(Level::Graph), None),
         Some(parse::Target::Nested(rows)) => (Level::Node, Some(rows)),
-        Some(parse::Target::Flat(cells)) if level == Some(Level::Node) && cells.len() == num_nodes => {
+        Some(parse::Target::Flat(cells))
+            if level
+                .map_or_else(|| is_per_node(&cells, num_nodes, options), |level| level == Level::Node)
+                && cells.len() == num_nodes =>
+        {
             (Level::Node, Some(Rows { rows: cells.len(), columns: 1, cells }))
         }
         Some(parse::Target::Flat(cells)) => {

@@ -5,7 +5,7 @@
 use crate::budget::MEMORY;
 use crate::fs::open_decompressed;
 use crate::{DataError, Limits, Place};
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// A reader of lines that knows where it is.
@@ -17,8 +17,6 @@ pub(crate) struct Lines {
     max_line: u64,
     /// Which limit that is.
     line_limit: &'static str,
-    max_bytes: u64,
-    max_ratio: u64,
     number: u64,
     /// Records in the lines before the first, where a stream is read in pieces.
     records_before: usize,
@@ -47,8 +45,6 @@ impl Lines {
             buffer: Vec::new(),
             max_line: limits.line_bytes.min(limits.memory()),
             line_limit: if limits.line_bytes <= limits.memory() { "line_bytes" } else { MEMORY },
-            max_bytes: limits.member_bytes,
-            max_ratio: limits.ratio,
             number: 0,
             records_before: 0,
             start: 0,
@@ -89,7 +85,8 @@ impl Lines {
         self.number += 1;
         // One byte more than allowed tells a line that is too long from one that just fits.
         let mut window = self.reader.by_ref().take(self.max_line.saturating_add(1));
-        let count = window.read_until(b'\n', &mut self.buffer).map_err(|source| self.failure(source))?;
+        let read = window.read_until(b'\n', &mut self.buffer);
+        let count = read.map_err(DataError::stream(self.place()))?;
         self.next_start += count as u64;
         if count as u64 > self.max_line {
             return Err(DataError::Limit {
@@ -125,31 +122,5 @@ impl Lines {
         std::str::from_utf8(&self.buffer).map_err(|error| DataError::Encoding {
             place: self.place().at_byte(self.start + error.valid_up_to() as u64),
         })
-    }
-
-    fn failure(&self, source: std::io::Error) -> DataError {
-        if source.kind() == ErrorKind::FileTooLarge {
-            let place = self.place();
-            return if source.to_string() == "expansion" {
-                DataError::Limit { place, name: "ratio", found: self.max_ratio + 1, limit: self.max_ratio }
-            } else {
-                DataError::Limit {
-                    place,
-                    name: "member_bytes",
-                    found: self.next_start,
-                    limit: self.max_bytes,
-                }
-            };
-        }
-        if matches!(
-            source.kind(),
-            ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::UnexpectedEof
-        ) {
-            return DataError::Archive {
-                place: self.place(),
-                reason: format!("the compressed data is damaged: {source}"),
-            };
-        }
-        DataError::io(&self.path, "read")(source)
     }
 }

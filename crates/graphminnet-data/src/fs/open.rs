@@ -6,6 +6,7 @@
 use super::zstd::ZstdReader;
 use super::{IoError, open};
 use crate::Limits;
+use crate::limits::within;
 use std::ffi::OsStr;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// # Errors
 ///
 /// [`IoError`] if the file cannot be opened. Reading past `member_bytes`, or expanding by more than `ratio`, is an
-/// [`io::Error`] of kind `FileTooLarge`.
+/// [`io::Error`] of kind `FileTooLarge` that holds what was exceeded.
 pub(crate) fn open_decompressed(path: &Path, limits: &Limits) -> Result<Box<dyn Read + Send>, IoError> {
     Ok(decompress(Box::new(open(path)?), path, limits))
 }
@@ -88,15 +89,12 @@ impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.produced = self.produced.saturating_add(count as u64);
-        let too_long = self.produced > self.max_bytes;
-        let too_dense = self.produced > RATIO_FREE_BYTES
-            && self.consumed.as_ref().is_some_and(|consumed| {
-                self.produced / self.max_ratio.max(1) > consumed.load(Ordering::Relaxed)
-            });
-        if too_long || too_dense {
-            let what = if too_long { "decompressed size" } else { "expansion" };
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
-        }
+        let consumed = self.consumed.as_ref().map(|consumed| consumed.load(Ordering::Relaxed));
+        let ratio = consumed.map_or(0, |consumed| self.produced / consumed.max(1));
+        let ratio = if self.produced > RATIO_FREE_BYTES { ratio } else { 0 };
+        within("member_bytes", self.produced, self.max_bytes)
+            .and_then(|()| within("ratio", ratio, self.max_ratio))
+            .map_err(|exceeded| io::Error::new(io::ErrorKind::FileTooLarge, exceeded))?;
         Ok(count)
     }
 }

@@ -1,8 +1,9 @@
-//! What is refused before a string reaches the molecule parser: everything whose cost could grow out of proportion,
-//! and everything that is not a SMILES string.
+//! What is refused before a string reaches the molecule parser, and a molecule the perception of rings: everything
+//! whose cost could grow out of proportion, and everything that is not a SMILES string.
 
 use super::{SmilesError, grammar};
 use crate::Limits;
+use chematic::core::Molecule;
 use std::borrow::Cow;
 
 /// Atoms of a molecule for which a canonical form is computed, whose cost grows faster than the molecule.
@@ -36,4 +37,43 @@ pub(super) fn check<'a>(smiles: &'a str, limits: &Limits) -> Result<Cow<'a, str>
     // The grammar takes a doubled backslash for one; the molecule parser does not.
     let is_doubled = smiles.contains(r"\\");
     Ok(if is_doubled { Cow::Owned(smiles.replace(r"\\", r"\")) } else { Cow::Borrowed(smiles) })
+}
+
+/// Fails for molecules with too many atoms, or with more rings than can be told apart in a moment.
+pub(super) fn check_molecule(molecule: &Molecule, limits: &Limits) -> Result<(), SmilesError> {
+    let atoms = molecule.atom_count() as u64;
+    let most_atoms = limits.molecule_atoms.min(limits.nodes_per_graph);
+    if atoms > most_atoms {
+        return Err(SmilesError::TooLarge { what: "atoms", found: atoms, limit: most_atoms });
+    }
+    let rings = most_rings(molecule);
+    if rings > limits.molecule_rings {
+        let what = "rings (of one connected molecule)";
+        return Err(SmilesError::TooLarge { what, found: rings, limit: limits.molecule_rings });
+    }
+    Ok(())
+}
+
+/// The most independent rings that a connected part has: its bonds beyond those of a tree.
+fn most_rings(molecule: &Molecule) -> u64 {
+    // Every atom points towards the atom that stands for its part.
+    let mut above: Vec<usize> = (0..molecule.atom_count()).collect();
+    fn top(above: &mut [usize], mut atom: usize) -> usize {
+        while above[atom] != atom {
+            above[atom] = above[above[atom]];
+            atom = above[atom];
+        }
+        atom
+    }
+    let ends = || molecule.bonds().map(|(_, bond)| (bond.atom1.0 as usize, bond.atom2.0 as usize));
+    let mut rings = vec![0u64; above.len()];
+    for (first, second) in ends() {
+        let (first, second) = (top(&mut above, first), top(&mut above, second));
+        rings[first] += u64::from(first == second);
+        if first != second {
+            above[second] = first;
+            rings[first] += rings[second];
+        }
+    }
+    rings.into_iter().max().unwrap_or(0)
 }

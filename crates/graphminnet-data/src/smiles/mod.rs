@@ -116,6 +116,7 @@ pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> 
     let smiles = guard::check(smiles, limits)?;
     contained(|| {
         let molecule = parse(&smiles)?;
+        guard::check_molecule(&molecule, limits)?;
         match featurizer {
             Featurizer::Ogb => ogb_graph(&molecule),
             Featurizer::Zinc => {
@@ -136,6 +137,7 @@ pub fn scaffold_key(smiles: &str, limits: &Limits) -> Result<String, SmilesError
     let smiles = guard::check(smiles, limits)?;
     contained(|| {
         let molecule = parse(&smiles)?;
+        guard::check_molecule(&molecule, limits)?;
         guard::check_canonical(molecule.atom_count())?;
         rdkit::rdkit_murcko_scaffold(&molecule).map_err(chemistry)
     })

@@ -1,5 +1,6 @@
 //! What can go wrong while a graph is prepared. Every variant carries the numbers, none is swallowed.
 
+use super::Stopped;
 use crate::graph::GraphError;
 
 /// Why a graph could not be prepared.
@@ -74,4 +75,10 @@ pub enum SpectralError {
         /// What went wrong there.
         source: Box<SpectralError>,
     },
+}
+
+impl From<Stopped> for SpectralError {
+    fn from(Stopped: Stopped) -> Self {
+        Self::Interrupted
+    }
 }

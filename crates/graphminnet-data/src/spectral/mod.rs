@@ -73,11 +73,20 @@ use std::sync::Arc;
 pub type Stop<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Work that nobody stops.
-pub(crate) const NEVER: Stop<'static> = &|| false;
+pub const NEVER: Stop<'static> = &|| false;
 
-/// Fails if the work is to stop.
-pub(crate) fn unless_stopped(stop: Stop<'_>) -> Result<(), SpectralError> {
-    if stop() { Err(SpectralError::Interrupted) } else { Ok(()) }
+/// The work was told to stop before it had a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("stopped before there was a result")]
+pub struct Stopped;
+
+/// Goes on, unless the work is to stop.
+///
+/// # Errors
+///
+/// [`Stopped`] if `stop` says so.
+pub fn unless_stopped(stop: Stop<'_>) -> Result<(), Stopped> {
+    if stop() { Err(Stopped) } else { Ok(()) }
 }
 
 /// What to compute for every graph.

@@ -208,7 +208,7 @@ fn row(
 /// Loss of a part after every epoch.
 fn series(trained: &Trained, seed: u64, split: Split) -> Result<Vec<(f64, f64)>, ReproError> {
     let records = trained.metrics(seed)?.into_iter().filter(|record| record.split() == split);
-    Ok(records.filter_map(|record| Some((record.epoch() as f64 + 1.0, record.loss()?))).collect())
+    Ok(records.filter_map(|record| Some((record.epoch() as f64, record.loss()?))).collect())
 }
 
 fn curves(variant: &str, trained: &Trained) -> Result<Vec<Line>, ReproError> {

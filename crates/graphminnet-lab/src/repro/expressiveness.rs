@@ -3,9 +3,9 @@
 //! With fresh weights, the outputs of two graphs either differ by more than rounding or they do not; rounding is
 //! measured on renumbered copies of the same graphs. On CSL and EXP models are also trained, over the folds.
 
-use super::closeness::Rows;
+use super::closeness::Closeness;
 use super::families::{Family, Pairs, sixteen, skip_links};
-use super::{Lab, Outcome, ReproError, Sheet, Side, folds};
+use super::{Lab, Outcome, ReproError, Sheet, Side, folds, pair_table};
 use graphminnet::config::{GlobalKind, LocalKind, ModelConfig, NodePeKind, Pooling};
 use graphminnet::model::{GraphMinNet, ModelInput};
 use graphminnet::nn::Pass;
@@ -30,6 +30,8 @@ pub struct Request {
     pub graphs: Option<PathBuf>,
     /// Pairs of these graphs, as a CSV file of positions (default: all pairs).
     pub pairs: Option<PathBuf>,
+    /// Where to write one row for every pair of these graphs.
+    pub out: Option<PathBuf>,
     /// Whether models are also trained on CSL and EXP.
     pub train: bool,
 }
@@ -76,7 +78,6 @@ pub(super) fn model(
 struct Told {
     alike: usize,
     noise: f64,
-    tolerance: f64,
 }
 
 /// Looks at the families, or at the graphs of a file.
@@ -99,8 +100,11 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
     );
     let root = registry::data_dir(lab.data_dir.as_deref()).map(|root| root.join("expressiveness"));
     let (families, missing) = families(lab, request, root.as_deref())?;
-    for family in &families {
+    for (at, family) in families.iter().enumerate() {
         lab.check_interrupt()?;
+        // The first family is that of the file, where there is one.
+        let out = request.out.as_deref().filter(|_| at == 0 && request.graphs.is_some());
+        let mut systems = Vec::new();
         let (pairs, graphs) = (family.num_pairs(), family.graphs.len());
         let mut row = |system: &str, alike: usize, rounding: String| {
             let share = match 100.0 * (pairs - alike) as f64 / pairs.max(1) as f64 {
@@ -115,18 +119,32 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
             let lap_dim = family.largest().saturating_sub(1).clamp(1, MOST_PAIRS);
             let config = model(system, lap_dim, family.node_columns(), 8);
             let name = format!("expressiveness-{}-{}", family.name, system.0);
-            let identity = json!({ "model": config, "graphs": graphs, "pairs": pairs, "seeds": SEEDS });
+            let identity =
+                json!({ "model": config, "contents": family.contents(), "scale": "pair", "seeds": SEEDS });
             lab.watch.say(&format!("{}: {}", family.title, system.0));
-            let told: Told = lab.store.cell(&name, &identity, || told_apart(lab, family, &config))?;
+            let told: Told = match out {
+                None => lab
+                    .store
+                    .cell(&name, &identity, || Ok(tell(&closeness(lab, family, &config)?, family)))?,
+                Some(_) => {
+                    let closeness = closeness(lab, family, &config)?;
+                    let told = tell(&closeness, family);
+                    systems.push((system.0, closeness));
+                    told
+                }
+            };
             row(system.0, told.alike, format!("{:.0e}", told.noise));
+        }
+        if let Some(path) = out {
+            pair_table::write(path, family, &systems)?;
         }
     }
     for (title, reason) in missing {
         sheet.row([title, "–".to_owned(), "–".to_owned(), String::new(), format!("not run: {reason}")]);
     }
     sheet.note(format!(
-        "Alike: the outputs of {SEEDS} fresh models differ by at most ten times what renumbering the nodes of the same \
-         graph changes (and by at most 1e-6 of the family's largest output). Nodes have a constant feature, in EXP \
+        "Alike: the outputs of {SEEDS} fresh models differ by at most ten times what renumbering the nodes of either \
+         graph changes (or by at most 1e-6), in units of the pair's largest output. Nodes have a constant feature, in EXP \
          their two types. All eigenpairs are used, of graphs with more than {} nodes the lowest {MOST_PAIRS}.",
         MOST_PAIRS + 1
     ));
@@ -206,11 +224,15 @@ fn families(
     Ok((found, missing))
 }
 
-/// Copies of the same graph that rounding is measured on, at most.
-const COPIES: usize = 200;
+/// Graphs of which all get a renumbered copy to measure rounding on; of more, about so many do.
+const COPIES: usize = 2_000;
 
-fn told_apart(lab: &Lab<'_>, family: &Family, config: &ModelConfig) -> Result<Told, ReproError> {
-    let step = (family.graphs.len() / COPIES).max(1);
+fn tell(closeness: &Closeness, family: &Family) -> Told {
+    Told { alike: closeness.alike(&family.pairs), noise: closeness.largest_control() }
+}
+
+fn closeness(lab: &Lab<'_>, family: &Family, config: &ModelConfig) -> Result<Closeness, ReproError> {
+    let step = family.graphs.len().div_ceil(COPIES).max(1);
     let originals: Vec<usize> = (0..family.graphs.len()).step_by(step).collect();
     let mut random = rng::stream(0, "renumber", &[]);
     let copies = originals
@@ -218,23 +240,12 @@ fn told_apart(lab: &Lab<'_>, family: &Family, config: &ModelConfig) -> Result<To
         .map(|&at| renumbered(&family.graphs[at], &random.permutation(family.graphs[at].num_nodes())))
         .collect::<Result<Vec<_>, _>>()?;
     let graphs: Vec<Arc<Graph>> = family.graphs.iter().cloned().chain(copies).collect();
-    let rows = outputs(lab, &graphs, config)?;
-    let noise = originals
-        .iter()
-        .enumerate()
-        .map(|(copy, &original)| rows.difference(original, family.graphs.len() + copy))
-        .fold(0.0, f64::max);
-    let tolerance = (10.0 * noise).max(1e-6);
-    let own = match &family.pairs {
-        Pairs::Listed(pairs) => rows.alike(&Pairs::Listed(pairs.clone()), tolerance),
-        // Copies stand behind the graphs and are not counted.
-        Pairs::All => rows.first(family.graphs.len()).alike(&Pairs::All, tolerance),
-    };
-    Ok(Told { alike: own, noise, tolerance })
+    let values = outputs(lab, &graphs, config)?;
+    Ok(Closeness::new(config.out_dim * SEEDS as usize, &values, &originals))
 }
 
 /// Outputs of several fresh models side by side.
-fn outputs(lab: &Lab<'_>, graphs: &[Arc<Graph>], config: &ModelConfig) -> Result<Rows, ReproError> {
+fn outputs(lab: &Lab<'_>, graphs: &[Arc<Graph>], config: &ModelConfig) -> Result<Vec<f32>, ReproError> {
     let options = config.prepare_options();
     let models =
         (0..SEEDS).map(|seed| GraphMinNet::new(config, seed, &lab.device)).collect::<Result<Vec<_>, _>>()?;
@@ -253,7 +264,7 @@ fn outputs(lab: &Lab<'_>, graphs: &[Arc<Graph>], config: &ModelConfig) -> Result
             parts.iter().for_each(|part| values.extend_from_slice(&part[row * width..(row + 1) * width]));
         }
     }
-    Ok(Rows::new(config.out_dim * SEEDS as usize, &values))
+    Ok(values)
 }
 
 /// The same graph with its nodes in another order.

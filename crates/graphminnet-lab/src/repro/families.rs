@@ -62,9 +62,36 @@ impl Family {
         self.graphs.first().map_or(1, |graph| graph.node_features().number_columns())
     }
 
+    /// A hash of the graphs and of which pairs are compared.
+    pub(super) fn contents(&self) -> String {
+        let mut bytes = Vec::new();
+        for graph in &self.graphs {
+            bytes.extend((graph.num_nodes() as u64).to_le_bytes());
+            bytes.extend((graph.num_edges() as u64).to_le_bytes());
+            bytes.extend(graph.edges().iter().flatten().flat_map(|node| node.to_le_bytes()));
+            for features in [graph.node_features(), graph.edge_features()] {
+                bytes.extend(features.category_values().iter().flat_map(|value| value.to_le_bytes()));
+                bytes.extend(features.number_values().iter().flat_map(|value| value.to_bits().to_le_bytes()));
+            }
+        }
+        match &self.pairs {
+            Pairs::All => bytes.push(0),
+            Pairs::Listed(pairs) => {
+                bytes.push(1);
+                bytes.extend(pairs.iter().flatten().flat_map(|at| (*at as u64).to_le_bytes()));
+            }
+        }
+        fs::sha256(&bytes)
+    }
+
+    /// The colour of every graph after refinement: equal for graphs that 1-WL does not distinguish.
+    pub(super) fn colours(&self) -> Vec<u64> {
+        self.graphs.iter().map(|graph| refined(graph)).collect()
+    }
+
     /// Pairs that twelve rounds of colour refinement do not distinguish.
     pub(super) fn alike_to_refinement(&self) -> usize {
-        let colours: Vec<u64> = self.graphs.iter().map(|graph| refined(graph)).collect();
+        let colours = self.colours();
         match &self.pairs {
             Pairs::Listed(pairs) => pairs.iter().filter(|[a, b]| colours[*a] == colours[*b]).count(),
             Pairs::All => {

@@ -17,6 +17,8 @@
 //! | graphs that are distinguished | [`expressiveness`] | proposition on expressiveness |
 //! | Lipschitz constants, equivariance | [`stability`] | proposition on stability |
 //!
+//! [`queue`] is the list of trainings that take days.
+//!
 //! Nothing here prints.
 
 pub mod ablation;
@@ -29,7 +31,9 @@ mod figure;
 mod folds;
 mod lab;
 pub mod long_range;
+mod pair_table;
 pub mod params;
+pub mod queue;
 pub mod robustness;
 pub mod runtime;
 pub mod scalability;

@@ -95,7 +95,7 @@ impl Answers {
     }
 
     /// Adds what the same models say about more graphs.
-    pub(crate) fn extend(&mut self, more: Self) {
+    pub(super) fn extend(&mut self, more: Self) {
         let rows = self.models.first().map_or(0, |outputs| outputs.len() / self.columns.max(1));
         let moved = |range: Range<usize>| rows + range.start..rows + range.end;
         self.graphs.extend(more.graphs.into_iter().map(|place| place.map(moved)));

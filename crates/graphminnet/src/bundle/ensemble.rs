@@ -1,9 +1,10 @@
 //! Several models that answer the same question: mean and spread of what they say. One model is an ensemble of one.
 
-use super::infer::{Question, ask};
+use super::infer::{Question, ask, unstopped};
 use super::{Answers, Bundle, BundleError, Description, MaybeGraph, locate};
 use crate::device::DeviceKind;
 use burn::tensor::Device;
+use graphminnet_data::spectral::{Stop, Stopped};
 use std::path::Path;
 
 /// At least one model; all have the same schema and kind of answer.
@@ -99,6 +100,16 @@ impl Ensemble {
     /// A graph that cannot be answered, and a row of a file that holds none, keep their place and have a reason
     /// ([`Answers::graph`]); an output that is no finite number is such a reason.
     pub fn answer(&self, graphs: &[impl MaybeGraph]) -> Answers {
-        ask(&self.first, &self.others, graphs, Question::Prediction)
+        unstopped(|stop| self.answer_unless(graphs, stop))
+    }
+
+    /// [`Ensemble::answer`], unless it is to stop: asked before every layer of a batch, every graph that is prepared, and
+    /// every step of a long preparation.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`] soon after `stop` says so.
+    pub fn answer_unless(&self, graphs: &[impl MaybeGraph], stop: Stop<'_>) -> Result<Answers, Stopped> {
+        ask(&self.first, &self.others, graphs, Question::Prediction, stop)
     }
 }

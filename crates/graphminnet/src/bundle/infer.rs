@@ -7,7 +7,7 @@ use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
 use crate::ops::values;
 use graphminnet_data::batch::BatchLimit;
-use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
+use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, Stopped, prepare_graph_unless, unless_stopped};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::rc::Rc;
@@ -55,25 +55,28 @@ impl Question {
 pub(crate) fn prepare(
     config: &ModelConfig,
     graphs: &[impl MaybeGraph],
+    stop: Stop<'_>,
 ) -> Vec<Result<PreparedGraph, PredictError>> {
     let options = config.prepare_options();
     graphs
         .par_iter()
         .map(|graph| {
-            let prepared = prepare_graph(graph.graph()?, &options)?;
+            let prepared = prepare_graph_unless(graph.graph()?, &options, stop)?;
             check_graph(config, &prepared.graph)?;
             Ok(prepared)
         })
         .collect()
 }
 
-/// Asks models about graphs. The first model's kind of answer and number of outputs are those of all.
+/// Asks models about graphs, unless it is to stop. The first model's kind of answer and number of
+/// outputs are those of all.
 pub(super) fn ask(
     first: &Bundle,
     others: &[Bundle],
     graphs: &[impl MaybeGraph],
     question: Question,
-) -> Answers {
+    stop: Stop<'_>,
+) -> Result<Answers, Stopped> {
     let mut all = none(first, 1 + others.len(), question);
     for chunk in graphs.chunks(CHUNK) {
         // Models with the same configuration want to know the same of a graph.
@@ -82,15 +85,21 @@ pub(super) fn ask(
             let config = &model.description.model;
             let alike = prepared.iter().find(|(earlier, _)| earlier.description.model == *config);
             let graphs = alike.map(|(_, graphs)| Rc::clone(graphs));
-            prepared.push((model, graphs.unwrap_or_else(|| Rc::new(prepare(config, chunk)))));
+            prepared.push((model, graphs.unwrap_or_else(|| Rc::new(prepare(config, chunk, stop)))));
         }
+        unless_stopped(stop)?;
         let given: Vec<_> = prepared
             .iter()
             .map(|(model, graphs)| (*model, graphs.iter().map(Result::as_ref).collect()))
             .collect();
-        all.extend(ask_prepared(&given, question));
+        all.extend(ask_prepared(&given, question, stop)?);
     }
-    all
+    Ok(all)
+}
+
+/// Work that nothing stops.
+pub(super) fn unstopped<T>(work: impl FnOnce(Stop<'_>) -> Result<T, Stopped>) -> T {
+    work(NEVER).unwrap_or_else(|Stopped| unreachable!("nobody stops it"))
 }
 
 /// The answers of a number of models to no graphs.
@@ -102,9 +111,9 @@ fn none(first: &Bundle, models: usize, question: Question) -> Answers {
 type Given<'a> = (&'a Bundle, Vec<Result<&'a PreparedGraph, &'a PredictError>>);
 
 /// Asks models about graphs that were prepared for each of them.
-fn ask_prepared(given: &[Given<'_>], question: Question) -> Answers {
+fn ask_prepared(given: &[Given<'_>], question: Question, stop: Stop<'_>) -> Result<Answers, Stopped> {
     let Some((first, graphs)) = given.first() else {
-        return Answers::new(AnswerKind::Numbers, 0, vec![], vec![]);
+        return Ok(Answers::new(AnswerKind::Numbers, 0, vec![], vec![]));
     };
     let columns = question.columns(first);
     let mut end = 0;
@@ -125,14 +134,14 @@ fn ask_prepared(given: &[Given<'_>], question: Question) -> Answers {
     for (model, graphs) in given {
         let graphs: Vec<&PreparedGraph> = usable.iter().filter_map(|&at| graphs[at].ok()).collect();
         let mut outputs = Vec::with_capacity(end * columns);
-        model.for_each_batch(&graphs, question, |batch, found| match found {
+        model.for_each_batch(&graphs, question, stop, |batch, found| match found {
             Ok(values) => outputs.extend(values),
             Err(error) => {
                 let rows: usize = graphs[batch.clone()].iter().map(|graph| question.rows(first, graph)).sum();
                 outputs.resize(outputs.len() + rows * columns, f32::NAN);
                 usable[batch].iter().for_each(|&at| places[at] = Err(error.clone().into()));
             }
-        });
+        })?;
         models.push(outputs);
     }
     for place in &mut places {
@@ -143,7 +152,7 @@ fn ask_prepared(given: &[Given<'_>], question: Question) -> Answers {
             *place = Err(PredictError::NonFinite);
         }
     }
-    Answers::new(question.kind(first), columns, places, models)
+    Ok(Answers::new(question.kind(first), columns, places, models))
 }
 
 impl Bundle {
@@ -152,20 +161,24 @@ impl Bundle {
     /// Node and edge features must have the columns of the schema ([`Description::schema`](super::Description)). A graph
     /// that cannot be answered keeps its place and has a reason ([`Answers::graph`]).
     pub fn predict(&self, graphs: &[impl MaybeGraph]) -> Answers {
-        ask(self, &[], graphs, Question::Prediction)
+        unstopped(|stop| ask(self, &[], graphs, Question::Prediction, stop))
     }
 
-    /// [`Bundle::predict`] for graphs that were prepared for this model.
+    /// [`Bundle::predict`] for graphs that were prepared for this model, unless it is to stop.
     #[cfg(feature = "train")]
-    pub(crate) fn predict_prepared(&self, graphs: &[&PreparedGraph]) -> Answers {
-        ask_prepared(&[(self, graphs.iter().map(|graph| Ok(*graph)).collect())], Question::Prediction)
+    pub(crate) fn predict_prepared(
+        &self,
+        graphs: &[&PreparedGraph],
+        stop: Stop<'_>,
+    ) -> Result<Answers, Stopped> {
+        ask_prepared(&[(self, graphs.iter().map(|graph| Ok(*graph)).collect())], Question::Prediction, stop)
     }
 
     /// Vectors of nodes after the last layer, `[nodes, hidden]`; for whole graphs (`level`), pooled as before the head.
     ///
     /// A vector is a row of [outputs](super::AnswerRow::outputs). A graph without one keeps its place and has a reason.
     pub fn embed(&self, graphs: &[impl MaybeGraph], level: LevelKind) -> Answers {
-        ask(self, &[], graphs, Question::Vectors(level))
+        unstopped(|stop| ask(self, &[], graphs, Question::Vectors(level), stop))
     }
 
     /// Runs the model over batches, as many at a time as there are threads, and hands the results over in order.
@@ -175,31 +188,43 @@ impl Bundle {
         &self,
         graphs: &[&PreparedGraph],
         question: Question,
+        stop: Stop<'_>,
         mut take: impl FnMut(Range<usize>, Result<Vec<f32>, InputError>),
-    ) {
+    ) -> Result<(), Stopped> {
         let sizes = graphs.iter().map(|graph| (graph.graph.num_nodes(), graph.graph.num_edges()));
         // What a model says about a graph does not depend on its batch.
         let batches = BATCH.cut(sizes);
         for some in batches.chunks(rayon::current_num_threads().max(1)) {
-            let outputs: Vec<_> =
-                some.par_iter().map(|batch| self.pass(&graphs[batch.clone()], question)).collect();
+            let pass = |batch: &Range<usize>| self.pass(&graphs[batch.clone()], question, stop);
+            let outputs: Vec<_> = some.par_iter().map(pass).collect::<Result<_, _>>()?;
             for (batch, outputs) in some.iter().zip(outputs) {
                 take(batch.clone(), outputs);
             }
         }
+        Ok(())
     }
 
-    fn pass(&self, batch: &[&PreparedGraph], question: Question) -> Result<Vec<f32>, InputError> {
-        let input = ModelInput::from_prepared(&self.description.model, batch, &self.device)?;
+    /// What the model says about a batch, or why the batch cannot be put together.
+    fn pass(
+        &self,
+        batch: &[&PreparedGraph],
+        question: Question,
+        stop: Stop<'_>,
+    ) -> Result<Result<Vec<f32>, InputError>, Stopped> {
+        let input = match ModelInput::from_prepared(&self.description.model, batch, &self.device) {
+            Ok(input) => input,
+            Err(error) => return Ok(Err(error)),
+        };
+        let nodes = self.model.embed_unless(&input, Pass::Eval, stop)?;
         let tensor = match question {
-            Question::Prediction => self.model.forward(&input, Pass::Eval),
-            Question::Vectors(LevelKind::Node) => self.model.embed(&input, Pass::Eval),
-            Question::Vectors(LevelKind::Graph) => self.model.embed_graphs(&input, Pass::Eval),
+            Question::Prediction => self.model.predict(nodes, &input),
+            Question::Vectors(LevelKind::Node) => nodes,
+            Question::Vectors(LevelKind::Graph) => self.model.pooled(nodes, &input),
         };
         let mut values = values(tensor);
         if let (Question::Prediction, Some(scaler)) = (question, &self.description.target_scaler) {
             scaler.restore(&mut values);
         }
-        Ok(values)
+        Ok(Ok(values))
     }
 }

@@ -104,6 +104,13 @@ impl Bundle {
         Self::from_content(path, container::unpack(&mut &bytes[..], path)?, device)
     }
 
+    /// Takes a model from the two parts of a file, with the checksums that they should have: for the fuzzer, which cannot
+    /// guess one.
+    #[cfg(all(feature = "benchmarks", feature = "train"))]
+    pub(crate) fn of_parts(description: &[u8], weights: &[u8], device: &Device) -> Result<Self, BundleError> {
+        Self::from_bytes(&container::pack(description, weights), "fuzz.gmn", device)
+    }
+
     fn from_content(path: &Path, content: container::Content, device: &Device) -> Result<Self, BundleError> {
         let wrong = |reason: String| BundleError::Description { path: path.to_owned(), reason };
         let description =
@@ -131,9 +138,10 @@ impl Bundle {
         device: &Device,
     ) -> Result<Self, BundleError> {
         description.check().map_err(|reason| BundleError::Description { path: path.to_owned(), reason })?;
-        let model = GraphMinNet::new(&description.model, description.seed, device)
+        // The shapes first: a small file may claim a model of any size.
+        let outline = GraphMinNet::outline(&description.model, device)
             .map_err(|source| BundleError::Config { path: path.to_owned(), source })?;
-        let model = weights::from_bytes(model, weights)
+        let model = weights::from_bytes(outline, weights)
             .map_err(|source| BundleError::Weights { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), description, model, device: device.clone() })
     }

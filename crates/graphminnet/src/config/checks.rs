@@ -20,18 +20,31 @@ impl ModelConfig {
     }
 
     fn check_sizes(&self) -> Result<(), ConfigError> {
-        for (key, value, least) in [
-            ("hidden", self.hidden, if self.head == HeadKind::San { 4 } else { 1 }),
-            ("layers", self.layers, 1),
-            ("pe_width", self.pe_width, 1),
-            ("out_dim", self.out_dim, 1),
-            ("head_layers", self.head_layers, 1),
-            ("attention_heads", self.attention_heads, 1),
+        for (key, value, least, most) in [
+            ("hidden", self.hidden, if self.head == HeadKind::San { 4 } else { 1 }, MOST_CHANNELS),
+            ("layers", self.layers, 1, MOST_LAYERS),
+            ("attention_heads", self.attention_heads, 1, MOST_HEADS),
+            ("pe_width", self.pe_width, 1, MOST_CHANNELS),
+            ("lap_dim", self.lap_dim, 0, MOST_PAIRS),
+            ("pe_dim", self.pe_dim, 0, MOST_CHANNELS),
+            ("rwse_steps", self.rwse_steps, 0, MOST_STEPS),
+            ("node_in", self.node_in, 0, MOST_COLUMNS),
+            ("edge_in", self.edge_in, 0, MOST_COLUMNS),
+            ("head_layers", self.head_layers, 1, MOST_LAYERS),
+            ("out_dim", self.out_dim, 1, MOST_COLUMNS),
         ] {
             require(value >= least, key, value, || format!("must be at least {least}"))?;
-            require(value <= LARGEST, key, value, || format!("must be at most {LARGEST}"))?;
+            require(value <= most, key, value, || format!("must be at most {most}"))?;
         }
-        require(self.lap_dim <= LARGEST, "lap_dim", self.lap_dim, || format!("must be at most {LARGEST}"))?;
+        for (key, phi) in [("phi_a", self.phi_a), ("phi_c", self.phi_c)] {
+            let exponent = if let Phi::Power(exponent) = phi { exponent } else { 0 };
+            require(exponent <= MOST_POWER, key, phi, || format!("the power must be at most {MOST_POWER}"))?;
+        }
+        for (key, tables) in [("node_vocab", &self.node_vocab), ("edge_vocab", &self.edge_vocab)] {
+            require(tables.len() <= MOST_TABLES, key, format!("{} sizes", tables.len()), || {
+                format!("there must be at most {MOST_TABLES}")
+            })?;
+        }
         for (key, rate) in [
             ("drop_ffn", self.drop_ffn),
             ("drop_local", self.drop_local),
@@ -153,8 +166,8 @@ impl ModelConfig {
                         _ => format!("the {kind} encoder needs the size of exactly one categorical column"),
                     }
                 })?;
-                require(tables.iter().all(|size| (1..=LARGEST).contains(size)), key, &shown, || {
-                    format!("every size must lie between 1 and {LARGEST}")
+                require(tables.iter().all(|size| (1..=MOST_CATEGORIES).contains(size)), key, &shown, || {
+                    format!("every size must lie between 1 and {MOST_CATEGORIES}")
                 })
             };
         if self.node_encoder == NodeEncoderKind::Degrees {
@@ -267,8 +280,24 @@ const BLOCK_KEYS: &[&str] = &[
 /// Numbers in the profile of degrees.
 const DEGREE_COLUMNS: usize = 5;
 
-/// Largest width, depth or vocabulary that is accepted.
-const LARGEST: usize = 1_000_000;
+/// Most channels of nodes, edges or positions.
+const MOST_CHANNELS: usize = 65_536;
+/// Most layers of the model or of its head.
+const MOST_LAYERS: usize = 1_000;
+/// Most heads of an attention.
+const MOST_HEADS: usize = 1_024;
+/// Most eigenpairs.
+const MOST_PAIRS: usize = 4_096;
+/// Most steps of the random walk.
+const MOST_STEPS: usize = 4_096;
+/// Largest power of an eigenvalue.
+const MOST_POWER: u32 = 64;
+/// Most numeric columns, and most outputs.
+const MOST_COLUMNS: usize = 1_000_000;
+/// Most categories of a column.
+const MOST_CATEGORIES: usize = 1_000_000;
+/// Most categorical columns.
+const MOST_TABLES: usize = 10_000;
 
 fn require(
     holds: bool,

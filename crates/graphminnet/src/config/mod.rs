@@ -90,6 +90,16 @@ pub enum ConfigError {
         /// What is expected.
         expected: String,
     },
+    /// All widths are in their ranges, but together they are too much.
+    #[error(
+        "the model would have {numbers} numbers, and at most {most} are accepted; make it narrower or shallower"
+    )]
+    TooLarge {
+        /// Parameters and running statistics.
+        numbers: usize,
+        /// How many are accepted.
+        most: usize,
+    },
     /// No recipe has this name.
     #[error(
         "there is no recipe `{name}`{}; the recipes are {}",

@@ -15,28 +15,28 @@ pub(super) const SECTION: &str = "model";
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|
-/// | `hidden` | 64 | width of node and edge features, `l` | ≥ 1 |
-/// | `layers` | 3 | number of layers | ≥ 1 |
+/// | `hidden` | 64 | width of node and edge features, `l` | 1 to 65,536 |
+/// | `layers` | 3 | number of layers | 1 to 1,000 |
 /// | `local` | gatedgcn | local branch | gatedgcn, gine, gin, gcn, gat, none |
 /// | `global` | graphminnet | global branch | graphminnet, attention, gssc, none |
-/// | `attention_heads` | 4 | heads of `gat` and of `attention` | a divisor of `hidden` |
-/// | `pe_width` | 32 | positional channels, `D` | ≥ 1 |
-/// | `lap_dim` | 16 | eigenpairs used by the block, `M`; 0 switches positions off | |
+/// | `attention_heads` | 4 | heads of `gat` and of `attention` | a divisor of `hidden`, at most 1,024 |
+/// | `pe_width` | 32 | positional channels, `D` | 1 to 65,536 |
+/// | `lap_dim` | 16 | eigenpairs used by the block, `M`; 0 switches positions off | at most 4,096 |
 /// | `whole_eigenspaces` | false | mask an eigenspace that the cut at `M` splits | |
 /// | `layout`, `aggregate`, `inner_product`, `type4_first`, `type4_second` | channel, mul, type1, type1, type3 | form of the block | |
-/// | `phi_a`, `phi_c` | deepset | φ of the feature and of the positional component | deepset, power:k, zero |
+/// | `phi_a`, `phi_c` | deepset | φ of the feature and of the positional component | deepset, power:k with k at most 64, zero |
 /// | `allocate_set_encoder` | unset | keep the set encoder's parameters even if unused | |
 /// | `self_term`, `beta`, `beta_range` | false, learn, clamp | self term and its weight | |
 /// | `nonlinear_wb`, `nonlinear_zh`, `zh_bias` | none, none, true | ablations of W, B, z, h | |
 /// | `degree_scaling` | false | mix the block's input with its log-degree | |
 /// | `input_norm` | ball | bound the block's input | none, rms, ball |
 /// | `drop_ffn`, `drop_local`, `drop_res`, `drop_gmn`, `drop_gmn_at` | 0, 0, 0, 0, output | dropout | `[0, 1)` |
-/// | `node_encoder`, `node_in`, `node_vocab` | linear, 1, [] | node features | |
-/// | `node_pe`, `pe_dim`, `rwse_steps`, `lappe_sign_flip` | none, 16, 0, true | positional part of the node features | |
-/// | `edge_encoder`, `edge_in`, `edge_vocab` | dummy, 1, [] | edge features | |
+/// | `node_encoder`, `node_in`, `node_vocab` | linear, 1, [] | node features | at most 1,000,000 columns or categories |
+/// | `node_pe`, `pe_dim`, `rwse_steps`, `lappe_sign_flip` | none, 16, 0, true | positional part of the node features | `pe_dim` below `hidden`, at most 4,096 steps |
+/// | `edge_encoder`, `edge_in`, `edge_vocab` | dummy, 1, [] | edge features | as of nodes |
 /// | `standardize` | false | put numeric features on the scale of the training data | |
-/// | `head`, `head_layers`, `head_l2norm` | mlp, 1, true | head | |
-/// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | |
+/// | `head`, `head_layers`, `head_l2norm` | mlp, 1, true | head | 1 to 1,000 layers |
+/// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | at most 1,000,000 outputs |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default = "ModelConfig::baseline", deny_unknown_fields)]
 pub struct ModelConfig {

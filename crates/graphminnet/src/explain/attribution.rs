@@ -6,7 +6,7 @@ use crate::config::LevelKind;
 use crate::model::Encoded;
 use crate::nn::Pass;
 use crate::ops::values;
-use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, unless_stopped};
 use std::fmt;
 use std::str::FromStr;
 
@@ -158,6 +158,21 @@ impl Explainer {
         target: Target,
         method: Method,
     ) -> Result<Explanation, ExplainError> {
+        self.explain_unless(graph, target, method, NEVER)
+    }
+
+    /// [`Explainer::explain`], unless it is to stop: asked before every pass through the model.
+    ///
+    /// # Errors
+    ///
+    /// As [`Explainer::explain`], and [`ExplainError::Stopped`].
+    pub fn explain_unless(
+        &self,
+        graph: &PreparedGraph,
+        target: Target,
+        method: Method,
+        stop: Stop<'_>,
+    ) -> Result<Explanation, ExplainError> {
         let nodes = graph.graph.num_nodes();
         if nodes == 0 {
             return Err(ExplainError::NoNodes);
@@ -165,7 +180,7 @@ impl Explainer {
         let row = self.row(graph, target)?;
         let output = self.output(graph, target, row)?;
         let (factor, term) = self.units.get(output).copied().unwrap_or((1.0, 0.0));
-        let ends = self.pieces(graph, row, output, &[0.0, 1.0])?;
+        let ends = self.pieces(graph, row, output, &[0.0, 1.0], stop)?;
         let &[at_zero, at_input] = ends.outputs.as_slice() else { return Err(ExplainError::NoNodes) };
         let mut explanation = Explanation {
             method,
@@ -183,7 +198,7 @@ impl Explainer {
                 Method::Gradient => vec![1.0],
                 Method::Integrated => (0..steps).map(|at| (at as f64 + 0.5) / steps as f64).collect(),
             };
-            let pieces = self.pieces(graph, row, output, &points)?;
+            let pieces = self.pieces(graph, row, output, &points, stop)?;
             let share = |sum: &f64| sum * factor / steps as f64;
             explanation.nodes = pieces.nodes.iter().map(share).collect();
             explanation.edges = in_graph_order(graph, pieces.edges.iter().map(share).collect());
@@ -244,6 +259,7 @@ impl Explainer {
         row: usize,
         output: usize,
         points: &[f64],
+        stop: Stop<'_>,
     ) -> Result<Pieces, ExplainError> {
         let (node_values, edge_values) = self.encoded_values(graph)?;
         let (rows, columns, hidden) = (self.rows(graph), self.config().out_dim, self.config().hidden);
@@ -254,6 +270,7 @@ impl Explainer {
             edges: vec![0.0; if edge_values.is_some() { edges } else { 0 }],
         };
         for some in points.chunks(copies_at_once(graph)) {
+            unless_stopped(stop)?;
             let (input, _) = self.copies(graph, some.len())?;
             let scaled = |values: &[f32]| -> Vec<f32> {
                 some.iter().flat_map(|point| values.iter().map(move |value| value * *point as f32)).collect()

@@ -44,7 +44,7 @@ use crate::nn::Pass;
 use crate::ops::values;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, Stopped};
 use thiserror::Error;
 
 /// Nodes of one pass: copies of a graph are run through the model together up to this many.
@@ -79,6 +79,9 @@ pub enum ExplainError {
         /// The node.
         node: usize,
     },
+    /// It was told to stop.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A prediction or a gradient is not a finite number.
     #[error("the {what} is not finite")]
     NonFinite {
@@ -124,7 +127,7 @@ impl Explainer {
 
     /// Everything that the model needs of each graph, computed in parallel; an error spoils one graph only.
     pub fn prepare(&self, graphs: &[impl MaybeGraph]) -> Vec<Result<PreparedGraph, PredictError>> {
-        prepare(self.config(), graphs)
+        prepare(self.config(), graphs, NEVER)
     }
 
     /// A batch of equal graphs with what the first layer sees of it.
@@ -154,22 +157,23 @@ impl Explainer {
 }
 
 /// What several models rest on when they answer together, as [`Explanation::mean`]. Name the class in the target where
-/// there are classes: each model would explain its own.
+/// there are classes: each model would explain its own. Ends early when it is to stop.
 ///
 /// # Errors
 ///
-/// As [`Explainer::explain`]; why the graph has no prediction.
+/// As [`Explainer::explain_unless`]; why the graph has no prediction.
 pub fn explain_together(
     ensemble: &Ensemble,
     graph: &impl MaybeGraph,
     target: Target,
     method: Method,
+    stop: Stop<'_>,
 ) -> Result<Explanation, ExplainError> {
     let mut explanations = Vec::with_capacity(ensemble.len());
     for member in ensemble.members() {
         let explainer = Explainer::new(member);
         for prepared in explainer.prepare(std::slice::from_ref(graph)) {
-            explanations.push(explainer.explain(&prepared?, target, method)?);
+            explanations.push(explainer.explain_unless(&prepared?, target, method, stop)?);
         }
     }
     Explanation::mean(explanations).ok_or(ExplainError::NoNodes)

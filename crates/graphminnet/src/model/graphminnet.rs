@@ -11,9 +11,15 @@ use super::{FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place,
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
 use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
 use crate::ops::{PoolKind, pool, values};
+use crate::weights;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
 use graphminnet_data::{Batch, Features, Graph, Level};
+use std::convert::Infallible;
+
+/// Most numbers that a model may have: more do not fit into a model file.
+const MOST_NUMBERS: usize = 1 << 30;
 
 /// The model.
 #[derive(Module, Debug)]
@@ -55,10 +61,27 @@ impl GraphMinNet {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] if the configuration is not valid.
+    /// [`ConfigError`] if the configuration is not valid, or asks for more numbers than a model file can hold.
     pub fn new(config: &ModelConfig, seed: u64, device: &Device) -> Result<Self, ConfigError> {
+        let numbers = weights::count_numbers(&Self::outline(config, device)?);
+        if numbers > MOST_NUMBERS {
+            return Err(ConfigError::TooLarge { numbers, most: MOST_NUMBERS });
+        }
+        Ok(Self::build(config, &mut Init::new(seed, device)))
+    }
+
+    /// A model of which only the shapes are there, to be given its weights; see [`Init::outline`].
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`] if the configuration is not valid.
+    pub(crate) fn outline(config: &ModelConfig, device: &Device) -> Result<Self, ConfigError> {
         config.check()?;
-        let init = &mut Init::new(seed, device);
+        Ok(Self::build(config, &mut Init::outline(device)))
+    }
+
+    /// The parts of a checked configuration.
+    fn build(config: &ModelConfig, init: &mut Init) -> Self {
         let node_encoder = FeatureEncoder::for_nodes(config, init);
         let node_pe = NodePe::new(config, init);
         let edge_encoder = FeatureEncoder::for_edges(config, init);
@@ -71,7 +94,7 @@ impl GraphMinNet {
         let node_scale = scale(config.takes_node_numbers(), config.node_in);
         let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
         let config = config.clone();
-        Ok(Self {
+        Self {
             node_encoder,
             node_pe,
             edge_encoder,
@@ -81,7 +104,7 @@ impl GraphMinNet {
             node_scale,
             edge_scale,
             config,
-        })
+        }
     }
 
     /// The configuration.
@@ -126,7 +149,11 @@ impl GraphMinNet {
     pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
         let mut trace = Vec::with_capacity(self.layers.len() + 1);
         let encoded = self.encode(input, pass);
-        let (nodes, edges) = self.run_layers(encoded, input, pass, true, |nodes| trace.push(nodes.clone()));
+        let observe = |nodes: &Tensor<2>| -> Result<(), Infallible> {
+            trace.push(nodes.clone());
+            Ok(())
+        };
+        let Ok((nodes, edges)) = self.run_layers(encoded, input, pass, true, observe);
         Trace { output: self.predict(nodes, input), nodes: trace, edges }
     }
 
@@ -145,29 +172,41 @@ impl GraphMinNet {
 
     /// Node features after the last layer, `[nodes, hidden]`, from what the first layer sees.
     pub fn embed_encoded(&self, encoded: Encoded, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.run_layers(encoded, input, pass, false, |_| {}).0
+        let Ok((nodes, _)) = self.run_layers(encoded, input, pass, false, |_| Ok::<(), Infallible>(()));
+        nodes
     }
 
-    fn run_layers(
+    /// [`GraphMinNet::embed`], unless it is to stop: asked before every layer.
+    pub(crate) fn embed_unless(
+        &self,
+        input: &ModelInput,
+        pass: Pass,
+        stop: Stop<'_>,
+    ) -> Result<Tensor<2>, Stopped> {
+        let encoded = self.encode(input, pass);
+        Ok(self.run_layers(encoded, input, pass, false, |_| unless_stopped(stop))?.0)
+    }
+
+    fn run_layers<E>(
         &self,
         encoded: Encoded,
         input: &ModelInput,
         pass: Pass,
         keep_edges: bool,
-        mut observe: impl FnMut(&Tensor<2>),
-    ) -> (Tensor<2>, Option<Tensor<2>>) {
+        mut observe: impl FnMut(&Tensor<2>) -> Result<(), E>,
+    ) -> Result<(Tensor<2>, Option<Tensor<2>>), E> {
         let Encoded { mut nodes, mut edges } = encoded;
         let spectrum = self.spectrum(input);
         let shared = Shared { config: &self.config, input, spectrum: &spectrum };
-        observe(&nodes);
+        observe(&nodes)?;
         for (number, layer) in self.layers.iter().enumerate() {
             // Nobody reads the edges of the last layer, unless a trace was asked for.
             let update_edges = keep_edges || number + 1 < self.layers.len();
             let place = Place { layer: number, pass, update_edges };
             (nodes, edges) = layer.forward(nodes, edges, shared, place);
-            observe(&nodes);
+            observe(&nodes)?;
         }
-        (nodes, edges)
+        Ok((nodes, edges))
     }
 
     fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
@@ -187,7 +226,8 @@ impl GraphMinNet {
         self.head.forward(rows)
     }
 
-    fn pooled(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+    /// Node features pooled by graph, `[graphs, hidden]`.
+    pub(crate) fn pooled(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
         let kind = match self.config.pooling {
             Pooling::Mean => PoolKind::Mean,
             Pooling::Add => PoolKind::Sum,

@@ -31,8 +31,8 @@ impl BatchNorm {
         Self {
             weight: init.constant([columns], 1.0),
             bias: init.constant([columns], 0.0),
-            running_mean: Running::new(Tensor::zeros([columns], init.device())),
-            running_var: Running::new(Tensor::ones([columns], init.device())),
+            running_mean: init.running(columns, 0.0),
+            running_var: init.running(columns, 1.0),
         }
     }
 

@@ -20,8 +20,7 @@ pub struct Standardize {
 impl Standardize {
     /// Leaves `columns` columns as they are until [`Standardize::fit`].
     pub fn new(columns: usize, init: &Init) -> Self {
-        let ones = Tensor::ones([columns], init.device());
-        Self { running_mean: Running::new(ones.zeros_like()), running_var: Running::new(ones) }
+        Self { running_mean: init.running(columns, 0.0), running_var: init.running(columns, 1.0) }
     }
 
     /// Takes mean and variance of the rows, one after the other in double precision; a column that does not vary is

@@ -5,7 +5,7 @@
 //! engine's backend types.
 
 mod bound_rows;
-mod buffers;
+pub(crate) mod buffers;
 mod dropout;
 mod embedding_sum;
 mod engine;

@@ -82,9 +82,9 @@ pub fn report_html_within(
     references: References<'_>,
     limits: &[LimitChange],
 ) -> Result<String, ReportError> {
-    let runs = runs.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let runs = Run::read_all(runs)?;
     let title = match runs.as_slice() {
-        [run] => format!("{}: {}", run.label(), run.file.train.metric),
+        [run] => format!("{}: {}", run.label, run.file.train.metric),
         runs => format!("{} runs", runs.len()),
     };
     let subtitle = format!("graphminnet {}", env!("CARGO_PKG_VERSION"));
@@ -118,7 +118,7 @@ pub fn write_report(run: &crate::train::Run, references: References<'_>) -> Resu
 }
 
 fn heading(what: &str, run: &Run, runs: &[Run]) -> String {
-    if runs.len() == 1 { what.to_owned() } else { format!("{what}: {}", run.label()) }
+    if runs.len() == 1 { what.to_owned() } else { format!("{what}: {}", run.label) }
 }
 
 /// A graph with the shares of an explanation as colours.

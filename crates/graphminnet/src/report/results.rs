@@ -38,10 +38,10 @@ pub(super) fn results(page: &mut Page, runs: &[Run], references: References<'_>)
         let running: Vec<String> =
             run.seeds.iter().filter(|seed| seed.result.is_none()).map(|seed| seed.seed.to_string()).collect();
         if !running.is_empty() {
-            page.notice(&format!("{}: not done yet: seed {}.", run.label(), running.join(", ")));
+            page.notice(&format!("{}: not done yet: seed {}.", run.label, running.join(", ")));
         }
         if run.seeds.len() > 1 {
-            page.heading(&format!("{}: seeds", run.label()));
+            page.heading(&format!("{}: seeds", run.label));
             let number =
                 |value: Option<f64>| value.map_or_else(|| "—".to_owned(), |value| format!("{value:.5}"));
             let rows: Vec<Vec<String>> = run
@@ -74,7 +74,7 @@ fn row(run: &Run, known: Option<&Reference>) -> Vec<String> {
     let (scale, decimals) = known.map_or((1.0, 4), |known| (known.scale, known.decimals));
     let parameters = results().next().map_or_else(|| "—".to_owned(), |result| result.parameters.to_string());
     vec![
-        run.label(),
+        run.label.clone(),
         run.data.name.clone(),
         run.file.train.metric.to_string(),
         over(results().filter_map(|result| result.best.test).collect(), scale, decimals),
@@ -91,7 +91,7 @@ pub(super) fn curves(page: &mut Page, runs: &[Run]) {
     let mut figures = Vec::new();
     let several = runs.len() > 1;
     let name =
-        |run: &Run, part: Split| if several { format!("{} {part}", run.label()) } else { part.to_string() };
+        |run: &Run, part: Split| if several { format!("{} {part}", run.label) } else { part.to_string() };
     let loss = |part: Split, dashed: bool| {
         runs.iter().map(move |run| (run, part, EpochRecord::loss as Number, dashed)).collect::<Vec<_>>()
     };

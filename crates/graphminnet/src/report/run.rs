@@ -28,7 +28,7 @@ impl Seed {
     /// `(epoch, number)` of one part, epochs counted from 1.
     pub(super) fn curve(&self, split: Split, number: Number) -> Vec<(f64, f64)> {
         let of_split = self.records.iter().filter(|record| record.split() == split);
-        of_split.filter_map(|record| Some((record.epoch() as f64 + 1.0, number(record)?))).collect()
+        of_split.filter_map(|record| Some((record.epoch() as f64, number(record)?))).collect()
     }
 
     /// The test predictions of a seed that is done.
@@ -45,10 +45,29 @@ pub(super) struct Run {
     pub(super) data: DataCard,
     pub(super) started: Option<RunEnvironment>,
     pub(super) seeds: Vec<Seed>,
+    /// The name for tables; no two runs of a report have the same.
+    pub(super) label: String,
 }
 
 impl Run {
-    pub(super) fn read(path: &Path) -> Result<Self, ReportError> {
+    /// Reads runs that stand side by side.
+    pub(super) fn read_all(paths: &[&Path]) -> Result<Vec<Self>, ReportError> {
+        let mut runs = paths.iter().map(|path| Self::read(path)).collect::<Result<Vec<_>, _>>()?;
+        let folder = |run: &Self| run.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let path = |run: &Self| Some(run.path.display().to_string());
+        for name in [folder as fn(&Self) -> Option<String>, path] {
+            let labels: Vec<String> = runs.iter().map(|run| run.label.clone()).collect();
+            for run in &mut runs {
+                if labels.iter().filter(|label| **label == run.label).count() > 1 {
+                    run.label = name(run)
+                        .map_or_else(|| run.label.clone(), |name| format!("{} ({name})", run.file.name));
+                }
+            }
+        }
+        Ok(runs)
+    }
+
+    fn read(path: &Path) -> Result<Self, ReportError> {
         let file = RunFile::read(path)?;
         let data: DataCard = read_json(&path.join("data.json"))?;
         let started = match read_json(&path.join("started.json")) {
@@ -58,23 +77,13 @@ impl Run {
             Err(error) => return Err(error.into()),
         };
         let seeds = file.seeds.iter().map(|&seed| read_seed(path, seed)).collect::<Result<_, _>>()?;
-        Ok(Self { path: path.to_owned(), file, data, started, seeds })
+        let label = label(path, &file);
+        Ok(Self { path: path.to_owned(), file, data, started, seeds, label })
     }
 
     /// The first seed that is done.
     pub(super) fn finished(&self) -> Option<&Seed> {
         self.seeds.iter().find(|seed| seed.result.is_some())
-    }
-
-    /// The name for tables: that of the recipe, and of the folder where that says more.
-    pub(super) fn label(&self) -> String {
-        let folder =
-            self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if folder.starts_with(&self.file.name) || folder.is_empty() {
-            self.file.name.clone()
-        } else {
-            format!("{} ({folder})", self.file.name)
-        }
     }
 
     /// Where the settings differ from the recipe of the same name: `field: here (recipe: there)`. A file of the user's
@@ -119,4 +128,14 @@ fn read_seed(run: &Path, seed: u64) -> Result<Seed, ReportError> {
     };
     let records = EpochRecord::read(&folder)?;
     Ok(Seed { seed, folder, result, records })
+}
+
+/// The name of the recipe, and of the folder where that says more.
+fn label(path: &Path, file: &RunFile) -> String {
+    let folder = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if folder.starts_with(&file.name) || folder.is_empty() {
+        file.name.clone()
+    } else {
+        format!("{} ({folder})", file.name)
+    }
 }

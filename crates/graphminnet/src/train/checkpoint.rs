@@ -174,44 +174,7 @@ impl Checkpoints {
 
     /// Reads and verifies one state.
     fn read(&self, folder: &Path) -> Result<Checkpoint, CheckpointProblem> {
-        let problem = |path: &Path, reason: String| CheckpointProblem { path: path.to_owned(), reason };
-        let io_problem =
-            |error: IoError| CheckpointProblem { path: error.path, reason: error.source.to_string() };
-        let manifest_path = folder.join(MANIFEST);
-        let bytes = fs::read(&manifest_path).map_err(io_problem)?;
-        let manifest: Manifest = serde_json::from_slice(&bytes)
-            .map_err(|error| problem(&manifest_path, format!("not a manifest: {error}")))?;
-        if manifest.version != STATE_VERSION {
-            let reason = format!("version {}, this program reads {STATE_VERSION}", manifest.version);
-            return Err(problem(&manifest_path, reason));
-        }
-        if Some(manifest.name.as_str()) != folder.file_name().and_then(|name| name.to_str()) {
-            let reason = format!("belongs to `{}`", manifest.name.escape_debug());
-            return Err(problem(&manifest_path, reason));
-        }
-        let mut contents = BTreeMap::new();
-        for (name, entry) in manifest.files {
-            if ![MODEL, OPTIMIZER, BEST, AVERAGE, STATE].contains(&name.as_str()) {
-                return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
-            }
-            let path = folder.join(&name);
-            let bytes = fs::read(&path).map_err(io_problem)?;
-            if bytes.len() as u64 != entry.bytes {
-                let reason = format!("has {} bytes instead of {}", bytes.len(), entry.bytes);
-                return Err(problem(&path, reason));
-            }
-            if sha256(&bytes) != entry.sha256 {
-                return Err(problem(&path, "its content does not have the recorded hash".into()));
-            }
-            contents.insert(name, bytes);
-        }
-        let mut take = |name: &str| {
-            contents.remove(name).ok_or_else(|| problem(&manifest_path, format!("lacks `{name}`")))
-        };
-        let state: TrainState = serde_json::from_slice(&take(STATE)?)
-            .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
-        let (best, average) = (take(BEST).ok(), take(AVERAGE).ok());
-        Ok(Checkpoint { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, state })
+        Checkpoint::read(folder, &fs::read)
     }
 
     /// Removes all but the newest states and what killed processes left behind. A leftover that cannot be removed
@@ -238,6 +201,76 @@ impl Checkpoints {
     }
 }
 
+impl Checkpoint {
+    /// Verifies one state whose files are read as told.
+    fn read(
+        folder: &Path,
+        read: &dyn Fn(&Path) -> Result<Vec<u8>, IoError>,
+    ) -> Result<Self, CheckpointProblem> {
+        let problem = |path: &Path, reason: String| CheckpointProblem { path: path.to_owned(), reason };
+        let io_problem =
+            |error: IoError| CheckpointProblem { path: error.path, reason: error.source.to_string() };
+        let manifest_path = folder.join(MANIFEST);
+        let bytes = read(&manifest_path).map_err(io_problem)?;
+        let manifest: Manifest = serde_json::from_slice(&bytes)
+            .map_err(|error| problem(&manifest_path, format!("not a manifest: {error}")))?;
+        if manifest.version != STATE_VERSION {
+            let reason = format!("version {}, this program reads {STATE_VERSION}", manifest.version);
+            return Err(problem(&manifest_path, reason));
+        }
+        if Some(manifest.name.as_str()) != folder.file_name().and_then(|name| name.to_str()) {
+            let reason = format!("belongs to `{}`", manifest.name.escape_debug());
+            return Err(problem(&manifest_path, reason));
+        }
+        let mut contents = BTreeMap::new();
+        for (name, entry) in manifest.files {
+            if ![MODEL, OPTIMIZER, BEST, AVERAGE, STATE].contains(&name.as_str()) {
+                return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
+            }
+            let path = folder.join(&name);
+            let bytes = read(&path).map_err(io_problem)?;
+            if bytes.len() as u64 != entry.bytes {
+                let reason = format!("has {} bytes instead of {}", bytes.len(), entry.bytes);
+                return Err(problem(&path, reason));
+            }
+            if sha256(&bytes) != entry.sha256 {
+                return Err(problem(&path, "its content does not have the recorded hash".into()));
+            }
+            contents.insert(name, bytes);
+        }
+        let mut take = |name: &str| {
+            contents.remove(name).ok_or_else(|| problem(&manifest_path, format!("lacks `{name}`")))
+        };
+        let state: TrainState = serde_json::from_slice(&take(STATE)?)
+            .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
+        let (best, average) = (take(BEST).ok(), take(AVERAGE).ok());
+        Ok(Self { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, state })
+    }
+
+    /// A state from its files by name, with a manifest that agrees with them whatever they hold: for the fuzzer, which
+    /// cannot guess a checksum.
+    #[cfg(feature = "benchmarks")]
+    pub(crate) fn of_files(files: &BTreeMap<String, Vec<u8>>) -> Result<Self, CheckpointProblem> {
+        let name = "step-00000000";
+        let listed = files.iter().filter(|(name, _)| name.as_str() != MANIFEST);
+        let listed: Vec<_> = listed.map(|(name, bytes)| (name.as_str(), bytes.as_slice())).collect();
+        let manifest = serde_json::to_vec(&Manifest::new(name, &listed)).unwrap_or_default();
+        Self::read(Path::new(name), &|path| {
+            let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let found = files.get(file).or((file == MANIFEST).then_some(&manifest));
+            found.cloned().ok_or_else(|| IoError::at("read", path)(std::io::ErrorKind::NotFound.into()))
+        })
+    }
+}
+
+impl Manifest {
+    fn new(name: &str, files: &[(&str, &[u8])]) -> Self {
+        let entry = |bytes: &[u8]| FileEntry { bytes: bytes.len() as u64, sha256: sha256(bytes) };
+        let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), entry(bytes))).collect();
+        Self { version: STATE_VERSION, name: name.to_owned(), files }
+    }
+}
+
 fn is_state_name(name: &str) -> bool {
     name.strip_prefix("step-")
         .is_some_and(|digits| digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit()))
@@ -249,20 +282,15 @@ fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(),
         result.map_err(|error| IoError { action, path: folder.to_owned(), source: error.into() })
     };
     let state = encode("describe the state in", serde_json::to_vec_pretty(&checkpoint.state))?;
-    let parts = [
-        (MODEL, Some(&checkpoint.model)),
-        (OPTIMIZER, Some(&checkpoint.optimizer)),
-        (BEST, checkpoint.best.as_ref()),
-        (AVERAGE, checkpoint.average.as_ref()),
-        (STATE, Some(&state)),
-    ];
-    let mut files = BTreeMap::new();
-    for (name, bytes) in parts {
-        let Some(bytes) = bytes else { continue };
-        fs::write_new(&folder.join(name), bytes)?;
-        files.insert(name.to_owned(), FileEntry { bytes: bytes.len() as u64, sha256: sha256(bytes) });
+    let mut files =
+        vec![(MODEL, checkpoint.model.as_slice()), (OPTIMIZER, &checkpoint.optimizer), (STATE, &state)];
+    for (name, bytes) in [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average)] {
+        files.extend(bytes.as_deref().map(|bytes| (name, bytes)));
     }
-    let manifest = Manifest { version: STATE_VERSION, name: name.to_owned(), files };
+    for (name, bytes) in &files {
+        fs::write_new(&folder.join(name), bytes)?;
+    }
+    let manifest = Manifest::new(name, &files);
     let manifest = encode("list the files of", serde_json::to_vec_pretty(&manifest))?;
     fs::write_new(&folder.join(MANIFEST), &manifest)?;
     fs::sync_dir(folder)

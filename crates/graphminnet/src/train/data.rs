@@ -4,7 +4,7 @@ use super::{Architecture, TrainError};
 use graphminnet_data::cache::Cache;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Dataset, Schema};
+use graphminnet_data::{Dataset, Schema, Split};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -41,6 +41,13 @@ impl TrainingData {
         let (dataset, report) = prepare_dataset(dataset, &model.prepare_options(), cache, progress)?;
         let dataset = Arc::new(dataset);
         Ok((Self { dataset, source_schema, splits, fingerprint, differences: Vec::new() }, report))
+    }
+
+    /// Known targets of a part, each with its place among the targets of its graph.
+    pub(super) fn known_targets(&self, part: Split) -> impl Iterator<Item = (usize, f32)> {
+        let samples = self.splits.part(part).iter().filter_map(|&at| self.dataset.samples.get(at));
+        let targets = samples.flat_map(|sample| sample.targets.iter().copied().enumerate());
+        targets.filter(|(_, value)| !value.is_nan())
     }
 
     /// Number of target columns.

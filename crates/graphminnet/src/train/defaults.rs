@@ -1,7 +1,8 @@
 //! A model and a protocol for data that nobody has configured: read off the schema, and said in words.
 
+use super::Loaded;
 use crate::config::{ConfigError, Override, Recipe, with_overrides};
-use graphminnet_data::{Level, Schema, Task};
+use graphminnet_data::{Dataset, Level, Schema, Task};
 use toml::{Table, Value};
 
 /// A recipe made for a data set, and why it is what it is.
@@ -17,7 +18,39 @@ pub struct Inferred {
 const STEPS: usize = 4_000;
 const BATCH_SIZE: usize = 32;
 
-/// A recipe for graphs of the given schema, of which `train_graphs` are trained on.
+/// Nodes of a graph from which on random walks are left out: from every node they go as far as half of the steps, so that
+/// their time grows with the square of the nodes.
+const MANY_NODES: usize = 10_000;
+
+/// How much data there is; a number stands for so many small graphs to train on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DataSize {
+    /// Graphs to train on.
+    pub train_graphs: usize,
+    /// Nodes of the largest graph of any part.
+    pub largest_graph: usize,
+}
+
+impl From<usize> for DataSize {
+    fn from(train_graphs: usize) -> Self {
+        Self { train_graphs, largest_graph: 0 }
+    }
+}
+
+impl From<&Loaded> for DataSize {
+    fn from(loaded: &Loaded) -> Self {
+        Self { train_graphs: loaded.splits.train.len(), ..Self::from(&loaded.dataset) }
+    }
+}
+
+impl From<&Dataset> for DataSize {
+    fn from(dataset: &Dataset) -> Self {
+        let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes());
+        Self { train_graphs: dataset.samples.len(), largest_graph: nodes.max().unwrap_or(0) }
+    }
+}
+
+/// A recipe for graphs of the given schema, for so much data.
 ///
 /// # Errors
 ///
@@ -25,9 +58,10 @@ const BATCH_SIZE: usize = 32;
 pub fn infer_recipe(
     name: &str,
     schema: &Schema,
-    train_graphs: usize,
+    size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
+    let DataSize { train_graphs, largest_graph } = size.into();
     let mut notes = Vec::new();
     let mut model = Table::new();
     let mut set = |key: &str, value: Value| {
@@ -40,7 +74,8 @@ pub fn infer_recipe(
 
     set("hidden", number(64));
     set("layers", number(4));
-    set("local", text("gatedgcn"));
+    let weighs_edges = schema.edge_numbers() > 0;
+    set("local", text(if weighs_edges { "gine" } else { "gatedgcn" }));
     set("lap_dim", number(16));
     set("self_term", Value::Boolean(true));
     set("drop_ffn", Value::Float(0.1));
@@ -51,7 +86,7 @@ pub fn infer_recipe(
     let numbers = schema.node_numbers();
     match (vocabulary.len(), numbers) {
         (0, 0) => {
-            notes.push("nodes have no features: their degrees and those of their neighbours are used".into());
+            notes.push("nodes have no features: their degrees and those of their neighbours are used, beside their place in the graph".into());
             set("node_encoder", text("degrees"));
             set("node_in", number(5));
         }
@@ -74,9 +109,17 @@ pub fn infer_recipe(
             set("node_in", number(numbers));
         }
     }
-    set("node_pe", text("rwse"));
     set("pe_dim", number(28));
-    set("rwse_steps", number(20));
+    if largest_graph <= MANY_NODES {
+        set("node_pe", text("rwse"));
+        set("rwse_steps", number(20));
+    } else {
+        notes.push(format!(
+            "a graph has {largest_graph} nodes, and random walks on more than {MANY_NODES} take long: nodes are placed by \
+             eigenvectors instead (`--set model.node_pe=rwse --set model.rwse_steps=20` takes the time)"
+        ));
+        set("node_pe", text("lappe"));
+    }
     let vocabulary = schema.edge_vocabulary();
     match (vocabulary.len(), schema.edge_numbers()) {
         (0, 0) => {
@@ -101,6 +144,11 @@ pub fn infer_recipe(
             set("edge_vocab", sizes(&vocabulary));
             set("edge_in", number(numbers));
         }
+    }
+    if weighs_edges {
+        notes.push(
+            "the local branch is gine, which adds up what edges say; gatedgcn would only weigh neighbours by it".into(),
+        );
     }
     let takes_degrees = schema.node_columns.is_empty();
     if takes_degrees || schema.node_numbers() + schema.edge_numbers() > 0 {
@@ -170,6 +218,7 @@ pub fn infer_recipe(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{LocalKind, NodePeKind};
     use graphminnet_data::{Column, ColumnKind};
 
     fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
@@ -214,6 +263,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn random_walks_are_left_out_of_large_graphs_and_it_is_said() {
+        let schema = schema(Task::Regression, Level::Node, vec![], vec![]);
+        let placed = |largest_graph| {
+            let size = DataSize { train_graphs: 1, largest_graph };
+            let Inferred { recipe, notes } = infer_recipe("own", &schema, size, &[]).unwrap();
+            (recipe.model.node_pe, notes.iter().any(|note| note.contains("random walks")))
+        };
+        assert_eq!(placed(MANY_NODES), (NodePeKind::Rwse, false));
+        assert_eq!(placed(MANY_NODES + 1), (NodePeKind::Lappe, true));
+    }
+
+    #[test]
+    fn numbers_on_edges_get_a_branch_that_can_use_their_size_and_it_is_said() {
+        let local = |edges| {
+            let schema = schema(Task::Regression, Level::Graph, vec![], edges);
+            let Inferred { recipe, notes } = infer_recipe("own", &schema, 100, &[]).unwrap();
+            (recipe.model.local, notes.iter().any(|note| note.contains("gine")))
+        };
+        assert_eq!(local(vec![column(ColumnKind::Number)]), (LocalKind::Gine, true));
+        let category = column(ColumnKind::Category { size: 3, names: vec![] });
+        assert_eq!(local(vec![category]), (LocalKind::Gated, false));
     }
 
     #[test]

@@ -66,26 +66,36 @@ pub enum TrainError {
     /// There is nothing to train on.
     #[error("the training part of the data has no graphs")]
     NoTrainingData,
+    /// All labels say the same.
+    #[error(
+        "all {labels} labels of the training part are of one class, so there is nothing to tell apart; check the target column and the split"
+    )]
+    OneClass {
+        /// Known labels.
+        labels: usize,
+    },
     /// Every batch of an epoch was without usable labels.
-    #[error("epoch {epoch}: none of the {batches} training batches has a usable label")]
+    #[error("epoch {}: none of the {batches} training batches has a usable label", .epoch + 1)]
     NoLabels {
-        /// The epoch.
+        /// The epoch, from 0.
         epoch: usize,
         /// Number of batches.
         batches: usize,
     },
     /// The loss or a gradient is not a finite number.
     #[error(
-        "epoch {epoch}, batch {batch}: the {what} is not finite{}{}",
+        "epoch {}, batch {}: the {what} is not finite{}{}",
+        .epoch + 1,
+        .batch + 1,
         .place.as_ref().map(|place| format!(" (first at {place})")).unwrap_or_default(),
         .saved.as_ref().map(|path| format!("; the batch is described in {}", path.display())).unwrap_or_default()
     )]
     NonFinite {
         /// `loss` or `gradient`.
         what: &'static str,
-        /// The epoch.
+        /// The epoch, from 0.
         epoch: usize,
-        /// The batch within the epoch.
+        /// The batch within the epoch, from 0.
         batch: usize,
         /// The first layer or parameter that is affected.
         place: Option<String>,

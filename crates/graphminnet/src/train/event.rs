@@ -52,6 +52,8 @@ pub enum TrainEvent {
         /// Where it resumes, if it does.
         resumed_at: Option<Position>,
     },
+    /// Something that makes the result worth little; in words.
+    Doubt(String),
     /// A saved state could not be used; an earlier one is.
     StateDamaged(CheckpointProblem),
     /// An optimizer step is done.

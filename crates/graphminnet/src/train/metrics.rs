@@ -1,9 +1,11 @@
 //! `metrics.jsonl`: the numbers of every epoch, one object per line, its keys in alphabetical order.
 //!
 //! ```text
-//! {"clipped_steps":0,"epoch":0,"graphs_per_second":122.4,…,"split":"train","steps":5}
-//! {"epoch":0,"loss":1.38,"mae":1.21,"split":"valid","worst_error":1.49,"worst_id":"0"}
+//! {"clipped_steps":0,"epoch":1,"graphs_per_second":122.4,…,"split":"train","steps":5}
+//! {"epoch":1,"loss":1.38,"mae":1.21,"split":"valid","worst_error":1.49,"worst_id":"0"}
 //! ```
+//!
+//! Epochs count from 1, as on the screen; files of earlier versions, whose first epoch is 0, are read as if they did.
 //!
 //! [`EpochRecord`] writes the file and reads it, whoever wants to know.
 
@@ -36,7 +38,7 @@ pub enum EpochRecord {
 pub struct TrainingRecord {
     /// Steps whose gradient was clipped.
     pub clipped_steps: usize,
-    /// The epoch, from 0.
+    /// The epoch, from 1.
     pub epoch: usize,
     /// Training graphs per second.
     pub graphs_per_second: f64,
@@ -59,7 +61,7 @@ pub struct TrainingRecord {
 /// How good the weights are on a part after an epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationRecord {
-    /// The epoch, from 0.
+    /// The epoch, from 1.
     pub epoch: usize,
     /// Loss over all labels; `None` without labels.
     pub loss: Option<f64>,
@@ -101,11 +103,18 @@ impl EpochRecord {
         }
     }
 
-    /// The epoch, from 0.
+    /// The epoch, from 1.
     pub fn epoch(&self) -> usize {
         match self {
             Self::Train(record) => record.epoch,
             Self::Valid(record) | Self::Test(record) => record.epoch,
+        }
+    }
+
+    fn epoch_mut(&mut self) -> &mut usize {
+        match self {
+            Self::Train(record) => &mut record.epoch,
+            Self::Valid(record) | Self::Test(record) => &mut record.epoch,
         }
     }
 
@@ -140,14 +149,18 @@ impl EpochRecord {
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let lines = bytes[..whole].split(|byte| *byte == b'\n').enumerate();
         let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
-        lines
+        let mut records = lines
             .map(|(at, line)| {
                 serde_json::from_slice(line).map_err(|error| TrainError::Damaged {
                     path: path.to_owned(),
                     reason: format!("line {}: {error}", at + 1),
                 })
             })
-            .collect()
+            .collect::<Result<Vec<Self>, _>>()?;
+        if records.first().is_some_and(|record| record.epoch() == 0) {
+            records.iter_mut().for_each(|record| *record.epoch_mut() += 1);
+        }
+        Ok(records)
     }
 
     /// The records in a seed's folder; none before the first epoch is done.
@@ -220,13 +233,16 @@ mod tests {
 
     #[test]
     fn a_file_is_read_and_written_back_byte_for_byte() {
-        let records = EpochRecord::parse(LINES.as_bytes(), Path::new(METRICS)).unwrap();
+        let lines = LINES.replace("\"epoch\":1", "\"epoch\":2").replace("\"epoch\":0", "\"epoch\":1");
+        let records = EpochRecord::parse(lines.as_bytes(), Path::new(METRICS)).unwrap();
         let written: String = records.iter().map(|record| record.to_line().unwrap()).collect();
-        assert_eq!(written, LINES);
+        assert_eq!(written, lines);
         let EpochRecord::Valid(valid) = &records[1] else { panic!("{:?}", records[1]) };
         let expected = (MetricKind::AccuracyClassMean, Some(0.16716666666666666));
         assert_eq!((valid.score.metric, valid.score.value), expected);
-        assert_eq!((records[3].epoch(), records[3].loss()), (1, None));
+        assert_eq!((records[3].epoch(), records[3].loss()), (2, None));
+        // As an earlier version wrote it.
+        assert_eq!(EpochRecord::parse(LINES.as_bytes(), Path::new(METRICS)).unwrap(), records);
     }
 
     #[test]

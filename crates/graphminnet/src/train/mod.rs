@@ -40,6 +40,7 @@ mod average;
 mod checkpoint;
 mod data;
 mod defaults;
+mod doubts;
 mod error;
 mod evaluate;
 mod event;
@@ -67,7 +68,7 @@ pub use architecture::Architecture;
 pub use burn::tensor::Device;
 pub use checkpoint::CheckpointProblem;
 pub use data::TrainingData;
-pub use defaults::{Inferred, infer_recipe};
+pub use defaults::{DataSize, Inferred, infer_recipe};
 pub use error::TrainError;
 pub use event::{EpochReport, Observer, TrainEvent};
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};
@@ -91,5 +92,7 @@ pub use trainer::{Outcome, Settings, train_seed};
 pub use run::fresh_run_path;
 
 use crate::bundle::TargetScaler;
+#[cfg(feature = "benchmarks")]
+pub(crate) use checkpoint::Checkpoint;
 use checkpoint::Checkpoints;
 use evaluate::Evaluation;

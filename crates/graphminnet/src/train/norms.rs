@@ -6,7 +6,7 @@
 
 use super::evaluate::{Passed, batch_limit, loss_of, pass_over};
 use super::{TargetScaler, TrainError, TrainingData};
-use crate::config::{Loss, TrainConfig};
+use crate::config::TrainConfig;
 use crate::model::Model;
 use crate::nn::Pass;
 use burn::tensor::Device;
@@ -112,7 +112,7 @@ pub(super) fn compare(
 
 /// About what the loss is of an answer that says nothing: the spread of numbers, or 1 for classes.
 fn uninformed(passed: &Passed, columns: usize, train: &TrainConfig, scaler: Option<&TargetScaler>) -> f64 {
-    if train.loss != Loss::L1 {
+    if !train.loss.is_regression() {
         return 1.0;
     }
     let mut targets = passed.targets.clone();

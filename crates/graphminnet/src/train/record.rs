@@ -15,15 +15,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(super) struct Recorder {
     metrics: GrowingFile,
     events: GrowingFile,
+    /// What the first epoch is called.
+    first_epoch: usize,
 }
 
 impl Recorder {
     /// Reopens two files; a new event file starts with a header.
-    pub(super) fn open(metrics: GrowingFile, mut events: GrowingFile, new: bool) -> Result<Self, TrainError> {
+    pub(super) fn open(
+        metrics: GrowingFile,
+        mut events: GrowingFile,
+        new: bool,
+        first_epoch: usize,
+    ) -> Result<Self, TrainError> {
         if new {
             events.append(&tensorboard::header(now()))?;
         }
-        Ok(Self { metrics, events })
+        Ok(Self { metrics, events, first_epoch })
     }
 
     /// The training part of an epoch of `steps` steps.
@@ -35,7 +42,7 @@ impl Recorder {
     ) -> Result<(), TrainError> {
         self.line(&EpochRecord::Train(TrainingRecord {
             clipped_steps: sums.clipped_steps,
-            epoch: report.epoch,
+            epoch: report.epoch + self.first_epoch,
             graphs_per_second: report.graphs_per_second,
             largest_gradient_norm: sums.largest_gradient_norm,
             learning_rate: report.learning_rate,
@@ -62,7 +69,7 @@ impl Recorder {
             return Ok(());
         }
         let record = EvaluationRecord {
-            epoch: report.epoch,
+            epoch: report.epoch + self.first_epoch,
             loss: evaluation.loss,
             score: ScoreRecord { metric, value: evaluation.value() },
             skipped_tasks: evaluation.score.as_ref().map_or(0, |score| score.skipped_tasks),
@@ -95,9 +102,12 @@ impl Recorder {
     fn scalar(&mut self, epoch: usize, tag: &str, value: Option<f64>) -> Result<(), TrainError> {
         match value {
             None => Ok(()),
-            Some(value) => {
-                Ok(self.events.append(&tensorboard::scalar(now(), epoch as u64, tag, value as f32))?)
-            }
+            Some(value) => Ok(self.events.append(&tensorboard::scalar(
+                now(),
+                (epoch + self.first_epoch) as u64,
+                tag,
+                value as f32,
+            ))?),
         }
     }
 }

@@ -19,14 +19,13 @@ pub struct Position {
 
 /// The selected epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "in_files::Best", into = "in_files::Best")]
 pub struct Best {
-    /// The epoch.
+    /// The epoch, from 0; in files from 1, as on the screen.
     pub epoch: usize,
     /// Validation metric.
     pub valid: Option<f64>,
     /// Validation loss, which decides between epochs of the same metric; earlier versions did not keep it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub valid_loss: Option<f64>,
     /// Test metric of the same weights.
     pub test: Option<f64>,
@@ -95,6 +94,9 @@ pub struct TrainState {
     pub undefined_evaluations: usize,
     /// Wall-clock seconds of all epochs that are done.
     pub seconds: f64,
+    /// What the first epoch is called in the files of the run: 0 in those of earlier versions.
+    #[serde(default)]
+    pub(super) first_epoch: usize,
     /// Valid length of the metrics file.
     pub metrics_length: u64,
     /// Valid length of the event file.
@@ -116,6 +118,7 @@ impl TrainState {
             reached: None,
             undefined_evaluations: 0,
             seconds: 0.0,
+            first_epoch: 1,
             metrics_length: 0,
             events_length: 0,
         }
@@ -124,6 +127,40 @@ impl TrainState {
     /// Steps taken plus epochs evaluated: grows with everything that changes the state.
     pub fn progress(&self) -> u64 {
         self.global_step + self.position.epoch as u64
+    }
+}
+
+/// [`super::Best`] as it is written. Earlier versions counted epochs from 0 and did not say so.
+mod in_files {
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub(super) struct Best {
+        epoch: usize,
+        #[serde(default)]
+        first_epoch: usize,
+        valid: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid_loss: Option<f64>,
+        test: Option<f64>,
+        worst_valid: Option<f64>,
+        worst_valid_id: Option<String>,
+    }
+
+    impl From<super::Best> for Best {
+        fn from(best: super::Best) -> Self {
+            let super::Best { epoch, valid, valid_loss, test, worst_valid, worst_valid_id } = best;
+            Self { epoch: epoch + 1, first_epoch: 1, valid, valid_loss, test, worst_valid, worst_valid_id }
+        }
+    }
+
+    impl From<Best> for super::Best {
+        fn from(best: Best) -> Self {
+            let Best { epoch, first_epoch, valid, valid_loss, test, worst_valid, worst_valid_id } = best;
+            let epoch = epoch.saturating_sub(first_epoch);
+            Self { epoch, valid, valid_loss, test, worst_valid, worst_valid_id }
+        }
     }
 }
 
@@ -204,6 +241,16 @@ mod tests {
         assert!(!with(Some(0.3), Some(0.4), Some(0.0)) && !with(Some(0.3), None, Some(0.0)));
         // A state of an earlier version does not say its loss.
         assert!(with(None, Some(0.5), Some(1.0)));
+    }
+
+    #[test]
+    fn epochs_are_written_from_1_and_those_of_earlier_versions_are_read_from_0() {
+        let earlier = r#"{"epoch":6,"valid":0.5,"test":null,"worst_valid":null,"worst_valid_id":null}"#;
+        let best: Best = serde_json::from_str(earlier).unwrap();
+        assert_eq!(best.epoch, 6);
+        let written = serde_json::to_value(&best).unwrap();
+        assert_eq!((&written["epoch"], &written["first_epoch"]), (&7.into(), &1.into()));
+        assert_eq!(serde_json::from_value::<Best>(written).unwrap(), best);
     }
 
     #[test]

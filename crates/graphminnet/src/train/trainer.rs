@@ -9,6 +9,7 @@ mod step;
 
 use super::average::Average;
 use super::checkpoint::Checkpoint;
+use super::doubts::doubts;
 use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
 use super::log::GrowingFile;
@@ -124,6 +125,9 @@ impl<'a, C: Architecture> Training<'a, C> {
         if model.level() != level {
             return Err(TrainError::Level { model: model.level(), data: level });
         }
+        for doubt in doubts(data, train)? {
+            observer.event(&TrainEvent::Doubt(doubt));
+        }
         let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
         let mut optimizer = AdamW::new(optimizer_settings);
         let identity = config.identity(train)?;
@@ -169,6 +173,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 GrowingFile::open(&directory.file(METRICS), state.metrics_length)?,
                 GrowingFile::open(&directory.file("events.out.tfevents.0.graphminnet"), state.events_length)?,
                 state.events_length == 0,
+                state.first_epoch,
             )?),
         };
         let first_epoch = Order::Shuffled { seed, epoch: state.position.epoch as u64 };

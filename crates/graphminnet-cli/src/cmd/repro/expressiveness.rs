@@ -22,6 +22,10 @@ pub struct Arguments {
     /// Pairs of these graphs to compare: two positions per line, counted from 0, separated by a comma.
     #[arg(long, value_name = "FILE", requires = "graphs")]
     pairs: Option<PathBuf>,
+    /// Write one row for every pair of these graphs: how different their outputs are, beside what renumbering their
+    /// nodes changes.
+    #[arg(long, value_name = "FILE", requires = "graphs")]
+    out: Option<PathBuf>,
     /// Do not train on the folds of CSL and EXP.
     #[arg(long)]
     untrained: bool,
@@ -39,7 +43,8 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, families, graphs, pairs, untrained, epochs, data_dir, machine, talk } = arguments;
+    let Arguments { place, families, graphs, pairs, out, untrained, epochs, data_dir, machine, talk } =
+        arguments;
     let choice = Choice { datasets: Vec::new(), data_dir: data_dir.clone() };
     let effort = Effort { seeds: Some("0".into()), epochs: *epochs, train_graphs: None };
     experiment(place, &choice, &effort, machine, talk, |lab| {
@@ -47,6 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             families: families.clone(),
             graphs: graphs.clone(),
             pairs: pairs.clone(),
+            out: out.clone(),
             train: !untrained && (graphs.is_none() || !families.is_empty()),
         };
         expressiveness::run(lab, &request)

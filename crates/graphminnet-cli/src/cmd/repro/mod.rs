@@ -6,6 +6,7 @@ mod draw;
 mod expressiveness;
 mod long_range;
 mod params;
+mod queue;
 mod robustness;
 mod runtime;
 mod scalability;
@@ -46,6 +47,8 @@ enum What {
     Expressiveness(expressiveness::Arguments),
     /// Lipschitz constants and the error of permutation equivariance.
     Stability(stability::Arguments),
+    /// Full-length trainings from a list, at low priority: resumed, paused, with the time that is left.
+    Queue(queue::Arguments),
 }
 
 /// Runs the command.
@@ -61,5 +64,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         What::LongRange(arguments) => long_range::run(arguments),
         What::Expressiveness(arguments) => expressiveness::run(arguments),
         What::Stability(arguments) => stability::run(arguments),
+        What::Queue(arguments) => queue::run(arguments),
     }
 }

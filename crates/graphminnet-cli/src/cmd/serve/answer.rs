@@ -7,6 +7,7 @@ use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet_data::Graph;
 use graphminnet_data::formats::Format;
 use graphminnet_data::smiles::{Featurizer, molecule_graph};
+use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
 use graphminnet_data::{InputRow, Level, Limits, ReadOptions, RowReader};
 use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
@@ -17,6 +18,9 @@ use std::sync::Arc;
 /// Graphs, and nodes and edges of all of them, that one request may have explained.
 const EXPLAINED_GRAPHS: usize = 16;
 const EXPLAINED_NODES: u64 = 4_000;
+
+/// Nodes of one graph that have neither edges nor features.
+const BARE_NODES: usize = 1_000;
 
 /// Body of `POST /predict` and `POST /explain`.
 #[derive(Debug, Deserialize)]
@@ -57,57 +61,80 @@ impl MaybeGraph for Item {
     }
 }
 
-/// Answers `POST /predict`.
-pub fn predict(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Answer {
-    let items = match read(ensemble, bounds, body) {
-        Ok(items) => items,
-        Err(answer) => return answer,
-    };
-    let answers = ensemble.answer(&items);
-    list("predictions", &items, |at| prediction(ensemble, &answers, at).map_err(|error| error.to_string()))
+/// Why a request gets no list of answers.
+pub enum Refused {
+    /// It gets this instead.
+    With(Answer),
+    /// Nobody waits for it any more.
+    Stopped,
 }
 
-/// The answer to a request: an object for every graph, or the error in its place.
-fn list(what: &str, items: &[Item], mut said: impl FnMut(usize) -> Result<Value, String>) -> Answer {
-    let mut graphs = 0;
-    let one = |(at, item): (usize, &Item)| {
-        let mut object = match said(at) {
-            Ok(object) => {
-                graphs += 1;
-                object
-            }
-            Err(error) => json!({ "error": error }),
-        };
-        object["id"] = Value::String(item.id.clone());
-        object
-    };
-    let list: Vec<Value> = items.iter().enumerate().map(one).collect();
-    Answer { status: 200, body: json!({ what: list }).to_string(), graphs }
+impl From<Answer> for Refused {
+    fn from(answer: Answer) -> Self {
+        Self::With(answer)
+    }
+}
+
+impl From<Stopped> for Refused {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+/// Answers `POST /predict`.
+pub fn predict(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
+    let items = read(ensemble, bounds, body, stop)?;
+    let answers = ensemble.answer_unless(&items, stop)?;
+    let said = |at: usize| prediction(ensemble, &answers, at).map_err(|error| error.to_string());
+    list("predictions", &items, stop, said)
 }
 
 /// Answers `POST /explain`.
-pub fn explain(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Answer {
+pub fn explain(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
     // Every explanation runs a graph through the model a hundred times or so.
     let bounds = Bounds {
         graphs: bounds.graphs.min(EXPLAINED_GRAPHS),
         nodes: bounds.nodes.min(EXPLAINED_NODES),
         ..*bounds
     };
-    let items = match read(ensemble, &bounds, body) {
-        Ok(items) => items,
-        Err(answer) => return answer,
-    };
-    let answers = ensemble.answer(&items);
-    list("explanations", &items, |at| one_explanation(ensemble, &answers, at, &items[at]))
+    let items = read(ensemble, &bounds, body, stop)?;
+    let answers = ensemble.answer_unless(&items, stop)?;
+    let said = |at: usize| one_explanation(ensemble, &answers, at, &items[at], stop);
+    list("explanations", &items, stop, said)
 }
 
-fn one_explanation(ensemble: &Ensemble, answers: &Answers, at: usize, item: &Item) -> Result<Value, String> {
+/// The answer to a request: an object for every graph, or the error in its place.
+fn list(
+    what: &str,
+    items: &[Item],
+    stop: Stop<'_>,
+    said: impl Fn(usize) -> Result<Value, String>,
+) -> Result<Answer, Refused> {
+    let (mut list, mut graphs) = (Vec::with_capacity(items.len()), 0);
+    for (at, item) in items.iter().enumerate() {
+        let said = said(at);
+        unless_stopped(stop)?;
+        graphs += usize::from(said.is_ok());
+        let mut object = said.unwrap_or_else(|error| json!({ "error": error }));
+        object["id"] = Value::String(item.id.clone());
+        list.push(object);
+    }
+    Ok(Answer { status: 200, body: json!({ what: list }).to_string(), graphs })
+}
+
+fn one_explanation(
+    ensemble: &Ensemble,
+    answers: &Answers,
+    at: usize,
+    item: &Item,
+    stop: Stop<'_>,
+) -> Result<Value, String> {
     let text = |error: &dyn std::error::Error| error.to_string();
     let graph = item.graph().map_err(|error| text(&error))?;
     let answer = answers.graph(at).map_err(|error| text(&error))?;
     // All models explain the class that they chose together.
     let target = Target { node: None, output: answer.rows().next().and_then(|row| row.class()) };
-    let explanation = explain_together(ensemble, graph, target, Method::Integrated);
+    let explanation = explain_together(ensemble, graph, target, Method::Integrated, stop);
     let explanation = explanation.map_err(|error| text(&error))?;
     let picture = GraphPicture {
         meaning: "red raises the prediction, blue lowers it",
@@ -181,7 +208,7 @@ fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
     object
 }
 
-fn read(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, Answer> {
+fn read(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Vec<Item>, Refused> {
     let request: Request = serde_json::from_slice(body).map_err(|error| {
         Answer::error(
             400,
@@ -192,18 +219,16 @@ fn read(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, 
     let graphs = request.graphs.unwrap_or_default();
     let count = smiles.len() + graphs.len();
     if count == 0 {
-        return Err(Answer::error(400, "no graphs: give \"smiles\" or \"graphs\""));
+        return Err(Answer::error(400, "no graphs: give \"smiles\" or \"graphs\"").into());
     }
     if count > bounds.graphs {
-        return Err(Answer::error(
-            413,
-            format!("{count} graphs in one request; at most {} are accepted", bounds.graphs),
-        ));
+        let message = format!("{count} graphs in one request; at most {} are accepted", bounds.graphs);
+        return Err(Answer::error(413, message).into());
     }
     let mut limits = Limits::default();
     limits.nodes_per_graph = bounds.nodes;
     limits.edges_per_graph = bounds.nodes;
-    let mut items = molecules(ensemble, smiles, &limits)?;
+    let mut items = molecules(ensemble, smiles, &limits, stop)?;
     items.extend(own_graphs(ensemble, &graphs, limits)?);
     let total = |size: fn(&Graph) -> usize| -> u64 {
         items.iter().filter_map(|item| item.graph.as_ref().ok()).map(|graph| size(graph) as u64).sum()
@@ -211,27 +236,33 @@ fn read(ensemble: &Ensemble, bounds: &Bounds, body: &[u8]) -> Result<Vec<Item>, 
     for (what, size) in [("nodes", total(Graph::num_nodes)), ("edges", total(Graph::num_edges))] {
         if size > bounds.nodes {
             let message = format!("{size} {what} in one request; at most {} are accepted", bounds.nodes);
-            return Err(Answer::error(413, message));
+            return Err(Answer::error(413, message).into());
         }
     }
     Ok(items)
 }
 
-fn molecules(ensemble: &Ensemble, smiles: Vec<String>, limits: &Limits) -> Result<Vec<Item>, Answer> {
+fn molecules(
+    ensemble: &Ensemble,
+    smiles: Vec<String>,
+    limits: &Limits,
+    stop: Stop<'_>,
+) -> Result<Vec<Item>, Refused> {
     if smiles.is_empty() {
         return Ok(Vec::new());
     }
     let Some(featurizer) = Featurizer::of_schema(&ensemble.description().schema) else {
-        return Err(Answer::error(422, "this model was not trained on molecules: send \"graphs\""));
+        return Err(Answer::error(422, "this model was not trained on molecules: send \"graphs\"").into());
     };
-    let item = |text: String| Item {
-        graph: molecule_graph(&text, featurizer, limits).map(Arc::new).map_err(|error| error.to_string()),
-        id: text,
+    let item = |text: String| {
+        unless_stopped(stop)?;
+        let graph = molecule_graph(&text, featurizer, limits).map(Arc::new);
+        Ok(Item { graph: graph.map_err(|error| error.to_string()), id: text })
     };
-    Ok(smiles.into_iter().map(item).collect())
+    smiles.into_iter().map(item).collect()
 }
 
-fn own_graphs(ensemble: &Ensemble, graphs: &[Value], limits: Limits) -> Result<Vec<Item>, Answer> {
+fn own_graphs(ensemble: &Ensemble, graphs: &[Value], limits: Limits) -> Result<Vec<Item>, Refused> {
     if graphs.is_empty() {
         return Ok(Vec::new());
     }
@@ -246,6 +277,26 @@ fn own_graphs(ensemble: &Ensemble, graphs: &[Value], limits: Limits) -> Result<V
     let mut reader = RowReader::from_stream(Box::new(Cursor::new(lines.into_bytes())), "request", &options)
         .map_err(unusable)?;
     let rows: Vec<InputRow> = reader.next_rows(graphs.len()).map_err(unusable)?;
-    let item = |row: InputRow| Item { id: row.id, graph: row.graph.map_err(|bad| bad.to_string()) };
+    let item = |row: InputRow| {
+        let graph = row.graph.map_err(|bad| bad.to_string());
+        Item { id: row.id, graph: graph.and_then(|graph| with_few_bare_nodes(&graph).map(|()| graph)) }
+    };
     Ok(rows.into_iter().map(item).collect())
+}
+
+/// Fails for a graph most of whose nodes are only counted: a short request must not ask for much work.
+fn with_few_bare_nodes(graph: &Graph) -> Result<(), String> {
+    let features = graph.node_features();
+    if features.category_columns() + features.number_columns() > 0 {
+        return Ok(());
+    }
+    let mut is_named = vec![false; graph.num_nodes()];
+    graph.edges().iter().flatten().for_each(|&node| is_named[node as usize] = true);
+    let bare = is_named.iter().filter(|is_named| !**is_named).count();
+    if bare > BARE_NODES {
+        return Err(format!(
+            "{bare} nodes have neither edges nor features; at most {BARE_NODES} such nodes are accepted in a graph"
+        ));
+    }
+    Ok(())
 }

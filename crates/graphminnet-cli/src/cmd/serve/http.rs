@@ -1,79 +1,86 @@
 //! Connections and routes.
 
 use super::Bounds;
+use super::access::Access;
 use super::answer::Answer;
-use super::metrics::Metrics;
+use super::connections::{Connection, Connections};
 use super::workers::{Endpoint, Workers};
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
 
-/// Connections that are open at the same time; more wait to be accepted.
-const CONNECTIONS: usize = 512;
 /// Time for the head of a request, and for requests that are under way when the server is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Seconds after which a client may try again that came when too many were waiting.
+const RETRY_AFTER: &str = "1";
 
 const PAGE: &str = include_str!("page.html");
 const OPENAPI: &str = include_str!("openapi.json");
 
 struct Service {
     workers: Workers,
-    metrics: Metrics,
+    access: Access,
     bounds: Bounds,
 }
 
 /// Serves until the flag is set, then lets requests under way finish.
-pub async fn serve(listener: TcpListener, workers: Workers, bounds: Bounds, interrupt: &AtomicBool) {
-    let service = Arc::new(Service { workers, metrics: Metrics::default(), bounds });
-    let router = router(Arc::clone(&service));
-    let connections = Arc::new(Semaphore::new(CONNECTIONS));
+pub async fn serve(
+    listener: TcpListener,
+    workers: Workers,
+    access: Access,
+    bounds: Bounds,
+    interrupt: &AtomicBool,
+) {
+    let connections = Connections::new(workers.capacity());
+    let router = router(workers, access, bounds);
     let graceful = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &connections) => accepted,
+            accepted = accept(&listener) => accepted,
             () = raised(interrupt) => break,
         };
-        let Ok((stream, permit)) = accepted else {
-            // Out of file handles, say: others may close theirs.
+        let Ok(stream) = accepted else {
+            // Out of file handles, say: there will be one soon.
+            connections.shrink();
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let connection = hyper::server::conn::http1::Builder::new()
+        let connection = connections.enter();
+        let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
-            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
-        let connection = graceful.watch(connection);
+            .serve_connection(TokioIo::new(stream), tagged(&router, &connection));
+        let served = graceful.watch(served);
         tokio::spawn(async move {
-            // A connection that breaks concerns nobody else.
-            let _ = connection.await;
-            drop(permit);
+            tokio::select! {
+                // A connection that breaks concerns nobody else.
+                _ = served => {}
+                () = connection.must_leave() => {}
+            }
         });
     }
     drop(listener);
     let _ = tokio::time::timeout(PATIENCE, graceful.shutdown()).await;
 }
 
-async fn accept(
-    listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> std::io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let permit = Arc::clone(connections).acquire_owned().await.map_err(std::io::Error::other)?;
+async fn accept(listener: &TcpListener) -> std::io::Result<TcpStream> {
     let (stream, _) = listener.accept().await?;
     // Answers are small and should not wait for more.
     stream.set_nodelay(true)?;
-    Ok((stream, permit))
+    Ok(stream)
 }
 
 async fn raised(flag: &AtomicBool) {
@@ -82,15 +89,45 @@ async fn raised(flag: &AtomicBool) {
     }
 }
 
-fn router(service: Arc<Service>) -> Router {
+/// The routes, for the requests of one connection.
+pub fn tagged(router: &Router, connection: &Arc<Connection>) -> Tagged {
+    Tagged { router: TowerToHyperService::new(router.clone()), connection: Arc::clone(connection) }
+}
+
+/// See [`tagged`].
+pub struct Tagged {
+    router: TowerToHyperService<Router>,
+    connection: Arc<Connection>,
+}
+
+impl hyper::service::Service<hyper::Request<Incoming>> for Tagged {
+    type Response = Response;
+    type Error = <TowerToHyperService<Router> as hyper::service::Service<hyper::Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Router> as hyper::service::Service<hyper::Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: hyper::Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(Arc::clone(&self.connection));
+        hyper::service::Service::call(&self.router, request)
+    }
+}
+
+/// Where each request goes.
+pub fn router(workers: Workers, access: Access, bounds: Bounds) -> Router {
+    let service = Arc::new(Service { workers, access, bounds });
     Router::new()
         .route("/", get(|| async { typed("text/html; charset=utf-8", PAGE.to_owned()) }))
         .route("/openapi.json", get(|| async { typed("application/json", OPENAPI.to_owned()) }))
         .route("/health", get(|| async { typed("application/json", "{\"status\":\"ok\"}".to_owned()) }))
         .route("/metrics", get(metrics))
         .route("/model", get(model))
-        .route("/predict", post(|service, body| work(service, Endpoint::Predict, body)))
-        .route("/explain", post(|service, body| work(service, Endpoint::Explain, body)))
+        .route(
+            "/predict",
+            post(|service, connection, body| work(service, connection, Endpoint::Predict, body)),
+        )
+        .route(
+            "/explain",
+            post(|service, connection, body| work(service, connection, Endpoint::Explain, body)),
+        )
         .fallback(|| async { reply(Answer::error(404, "no such page; see /openapi.json")) })
         .method_not_allowed_fallback(|| async {
             reply(Answer::error(405, "not by this method; see /openapi.json"))
@@ -100,11 +137,14 @@ fn router(service: Arc<Service>) -> Router {
         .with_state(service)
 }
 
-/// Bounds the time of a request, and counts its answer.
+/// Lets in whoever may ask, bounds the time of a request, and counts its answer.
 async fn watched(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     let claimed =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let mut answer = if claimed.is_some_and(|length: u64| length > service.bounds.body as u64) {
+    let mut answer = if !service.access.allows(request.uri().path(), request.headers()) {
+        let answer = Answer::error(401, "a token is needed: send the header `Authorization: Bearer TOKEN`");
+        with_header(reply(answer), header::WWW_AUTHENTICATE, "Bearer")
+    } else if claimed.is_some_and(|length: u64| length > service.bounds.body as u64) {
         // Without waiting for any of it.
         reply(too_large(&service.bounds))
     } else {
@@ -121,12 +161,12 @@ async fn watched(State(service): State<Arc<Service>>, request: Request, next: Ne
     ] {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
-    service.metrics.answered(answer.status().as_u16());
+    service.workers.metrics.answered(answer.status().as_u16());
     answer
 }
 
 async fn metrics(State(service): State<Arc<Service>>) -> Response {
-    typed("text/plain; version=0.0.4", service.metrics.text())
+    typed("text/plain; version=0.0.4", service.workers.metrics.text())
 }
 
 async fn model(State(service): State<Arc<Service>>) -> Response {
@@ -135,6 +175,7 @@ async fn model(State(service): State<Arc<Service>>) -> Response {
 
 async fn work(
     State(service): State<Arc<Service>>,
+    Extension(connection): Extension<Arc<Connection>>,
     endpoint: Endpoint,
     body: Result<Bytes, axum::extract::rejection::BytesRejection>,
 ) -> Response {
@@ -145,14 +186,16 @@ async fn work(
         }
         Err(error) => return reply(Answer::error(error.status().as_u16(), error.body_text())),
     };
+    let _working = connection.work();
     let start = Instant::now();
     let answer = match service.workers.submit(endpoint, body.into()) {
         Ok(answer) => {
+            let _in_progress = service.workers.metrics.in_progress();
             answer.await.unwrap_or_else(|_| Answer::error(500, "the request could not be worked on"))
         }
         Err(answer) => answer,
     };
-    service.metrics.worked(answer.graphs, start.elapsed());
+    service.workers.metrics.worked(answer.graphs, start.elapsed());
     reply(answer)
 }
 
@@ -162,7 +205,16 @@ fn too_large(bounds: &Bounds) -> Answer {
 
 fn reply(answer: Answer) -> Response {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, typed("application/json", answer.body)).into_response()
+    let response = (status, typed("application/json", answer.body)).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        return with_header(response, header::RETRY_AFTER, RETRY_AFTER);
+    }
+    response
+}
+
+fn with_header(mut response: Response, name: HeaderName, value: &'static str) -> Response {
+    response.headers_mut().insert(name, HeaderValue::from_static(value));
+    response
 }
 
 fn typed(kind: &'static str, body: String) -> Response {

@@ -13,6 +13,8 @@ pub struct Metrics {
     /// Answers by the first digit of their status, 1 to 5.
     answers: [AtomicU64; 5],
     graphs: AtomicU64,
+    stopped: AtomicU64,
+    in_progress: AtomicU64,
     /// Answers to requests for work within each range of time; the last has no upper end.
     times: [AtomicU64; MILLISECONDS.len() + 1],
     microseconds: AtomicU64,
@@ -38,6 +40,17 @@ impl Metrics {
         self.times[range].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a request as in progress until the result is dropped.
+    pub fn in_progress(&self) -> InProgress<'_> {
+        self.in_progress.fetch_add(1, Ordering::Relaxed);
+        InProgress(self)
+    }
+
+    /// Counts work that was given up.
+    pub fn stopped(&self) {
+        self.stopped.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The page.
     pub fn text(&self) -> String {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -51,6 +64,16 @@ impl Metrics {
         let _ = writeln!(
             text,
             "# HELP graphminnet_graphs_total Graphs that were predicted.\n# TYPE graphminnet_graphs_total counter\ngraphminnet_graphs_total {graphs}"
+        );
+        let stopped = load(&self.stopped);
+        let _ = writeln!(
+            text,
+            "# HELP graphminnet_stopped_total Requests that were given up because nobody waited any more.\n# TYPE graphminnet_stopped_total counter\ngraphminnet_stopped_total {stopped}"
+        );
+        let in_progress = load(&self.in_progress);
+        let _ = writeln!(
+            text,
+            "# HELP graphminnet_requests_in_progress Requests that are worked on or wait for it.\n# TYPE graphminnet_requests_in_progress gauge\ngraphminnet_requests_in_progress {in_progress}"
         );
         text.push_str("# HELP graphminnet_work_seconds Time from a complete request to its answer.\n# TYPE graphminnet_work_seconds histogram\n");
         let mut count = 0;
@@ -68,6 +91,15 @@ impl Metrics {
     }
 }
 
+/// A request that is worked on or waits for it.
+pub struct InProgress<'a>(&'a Metrics);
+
+impl Drop for InProgress<'_> {
+    fn drop(&mut self) {
+        self.0.in_progress.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,11 +112,16 @@ mod tests {
         }
         metrics.answered(200);
         metrics.answered(413);
+        metrics.stopped();
+        drop(metrics.in_progress());
+        let _working = metrics.in_progress();
         let text = metrics.text();
         for line in [
             "graphminnet_answers_total{status=\"2xx\"} 1",
             "graphminnet_answers_total{status=\"4xx\"} 1",
             "graphminnet_graphs_total 6",
+            "graphminnet_stopped_total 1",
+            "graphminnet_requests_in_progress 1",
             "graphminnet_work_seconds_bucket{le=\"0.001\"} 1",
             "graphminnet_work_seconds_bucket{le=\"5\"} 2",
             "graphminnet_work_seconds_bucket{le=\"+Inf\"} 3",

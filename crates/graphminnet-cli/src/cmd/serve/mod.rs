@@ -5,9 +5,14 @@
 //! ```
 //!
 //! Whatever a client sends, the server goes on answering the others: bodies, batches, graphs, connections and waiting
-//! requests are bounded, and a request that is too much gets a 4xx or 503 answer instead of memory.
+//! requests are bounded, and a request that is too much gets a 4xx or 503 answer instead of memory. Work that nobody
+//! waits for any more, because its time is over or its client is gone, stops at the next step.
 
+mod access;
 mod answer;
+mod connections;
+#[cfg(feature = "benchmarks")]
+pub mod fuzzing;
 mod http;
 mod metrics;
 mod workers;
@@ -16,9 +21,11 @@ use super::model_args::ModelArguments;
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::signals::Interrupt;
+use access::Access;
 use clap::Args;
 use std::io::{Write, stdout};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -42,6 +49,12 @@ pub struct Arguments {
     /// Most nodes, and most edges, of the graphs of one request together.
     #[arg(long, value_name = "NODES", default_value_t = 200_000)]
     max_nodes: u64,
+    /// File with the token that requests must carry as `Authorization: Bearer TOKEN`.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Let other machines ask without a token; needed for a --host that they can reach, unless there is a token.
+    #[arg(long, conflicts_with = "token_file")]
+    public: bool,
     /// Seconds after which a request is given up.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
@@ -60,16 +73,23 @@ pub struct Bounds {
     pub time: Duration,
 }
 
+impl Arguments {
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            body: usize::try_from(self.max_body << 20).unwrap_or(usize::MAX),
+            graphs: self.max_graphs,
+            nodes: self.max_nodes,
+            time: Duration::from_secs(self.timeout),
+        }
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let threads = arguments.model.threads();
-    let bounds = Bounds {
-        body: usize::try_from(arguments.max_body << 20).unwrap_or(usize::MAX),
-        graphs: arguments.max_graphs,
-        nodes: arguments.max_nodes,
-        time: Duration::from_secs(arguments.timeout),
-    };
+    let bounds = arguments.bounds();
     let interrupt = Interrupt::listen()?;
+    let access = Access::new(arguments.host, arguments.token_file.as_deref(), arguments.public)?;
     let workers = workers::start(arguments.model.load()?, threads, bounds)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
@@ -86,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;
         say!("serving on {threads} threads; Ctrl-C stops");
-        http::serve(listener, workers, bounds, interrupt).await;
+        http::serve(listener, workers, access, bounds, interrupt).await;
         say!("stopped");
         Ok(ExitCode::SUCCESS)
     })

@@ -1,16 +1,19 @@
 //! Threads that answer requests with models that they share; a bounded queue before them.
 
 use super::Bounds;
-use super::answer::{self, Answer};
+use super::answer::{self, Answer, Refused};
+use super::metrics::Metrics;
 use crate::failure::Failure;
 use graphminnet::Ensemble;
+use graphminnet_data::spectral::{Stop, unless_stopped};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
-/// Requests that may wait per worker; more are asked to come back.
+/// Requests that may wait per worker, and all together; more are asked to come back.
 const WAITING_PER_WORKER: usize = 64;
+const WAITING: usize = 256;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +33,9 @@ struct Job {
 /// The way to the workers; they end when it is dropped.
 pub struct Workers {
     queue: SyncSender<Job>,
+    capacity: usize,
+    /// What was done.
+    pub metrics: Arc<Metrics>,
     /// `GET /model`.
     pub description: String,
 }
@@ -40,40 +46,70 @@ pub struct Workers {
 ///
 /// If a thread cannot be started.
 pub fn start(ensemble: Ensemble, threads: usize, bounds: Bounds) -> Result<Workers, Failure> {
-    let (queue, jobs) = sync_channel(WAITING_PER_WORKER * threads);
+    let waiting = WAITING.min(WAITING_PER_WORKER * threads);
+    let (queue, jobs) = sync_channel(waiting);
     let jobs = Arc::new(Mutex::new(jobs));
+    let metrics = Arc::new(Metrics::default());
     let description = answer::describe(&ensemble);
     let ensemble = Arc::new(ensemble);
     for number in 0..threads {
-        let (ensemble, jobs) = (Arc::clone(&ensemble), Arc::clone(&jobs));
+        let worker = Worker {
+            ensemble: Arc::clone(&ensemble),
+            bounds,
+            jobs: Arc::clone(&jobs),
+            metrics: Arc::clone(&metrics),
+        };
         // Requests run side by side, so each stays on one thread.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(Failure::usage)?;
         std::thread::Builder::new()
             .name(format!("worker-{number}"))
-            .spawn(move || pool.install(|| work(&ensemble, &bounds, &jobs)))?;
+            .spawn(move || pool.install(|| worker.work()))?;
     }
-    Ok(Workers { queue, description })
+    Ok(Workers { queue, capacity: waiting + threads, metrics, description })
 }
 
-fn work(ensemble: &Ensemble, bounds: &Bounds, jobs: &Mutex<Receiver<Job>>) {
-    loop {
-        // The lock is released before the work begins.
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = job else { return };
-        // Whoever gave up waiting need not be served.
-        if job.reply.is_closed() {
-            continue;
+/// What one thread works with.
+struct Worker {
+    ensemble: Arc<Ensemble>,
+    bounds: Bounds,
+    jobs: Arc<Mutex<Receiver<Job>>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Worker {
+    fn work(&self) {
+        loop {
+            // The lock is released before the work begins.
+            let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(job) = job else { return };
+            // The other end is dropped when the time is over or the client is gone.
+            let nobody_waits = || job.reply.is_closed();
+            // A request that shows a mistake of ours must not take the worker with it.
+            let answer = catch_unwind(AssertUnwindSafe(|| self.answer(&job, &nobody_waits)));
+            match answer.unwrap_or_else(|_| Ok(Answer::error(500, "internal error"))) {
+                Ok(answer) | Err(Refused::With(answer)) => {
+                    let _ = job.reply.send(answer);
+                }
+                Err(Refused::Stopped) => self.metrics.stopped(),
+            }
         }
-        // A request that shows a mistake of ours must not take the worker with it.
-        let answer = catch_unwind(AssertUnwindSafe(|| match job.endpoint {
-            Endpoint::Predict => answer::predict(ensemble, bounds, &job.body),
-            Endpoint::Explain => answer::explain(ensemble, bounds, &job.body),
-        }));
-        let _ = job.reply.send(answer.unwrap_or_else(|_| Answer::error(500, "internal error")));
+    }
+
+    fn answer(&self, job: &Job, stop: Stop<'_>) -> Result<Answer, Refused> {
+        unless_stopped(stop)?;
+        match job.endpoint {
+            Endpoint::Predict => answer::predict(&self.ensemble, &self.bounds, &job.body, stop),
+            Endpoint::Explain => answer::explain(&self.ensemble, &self.bounds, &job.body, stop),
+        }
     }
 }
 
 impl Workers {
+    /// Requests that may wait or be worked on at the same time.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     /// Puts a request into the queue; its answer comes later. An answer at once if the queue is full.
     pub fn submit(&self, endpoint: Endpoint, body: Vec<u8>) -> Result<oneshot::Receiver<Answer>, Answer> {
         let (reply, answer) = oneshot::channel();

@@ -4,6 +4,7 @@ use super::request::Request;
 use crate::cmd::report::write_report;
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
+use crate::ui::preparation::say_loaded;
 use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::{INTERRUPTED, Interrupt};
 use crate::ui::training::Training;
@@ -60,7 +61,7 @@ pub fn create(path: &Path, request: Request, context: &Context) -> Result<Run, F
 /// Whatever stops it.
 pub fn resume(path: &Path, context: &Context) -> Result<ExitCode, Failure> {
     match Run::open(path) {
-        Ok(run) => finish(run, context),
+        Ok(run) => finish(with_data(run, context)?, context),
         Err(error @ TrainError::NoRun { .. }) => match runs_in(path).unwrap_or_default() {
             runs if runs.is_empty() => Err(Failure::usage(format!("{error}; start it with --run-dir"))),
             runs => resume_all(&runs, context),
@@ -106,7 +107,17 @@ fn resume_one(path: &Path, context: &Context) -> Result<Option<Summary>, Failure
         return Ok(Some(summary));
     }
     context.verbosity.say(format_args!("resuming {}", path.display()));
-    train(&mut Run::open(path)?, "", context)
+    train(&mut with_data(Run::open(path)?, context)?, "", context)
+}
+
+/// Reads the data of a run that is not done, while Ctrl-C still ends the command at once.
+fn with_data(run: Run, context: &Context) -> Result<Run, Failure> {
+    if run.unfinished()?.is_empty() {
+        return Ok(run);
+    }
+    let loaded = run.file().data.load_within(&context.resources.limits)?;
+    say_loaded(context.verbosity, &loaded);
+    Ok(run.with_data(loaded))
 }
 
 /// Trains a run and prints its result.

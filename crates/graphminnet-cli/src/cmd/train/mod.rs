@@ -6,6 +6,7 @@ pub mod execute;
 pub mod request;
 
 use crate::failure::Failure;
+use crate::ui::priority::give_way;
 use arguments::{DataArguments, MachineArguments, OutputArguments, in_context};
 use clap::Args;
 use std::path::PathBuf;
@@ -36,6 +37,9 @@ pub struct Arguments {
     /// unfinished one. Together with the arguments that start a run: start it if it does not exist yet.
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
+    /// For the training queue, which starts runs this way.
+    #[arg(long, hide = true)]
+    background: bool,
     #[command(flatten)]
     machine: MachineArguments,
     #[command(flatten)]
@@ -44,6 +48,9 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if arguments.background {
+        give_way();
+    }
     in_context(&arguments.machine, &arguments.output, |context| {
         let started = !arguments.data.is_empty();
         if let (Some(path), false) = (&arguments.resume, started) {

@@ -50,8 +50,7 @@ impl Request {
                 let name = arguments.data.as_ref().and_then(|path| path.file_stem());
                 let name =
                     name.map_or_else(|| "ring-transfer".into(), |stem| stem.to_string_lossy().into_owned());
-                let inferred =
-                    infer_recipe(&name, &loaded.dataset.schema, loaded.splits.train.len(), overrides)?;
+                let inferred = infer_recipe(&name, &loaded.dataset.schema, &loaded, overrides)?;
                 verbosity.say("inferred:");
                 for note in &inferred.notes {
                     verbosity.say(format_args!("  {note}"));

@@ -111,8 +111,8 @@ impl Reader {
         DataError::Archive { place: self.place.clone(), reason: reason.into() }
     }
 
-    fn failure(&self, source: &io::Error) -> DataError {
-        self.broken(format!("damaged or too large: {source}"))
+    fn failure(&self, source: io::Error) -> DataError {
+        DataError::stream(self.place.clone())(source)
     }
 
     /// The next header; `None` at the end.
@@ -126,7 +126,7 @@ impl Reader {
                 Ok(0) => return Err(self.broken("cut short inside a header")),
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(self.failure(&error)),
+                Err(error) => return Err(self.failure(error)),
             }
         }
         if block.iter().all(|byte| *byte == 0) {
@@ -158,7 +158,7 @@ impl Reader {
     fn content(&mut self, size: u64) -> Result<Vec<u8>, DataError> {
         let mut content = Vec::with_capacity(size.min(1 << 20) as usize);
         let read = self.stream.by_ref().take(size).read_to_end(&mut content);
-        read.map_err(|error| self.failure(&error))?;
+        read.map_err(|error| self.failure(error))?;
         if content.len() as u64 != size {
             return Err(self.broken("cut short inside a member"));
         }
@@ -168,7 +168,7 @@ impl Reader {
 
     fn skip(&mut self, size: u64) -> Result<(), DataError> {
         let skipped = io::copy(&mut self.stream.by_ref().take(size), &mut io::sink());
-        if skipped.map_err(|error| self.failure(&error))? != size {
+        if skipped.map_err(|error| self.failure(error))? != size {
             return Err(self.broken("cut short inside a member"));
         }
         self.skip_padding(size)
@@ -178,7 +178,7 @@ impl Reader {
         let padding = (BLOCK as u64 - size % BLOCK as u64) % BLOCK as u64;
         io::copy(&mut self.stream.by_ref().take(padding), &mut io::sink())
             .map(|_| ())
-            .map_err(|error| self.failure(&error))
+            .map_err(|error| self.failure(error))
     }
 }
 

@@ -15,9 +15,6 @@ use graphminnet_data::spectral::PreparedGraph;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Test graphs that are predicted between two looks at whether the run is to stop.
-const PREDICTED_AT_ONCE: usize = 1024;
-
 impl<C: Architecture> Training<'_, C> {
     /// Writes what remains of a run: weights, predictions, result.
     pub(super) fn finish(mut self) -> Result<Outcome, TrainError> {
@@ -160,16 +157,10 @@ impl<C: Architecture> Training<'_, C> {
 
     /// What a user of the model file would get for a part; `None` if interrupted.
     fn predict(&self, model: &Bundle, part: &[usize]) -> Option<Answers> {
-        let mut all = model.predict_prepared(&[]);
-        for chunk in part.chunks(PREDICTED_AT_ONCE) {
-            if self.settings.interrupt.load(Ordering::Relaxed) {
-                return None;
-            }
-            let samples = chunk.iter().filter_map(|&at| self.data.dataset.samples.get(at));
-            let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
-            all.extend(model.predict_prepared(&graphs));
-        }
-        Some(all)
+        let samples = part.iter().filter_map(|&at| self.data.dataset.samples.get(at));
+        let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
+        let is_interrupted = || self.settings.interrupt.load(Ordering::Relaxed);
+        model.predict_prepared(&graphs, &is_interrupted).ok()
     }
 }
 

@@ -119,7 +119,8 @@ impl<C: Architecture> Training<'_, C> {
         let saved = match self.directory {
             None => None,
             Some(directory) => {
-                let path = directory.file(&format!("nonfinite-epoch-{epoch}-batch-{number}.json"));
+                let path =
+                    directory.file(&format!("nonfinite-epoch-{}-batch-{}.json", epoch + 1, number + 1));
                 let graphs: Vec<_> = samples
                     .iter()
                     .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
@@ -133,8 +134,8 @@ impl<C: Architecture> Training<'_, C> {
                     })
                     .collect();
                 let report = serde_json::json!({
-                    "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch,
-                    "batch": number, "graphs": graphs,
+                    "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch + 1,
+                    "batch": number + 1, "graphs": graphs,
                 });
                 write_json(&path, &report)?;
                 Some(path)

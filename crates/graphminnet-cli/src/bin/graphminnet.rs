@@ -1,4 +1,4 @@
-//! The program `graphminnet`.
+//! The `graphminnet` command.
 
 use graphminnet_cli::{ALLOCATOR, KeepLargeBlocks, run};
 use std::process::ExitCode;
