@@ -160,8 +160,8 @@ def test_what_goes_wrong_is_an_exception_of_its_class_with_the_texts_of_the_comm
         train(table, "weight")
     with pytest.raises(gmn.UsageError, match="did you mean `train.epochs`|unknown key `train.epoch`"):
         train(table, "size", settings={"train.epoch": 3})
-    with pytest.raises(gmn.UsageError, match="smiles_columm"):
-        train(table, "size", read={"smiles_columm": "smiles"})
+    with pytest.raises(gmn.UsageError, match="smiles_colour"):
+        train(table, "size", read={"smiles_colour": "smiles"})
     train(table, "size", run_dir="taken")
     with pytest.raises(gmn.UsageError, match="exists already"):
         train(table, "size", run_dir="taken")
