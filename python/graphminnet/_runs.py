@@ -76,7 +76,7 @@ class Run:
         metric = about["file"]["train"]["metric"]
         for seed, records in about["epochs"].items():
             for record in records:
-                key = (int(seed), record["epoch"] + 1)
+                key = (int(seed), record["epoch"])
                 row = rows.setdefault(key, {"seed": key[0], "epoch": key[1]})
                 part = record["split"]
                 row[f"{part}_loss"] = record["loss"]
@@ -104,7 +104,7 @@ class Run:
         file, summary = about["file"], about["summary"] or {}
         score = {part: (summary.get(part) or {}).get("mean") for part in ("valid", "test")}
         metric = file["train"]["metric"]
-        epochs = {int(seed): max((row["epoch"] + 1 for row in rows), default=0) for seed, rows in about["epochs"].items()}
+        epochs = {int(seed): max((row["epoch"] for row in rows), default=0) for seed, rows in about["epochs"].items()}
         return [
             ("directory", self.path),
             ("state", "finished" if not about["unfinished"] else "can be resumed"),
