@@ -54,7 +54,7 @@ class Classifier(Rows, GraphMinNetClassifier):
 
 # Enough to learn what the checks want to see learnt. All checks are run; scikit-learn itself skips that of other kinds of
 # arrays where they are not switched on.
-LEARNS = QUICK | {"epochs": 20, "learning_rate": 0.02, "batch_size": 8}
+LEARNS = QUICK | {"epochs": 8, "learning_rate": 0.03, "batch_size": 8, "threads": 1}
 
 
 @parametrize_with_checks([Regressor(**LEARNS), Classifier(**LEARNS)])
