@@ -166,7 +166,7 @@ def test_what_is_no_graph_is_refused(ring_model, model):
         ring_model.predict(batch(rings(2)[0]) | {"ptr": [0, 4]})
     with pytest.raises(gmn.UsageError, match="num_nodes"):
         ring_model.predict([Data(edge_index=np.zeros((2, 0), int))])
-    with pytest.raises(gmn.DataError, match="cannot take SMILES"):
+    with pytest.raises(gmn.DataError, match="SMILES cannot be read"):
         ring_model.predict(["CCO"])
     with pytest.raises(gmn.DataError, match="is missing"):
         ring_model.predict([Data(edge_index=np.zeros((2, 0), int), num_nodes=2)])

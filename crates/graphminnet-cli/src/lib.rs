@@ -42,6 +42,8 @@ enum Command {
     Train(cmd::train::Arguments),
     /// Search for better settings: random candidates, hopeless ones stopped early.
     Tune(cmd::tune::Arguments),
+    /// Recipes of your own: list, show, new, check.
+    Recipe(cmd::recipe::Arguments),
     /// Predict new graphs with a trained model: a table with one row per input row.
     Predict(cmd::predict::Arguments),
     /// Measure a trained model on labelled graphs: all metrics with confidence intervals, by class or target.
@@ -97,6 +99,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let result = match arguments.command {
         Command::Train(arguments) => cmd::train::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),
+        Command::Recipe(arguments) => cmd::recipe::run(&arguments),
         Command::Predict(arguments) => cmd::predict::run(&arguments),
         Command::Evaluate(arguments) => cmd::evaluate::run(&arguments),
         Command::Embed(arguments) => cmd::embed::run(&arguments),

@@ -80,7 +80,7 @@ fn data_sets() {
 
 #[test]
 fn results() {
-    let workspace = experiment("table1", "table1", &["ours"]);
+    let workspace = experiment("table1", "table1", &["ours", "s/epoch"]);
     // A finished run is taken instead of training; nothing else is trained.
     let runs: Vec<String> = std::fs::read_dir(workspace.path("out/runs"))
         .unwrap()
@@ -116,6 +116,17 @@ fn scalability() {
     let workspace = experiment("scalability", "scalability", &columns);
     let picture = String::from_utf8(workspace.read("out/scalability-flops.svg")).unwrap();
     assert!(picture.starts_with("<svg") && picture.contains("<title>"), "{picture}");
+}
+
+#[test]
+fn scalability_of_all_systems() {
+    let columns = ["inference", "training step", "tensors", "peak memory"];
+    experiment("scalability --systems all", "scalability-systems", &columns);
+    let workspace = Workspace::new();
+    let run = workspace.run("repro scalability --smoke --systems grit,gred --max-memory 0.001 -o out");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("not run: pairs of nodes alone need"), "{}", run.stdout);
+    assert!(run.stdout.contains("| GRED "), "{}", run.stdout);
 }
 
 #[test]
@@ -214,7 +225,8 @@ fn stability() {
 fn wrong_requests_are_refused_with_what_is_known() {
     let workspace = Workspace::new();
     for (command, expected) in [
-        ("repro table1 --smoke --systems san -o out", "gcn, gin, gat"),
+        ("repro table1 --smoke --systems sann -o out", "gcn, gin, gat"),
+        ("repro scalability --smoke --systems grid -o out", "exphormer, grit"),
         ("repro ablation colour -o out", "self-term"),
         ("repro datasets --datasets zink --smoke -o out", "zinc, molhiv"),
         ("repro expressiveness --families trees --smoke -o out", "csl, exp"),

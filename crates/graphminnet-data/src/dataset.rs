@@ -1,6 +1,7 @@
 //! The one in-memory form that every reader and generator produces and that everything downstream consumes.
 
 use crate::graph::Graph;
+use crate::smiles::MoleculeForm;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -187,6 +188,9 @@ fn vocabulary(columns: &[Column]) -> Vec<usize> {
 pub struct MoleculeTable {
     /// Name of the column with the molecules.
     pub column: String,
+    /// What was done to them before they became graphs.
+    #[serde(default, skip_serializing_if = "MoleculeForm::is_plain")]
+    pub form: MoleculeForm,
 }
 
 /// One graph with what is known about it.

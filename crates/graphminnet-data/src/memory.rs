@@ -18,11 +18,10 @@
 //! # Ok::<(), graphminnet_data::DataError>(())
 //! ```
 
-use crate::formats::jsonl_names;
+use crate::formats::{jsonl_names, molecule_reading};
 use crate::limits::within;
-use crate::rows::{featurizer_for, input_rows, keeping_all};
+use crate::rows::{input_rows, keeping_all};
 use crate::schema::{Collector, ColumnSet, Record, Table};
-use crate::smiles::molecule_graph;
 use crate::{BadRow, DataError, InputRow, Level, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -248,10 +247,10 @@ fn cut(
 ///
 /// [`DataError::Schema`] if the model does not take molecules.
 pub fn molecule_rows(smiles: &[String], options: &ReadOptions) -> Result<Vec<InputRow>, DataError> {
-    let featurizer = featurizer_for(Path::new("SMILES"), options)?;
+    let reading = molecule_reading(Path::new("SMILES"), options)?;
     let row = |(at, smiles): (usize, &String)| {
         let bad = |error| BadRow::new(Place::file(PathBuf::from(format!("row {at}"))), smiles, error);
-        let graph = molecule_graph(smiles, featurizer, &options.limits).map(Arc::new);
+        let graph = reading.graph(smiles, &options.limits).map(Arc::new);
         InputRow {
             text: Vec::new(),
             id: at.to_string(),

@@ -3,7 +3,7 @@
 //! The formats themselves are in [`formats`](super::formats).
 
 use super::formats::{self, Format};
-use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, Place, Schema, Task};
+use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Task};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -40,7 +40,9 @@ pub enum EdgeDirection {
 /// | `on_bad_row` | `error` | policy for unusable records |
 /// | `edges` | the format's own rule | directed as given, or both ways |
 /// | `smiles_column` | `smiles`, or the first column | column of a CSV file with the molecules |
-/// | `featurizer` | the schema's, or OGB's | columns that molecules get |
+/// | `featurizer` | the schema's, or [`Featurizer::Cip`] | columns that molecules get |
+/// | `molecules` | as they are written | what is done to molecules before they become graphs; with a schema, the schema's |
+/// | `header` | found | whether a table of molecules begins with the names of its columns |
 /// | `targets` | all numeric columns (SMILES); the format's own elsewhere | target columns by name |
 /// | `id_column` | row number | column with the names of the graphs |
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
@@ -69,6 +71,10 @@ pub struct ReadOptions {
     pub smiles_column: Option<String>,
     /// Columns that molecules get.
     pub featurizer: Option<Featurizer>,
+    /// What is done to molecules before they become graphs.
+    pub molecules: MoleculeForm,
+    /// Whether a table of molecules begins with the names of its columns; by default found from its first row.
+    pub header: Option<bool>,
     /// Target columns by name.
     pub targets: Option<Vec<String>>,
     /// Column with the names of the graphs.
@@ -100,7 +106,7 @@ pub struct ReadOptions {
     /// blank cells alone are missing labels, a split with gaps is ignored.
     ///
     /// Under versions 1 and 2 a column `split` of the nodes is a feature, and a flat list of targets is never one for
-    /// each node.
+    /// each node; molecules have OGB's columns, and tables of them have commas and a header.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -116,6 +122,8 @@ impl Default for ReadOptions {
             edges: None,
             smiles_column: None,
             featurizer: None,
+            molecules: MoleculeForm::default(),
+            header: None,
             targets: None,
             id_column: None,
             split_column: None,
@@ -146,6 +154,12 @@ impl ReadOptions {
     /// Options that read a new file exactly as an earlier one was: with its schema.
     pub fn with_schema(schema: Schema) -> Self {
         Self { schema: Some(schema), ..Self::default() }
+    }
+
+    /// Columns that molecules get where no schema says so.
+    pub(crate) fn molecule_columns(&self) -> Featurizer {
+        let usual = if self.rules < 3 { Featurizer::Ogb } else { Featurizer::Cip };
+        self.featurizer.unwrap_or(usual)
     }
 }
 
@@ -178,6 +192,19 @@ pub struct Read {
     pub report: Report,
 }
 
+/// Fails for options that say nothing about a format.
+pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) -> Result<(), DataError> {
+    let without_effect =
+        |reason: &str| Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
+    match format {
+        Format::SmilesCsv => Ok(()),
+        _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
+        Format::Sdf => Ok(()),
+        _ if options.molecules.is_plain() => Ok(()),
+        _ => without_effect("hydrogens, stereo and fragments are options of molecules"),
+    }
+}
+
 /// Reads graphs from a file or folder in any known format.
 ///
 /// # Errors
@@ -199,6 +226,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
         Some(format) => format,
         None => formats::detect(path)?,
     };
+    check_effects(format, path, options)?;
     some(formats::read(format, path, options)?, path)
 }
 
@@ -215,6 +243,7 @@ pub fn read_stream(
 ) -> Result<Read, DataError> {
     let path = Path::new(name);
     let format = formats::of_stream(path, options)?;
+    check_effects(format, path, options)?;
     let lines = formats::Lines::new(stream, path, None, &options.limits);
     some(formats::read_lines(format, lines, path, options)?, path)
 }

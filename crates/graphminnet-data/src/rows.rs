@@ -5,9 +5,10 @@
 //! are not needed, and names may repeat.
 
 use super::formats::{self, Format, SmilesRows};
-use super::{BadRow, DataError, Featurizer, OnBadRow, Place, Read, ReadOptions, open};
+use super::{BadRow, DataError, OnBadRow, Place, Read, ReadOptions, open};
 use crate::formats::Lines;
 use crate::graph::Graph;
+use crate::read::check_effects;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,10 +52,12 @@ impl RowReader {
             Some(format) => format,
             None => formats::detect(path)?,
         };
+        check_effects(format, path, &options)?;
         let source = match format {
-            Format::SmilesCsv | Format::Jsonl => {
-                source(Lines::open(path, &options.limits)?, format, path, &options)?
+            Format::SmilesCsv | Format::Sdf => {
+                Source::Csv(Box::new(SmilesRows::open(format, path, &options)?))
             }
+            Format::Jsonl => source(Lines::open(path, &options.limits)?, format, path, &options)?,
             _ => Source::Whole(input_rows(open(path, &options)?, 0).into_iter()),
         };
         Ok(Self { source, options, path: path.to_owned() })
@@ -81,6 +84,14 @@ impl RowReader {
         match &self.source {
             Source::Csv(rows) => Some(rows.header()),
             _ => None,
+        }
+    }
+
+    /// What was found out about a table, for people.
+    pub fn notes(&self) -> &[String] {
+        match &self.source {
+            Source::Csv(rows) => rows.notes(),
+            _ => &[],
         }
     }
 
@@ -135,23 +146,11 @@ pub(crate) fn keeping_all(options: &ReadOptions) -> ReadOptions {
     options
 }
 
-/// What turns SMILES into graphs of the options' schema.
-pub(crate) fn featurizer_for(path: &Path, options: &ReadOptions) -> Result<Featurizer, DataError> {
-    match &options.schema {
-        None => Ok(options.featurizer.unwrap_or_default()),
-        Some(schema) => Featurizer::of_schema(schema).ok_or_else(|| DataError::Schema {
-            place: Place::file(path),
-            reason: "the model's columns are not those of molecules, so it cannot take SMILES".to_owned(),
-        }),
-    }
-}
-
 fn source(lines: Lines, format: Format, path: &Path, options: &ReadOptions) -> Result<Source, DataError> {
     if format == Format::Jsonl {
         return Ok(Source::Jsonl { lines: Box::new(lines), records: 0 });
     }
-    let featurizer = featurizer_for(path, options)?;
-    Ok(Source::Csv(Box::new(SmilesRows::new(lines, featurizer, options)?)))
+    Ok(Source::Csv(Box::new(SmilesRows::new(lines, path, options)?)))
 }
 
 /// All records in order, the bad ones with their reasons and their numbers for names.

@@ -56,6 +56,22 @@ pub fn segment_sum(width: usize, groups: Groups<'_>, x: &[f32], out: &mut [f32])
     let rows = groups.offsets.last().map_or(0, |&end| end as usize);
     assert_eq!(x.len(), rows * width, "segment_sum: length of x");
     assert!(groups.members.is_none_or(|members| members.len() == rows), "segment_sum: length of members");
+    sum_all(width, groups, x, out);
+}
+
+/// `out[g] = Σ x[row]` over the rows `rows[offsets[g]..offsets[g + 1]]`, where a row may be in any number of groups.
+///
+/// # Panics
+///
+/// If a length does not fit, or a row is out of range.
+pub fn sum_of_rows(width: usize, offsets: &[u32], rows: &[u32], x: &[f32], out: &mut [f32]) {
+    let count = offsets.len().saturating_sub(1);
+    assert_eq!(out.len(), count * width, "sum_of_rows: length of the output");
+    assert_eq!(rows.len(), offsets.last().map_or(0, |&end| end as usize), "sum_of_rows: length of the rows");
+    sum_all(width, Groups { offsets, members: Some(rows) }, x, out);
+}
+
+fn sum_all(width: usize, groups: Groups<'_>, x: &[f32], out: &mut [f32]) {
     let out = Disjoint::new(out);
     for_each_range(balanced_ranges(groups.offsets, 1 + 16_384 / width.max(1)), |range| {
         // SAFETY: ranges are disjoint.

@@ -4,6 +4,7 @@
 //!
 //! * [`paper`]: the numbers that the paper prints;
 //! * [`repro`]: its tables and figures, computed again;
+//! * [`systems`]: systems that it compares with and that are models of their own;
 //! * [`bench`](mod@bench): workloads for timing.
 //!
 //! ```
@@ -19,3 +20,4 @@
 pub mod bench;
 pub mod paper;
 pub mod repro;
+pub mod systems;

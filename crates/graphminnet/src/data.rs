@@ -32,8 +32,8 @@ pub use graphminnet_data::{
 // Reading and writing.
 pub use graphminnet_data::formats::{Format, write};
 pub use graphminnet_data::{
-    BadRow, DataError, EdgeDirection, Featurizer, InputRow, LimitChange, Limits, OnBadRow, Read, ReadOptions,
-    Report, RowReader, SmilesError, molecule_graph, open,
+    BadRow, DataError, EdgeDirection, Featurizer, InputRow, LimitChange, Limits, MoleculeForm,
+    MoleculeReading, OnBadRow, Read, ReadOptions, Report, RowReader, SmilesError, molecule_graph, open,
 };
 
 // Splitting and generating.

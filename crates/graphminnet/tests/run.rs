@@ -255,6 +255,38 @@ fn keys_that_are_not_known_are_refused_by_name() {
 }
 
 #[test]
+fn several_seeds_are_one_file_that_answers_as_their_mean() {
+    use graphminnet::Ensemble;
+    use graphminnet::bundle::{Bundle, BundleError};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let mut run = Run::create(&path, &RunSpec { seeds: vec![0, 1, 2], ..spec() }).unwrap();
+    let summary = finish(&mut run);
+    let together = summary.ensemble.clone().unwrap();
+    assert_eq!(together.seeds, [0, 1, 2]);
+    assert!(together.test.is_some() && together.valid.is_some());
+    assert_eq!(run.summary().unwrap().unwrap().ensemble, Some(together));
+    let file = folder.path().join("copied.gmn");
+    std::fs::copy(path.join("ensemble.gmn"), &file).unwrap();
+    let graphs: Vec<_> =
+        rings(24).load().unwrap().dataset.samples.into_iter().map(|sample| sample.graph).collect();
+    let (one, three) = (Ensemble::load(&[&file]).unwrap(), Ensemble::load(&[&path]).unwrap());
+    assert_eq!(one.len(), 3);
+    assert_eq!(
+        one.answer(&graphs).graph(0).unwrap().values(),
+        three.answer(&graphs).graph(0).unwrap().values()
+    );
+    assert!(matches!(Bundle::load(&file), Err(BundleError::Several { models: 3, .. })));
+    // A run of one seed has no such file, and one that is lost comes back.
+    std::fs::remove_file(path.join("ensemble.gmn")).unwrap();
+    finish(&mut run);
+    assert_eq!(std::fs::read(path.join("ensemble.gmn")).unwrap(), std::fs::read(&file).unwrap());
+    let single = folder.path().join("single");
+    finish(&mut Run::create(&single, &spec()).unwrap());
+    assert!(!single.join("ensemble.gmn").exists());
+}
+
+#[test]
 fn runs_of_the_same_name_have_names_of_their_own_in_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["rings-a", "rings-b"].map(|name| folder.path().join(name));

@@ -3,17 +3,17 @@
 #[cfg(feature = "lab")]
 mod all;
 
+use super::train::configuration::read_recipe;
 use crate::failure::Failure;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::config::{ConfigError, Recipe};
+use graphminnet::config::Recipe;
 use graphminnet::summary::{Part, layer_parts, parts};
 use graphminnet::{DeviceKind, GraphMinNet};
-use graphminnet_data::fs;
 use graphminnet_data::text::grouped;
 use serde_json::json;
 use std::io::{Write, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What to show.
@@ -49,18 +49,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let recipe = match (&arguments.recipe, &arguments.config) {
         (Some(name), _) => Recipe::named(name)?,
-        (None, Some(path)) => read(path)?,
+        (None, Some(path)) => read_recipe(path)?.0,
         (None, None) => unreachable!("the argument group requires one"),
     };
     show_one(recipe, arguments)
-}
-
-fn read(path: &Path) -> Result<Recipe, Failure> {
-    let text = String::from_utf8(fs::read(path).map_err(Failure::usage)?)
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Recipe::parse(&name, &text)
-        .map_err(|error: ConfigError| Failure::usage(format!("{}: {error}", path.display())))
 }
 
 fn build(recipe: Recipe, arguments: &Arguments) -> Result<(Recipe, GraphMinNet), Failure> {

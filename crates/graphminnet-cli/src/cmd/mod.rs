@@ -14,6 +14,7 @@ pub mod model_args;
 pub mod predict;
 pub mod prepare;
 pub mod read_args;
+pub mod recipe;
 pub mod report;
 #[cfg(feature = "lab")]
 pub mod repro;

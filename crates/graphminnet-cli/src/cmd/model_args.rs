@@ -1,6 +1,7 @@
 //! Arguments that the commands share which use a trained model.
 
 use super::limit_args::LimitArguments;
+use super::read_args::yes_no;
 use super::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::say::say;
@@ -115,12 +116,15 @@ pub struct InputArguments {
 /// How a file is to be read with the schema of a model.
 #[derive(Args)]
 pub struct InputColumns {
-    /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
     #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
     /// Column with SMILES strings (default: the one of the training data).
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     smiles_column: Option<String>,
+    /// Whether a table of molecules begins with the names of its columns: yes or no; by default found from its first row.
+    #[arg(help_heading = super::READING, long, value_name = "YES/NO", value_parser = yes_no)]
+    header: Option<bool>,
     #[command(flatten)]
     limits: LimitArguments,
 }
@@ -129,7 +133,8 @@ impl InputColumns {
     /// How to read files for a model.
     pub fn options(&self, about: &bundle::Description) -> ReadOptions {
         let (format, smiles_column) = (self.format, self.smiles_column.clone());
-        self.limits.on(ReadOptions { format, smiles_column, ..about.read_options() })
+        let header = self.header;
+        self.limits.on(ReadOptions { format, smiles_column, header, ..about.read_options() })
     }
 }
 
@@ -149,8 +154,10 @@ impl InputArguments {
             table.row(["smiles"])?;
             self.smiles.iter().try_for_each(|smiles| table.row([smiles]))?;
             let table = table.into_inner();
-            if options.smiles_column.is_some() || options.format.is_some() {
-                return Err(Failure::usage("--smiles-column and --format have no effect on --smiles"));
+            if options.smiles_column.is_some() || options.format.is_some() || options.header.is_some() {
+                return Err(Failure::usage(
+                    "--smiles-column, --header and --format have no effect on --smiles",
+                ));
             }
             options.format = Some(Format::SmilesCsv);
             options.smiles_column = Some("smiles".to_owned());
@@ -163,6 +170,9 @@ impl InputArguments {
             options.format = Some(self.columns.format.unwrap_or(usual));
             RowReader::from_stream(Box::new(io::stdin()), "standard input", &options)?
         };
+        for note in reader.notes() {
+            say!("note: {note}");
+        }
         // Models of version 0.1 do not know the column of their molecules, and the first one may hold something else.
         let is_guessed = about.schema.molecules.is_none() && options.smiles_column.is_none();
         if let (true, Some(column)) = (is_guessed, reader.smiles_column())

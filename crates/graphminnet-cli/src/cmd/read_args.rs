@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_data::formats::Format;
-use graphminnet_data::{EdgeDirection, Level, OnBadRow, ReadOptions, Task};
+use graphminnet_data::{EdgeDirection, Level, MoleculeForm, OnBadRow, ReadOptions, Task};
 
 /// How a file is to be read, and what becomes of rows that cannot be used.
 #[derive(Args, Default, PartialEq)]
@@ -25,13 +25,25 @@ pub struct Columns {
     /// Column with SMILES strings.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     smiles_column: Option<String>,
+    /// Whether a table of molecules begins with the names of its columns: yes or no; by default found from its first row.
+    #[arg(help_heading = super::READING, long, value_name = "YES/NO", value_parser = yes_no)]
+    header: Option<bool>,
+    /// Make every hydrogen of a molecule an atom of its graph.
+    #[arg(help_heading = super::READING, long)]
+    add_h: bool,
+    /// Do not tell mirror images, and the two sides of double bonds, of molecules apart.
+    #[arg(help_heading = super::READING, long)]
+    ignore_stereo: bool,
+    /// Of molecules that are several fragments, such as salts, keep the largest.
+    #[arg(help_heading = super::READING, long)]
+    largest_fragment: bool,
     /// Column with the names of the graphs.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     id_column: Option<String>,
     /// Column with the parts: train, valid or test.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     split_column: Option<String>,
-    /// jsonl, smiles-csv, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
     #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
     /// Whether there is one target per graph or per node.
@@ -53,6 +65,15 @@ pub struct Columns {
     /// Feature column that holds text even if it looks like numbers; may be repeated or a list with commas.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN", value_delimiter = ',')]
     text: Vec<String>,
+}
+
+/// Reads yes or no.
+pub fn yes_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("expected yes or no".to_owned()),
+    }
 }
 
 fn level(text: &str) -> Result<Level, String> {
@@ -110,6 +131,12 @@ impl Columns {
             on_bad_row,
             edges: self.edges,
             smiles_column: self.smiles_column.clone(),
+            header: self.header,
+            molecules: MoleculeForm {
+                add_hydrogens: self.add_h,
+                ignore_stereo: self.ignore_stereo,
+                largest_fragment: self.largest_fragment,
+            },
             targets: (!self.targets.is_empty()).then(|| self.targets.clone()),
             id_column: self.id_column.clone(),
             split_column: self.split_column.clone(),

@@ -5,6 +5,7 @@
 //! step within the candidate that was running. There is no daemon and no database.
 
 use super::train::arguments::{DataArguments, MachineArguments, OutputArguments, SOURCES, in_context};
+use super::train::configuration::Configuration;
 use super::train::execute::{Context, fresh_name};
 use super::train::request::{Request, read_overrides};
 use crate::failure::Failure;
@@ -68,6 +69,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
     for text in &arguments.search {
         search.add(text)?;
     }
+    let configuration = Configuration::of(&arguments.data, &fixed)?;
     let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, context)?;
     let path = arguments.run_dir.clone().unwrap_or_else(|| fresh_name(&format!("tune-{}", base.recipe.name)));
     let about =
@@ -77,7 +79,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
     let recipe_of = |overrides: &[Override]| -> Result<_, ConfigError> {
         let mut all = fixed.clone();
         all.extend_from_slice(overrides);
-        base_recipe(&arguments.data, &base, &all)
+        Ok(configuration.recipe(&base.loaded, &all)?.recipe)
     };
     // Candidates that need the same preparation share it.
     let mut prepared = None;
@@ -137,26 +139,6 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
         journal.add(trial)?;
     }
     print(&journal, base.recipe.train.metric, context)
-}
-
-/// The recipe of a candidate: the base one with its fields replaced, the data's inference redone where there is no
-/// recipe.
-fn base_recipe(
-    data: &DataArguments,
-    base: &Request,
-    overrides: &[Override],
-) -> Result<graphminnet::Recipe, ConfigError> {
-    let name = data.recipe().or(match data.generate.as_deref() {
-        Some(name @ ("pattern" | "cluster")) => Some(name),
-        _ => None,
-    });
-    match name {
-        Some(name) => graphminnet::config::with_overrides(name, graphminnet::Recipe::table(name)?, overrides),
-        None => {
-            let schema = &base.loaded.dataset.schema;
-            Ok(graphminnet::train::infer_recipe(&base.recipe.name, schema, &base.loaded, overrides)?.recipe)
-        }
-    }
 }
 
 fn describe(trial: &Trial) -> String {

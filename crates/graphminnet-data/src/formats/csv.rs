@@ -1,7 +1,8 @@
 //! Comma-separated text: the one reader and the one writer of the project.
 //!
-//! Read: a header, quoted fields, embedded line ends, and the line at which a record began. Written: a field is put in
-//! quotes where a comma, a quote, a line end, or a blank at its ends could be misread.
+//! Read: a header, quoted fields, embedded line ends, and the line at which a record began; tables of molecules also with
+//! other separators or without a header. Written: a field is put in quotes where a comma, a quote, a line end, or a blank
+//! at its ends could be misread.
 //!
 //! ```
 //! use graphminnet_data::formats::csv::CsvWriter;
@@ -15,7 +16,10 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod dialect;
+
 use super::Lines;
+use super::sdf::{self, SdfColumns};
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use std::borrow::Cow;
@@ -23,9 +27,27 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
+/// What stands between two fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Separator {
+    /// A byte; fields may be quoted.
+    Byte(u8),
+    /// Blanks, any number of them; the last column takes the rest of the line, and may be missing.
+    Blanks,
+}
+
 /// A table with a header row, read record by record.
 pub struct CsvReader {
     lines: Lines,
+    separator: Separator,
+    /// Where the table has no header: whether its first record is still to be handed out, and the column that looks
+    /// like molecules.
+    waiting: bool,
+    molecules: Option<usize>,
+    /// Where the records are those of an SD file: its columns, and what is wrong with the current one.
+    sdf: Option<SdfColumns>,
+    spoilt: Option<String>,
+    limits: Limits,
     header: Vec<String>,
     /// Text of the current record's fields, one after the other, and where each ends.
     text: Vec<u8>,
@@ -33,8 +55,6 @@ pub struct CsvReader {
     /// The current record as it is written.
     raw: Vec<u8>,
     line: u64,
-    max_columns: u64,
-    max_bytes: u64,
 }
 
 impl CsvReader {
@@ -50,39 +70,58 @@ impl CsvReader {
     /// Reads the header, whose names must be unique.
     pub(super) fn new(lines: Lines, limits: &Limits) -> Result<Self, DataError> {
         let reader = Self::with_any_header(lines, limits)?;
-        let mut names = std::collections::HashSet::new();
-        match reader.header.iter().find(|name| !names.insert(name.as_str())) {
-            None => Ok(reader),
-            Some(name) => {
-                let place = reader.place().in_column(name);
-                Err(DataError::malformed(place, "this column twice", "column names that are unique"))
-            }
-        }
+        reader.check_names()?;
+        Ok(reader)
     }
 
     fn with_any_header(lines: Lines, limits: &Limits) -> Result<Self, DataError> {
-        let mut reader = Self {
+        let mut reader = Self::without_header(lines, limits);
+        if !reader.read_record()? {
+            return Err(reader.is_empty());
+        }
+        reader.take_header()?;
+        Ok(reader)
+    }
+
+    fn without_header(lines: Lines, limits: &Limits) -> Self {
+        Self {
             lines,
+            separator: Separator::Byte(b','),
+            waiting: false,
+            molecules: None,
+            sdf: None,
+            spoilt: None,
+            limits: limits.clone(),
             header: Vec::new(),
             text: Vec::new(),
             ends: Vec::new(),
             raw: Vec::new(),
             line: 1,
-            max_columns: limits.columns,
-            max_bytes: limits.line_bytes,
-        };
-        if !reader.read_record()? {
-            return Err(DataError::malformed(
-                reader.lines.place(),
-                "an empty file",
-                "a header row with column names",
-            ));
         }
-        for field in 0..reader.ends.len() {
-            let name = reader.checked_field(field)?.trim().to_owned();
-            reader.header.push(name);
+    }
+
+    fn is_empty(&self) -> DataError {
+        DataError::malformed(self.lines.place(), "an empty file", "a header row with column names")
+    }
+
+    /// Takes the current record for the header.
+    fn take_header(&mut self) -> Result<(), DataError> {
+        for field in 0..self.ends.len() {
+            let name = self.checked_field(field)?.trim().to_owned();
+            self.header.push(name);
         }
-        Ok(reader)
+        Ok(())
+    }
+
+    fn check_names(&self) -> Result<(), DataError> {
+        let mut names = std::collections::HashSet::new();
+        match self.header.iter().find(|name| !names.insert(name.as_str())) {
+            None => Ok(()),
+            Some(name) => {
+                let place = self.place().in_column(name);
+                Err(DataError::malformed(place, "this column twice", "column names that are unique"))
+            }
+        }
     }
 
     /// Names of the columns.
@@ -112,7 +151,7 @@ impl CsvReader {
     /// What makes the rest of the file unreadable: the system, a limit, an open quote at the end.
     pub fn advance(&mut self) -> Result<Option<Result<(), DataError>>, DataError> {
         loop {
-            if !self.read_record()? {
+            if !std::mem::take(&mut self.waiting) && !self.read_record()? {
                 return Ok(None);
             }
             let is_blank = self.ends.len() <= 1 && self.text.trim_ascii().is_empty();
@@ -123,6 +162,9 @@ impl CsvReader {
     }
 
     fn check_record(&self) -> Result<(), DataError> {
+        if let Some(reason) = &self.spoilt {
+            return Err(sdf::no_molecule(self.place(), reason));
+        }
         if self.ends.len() != self.header.len() {
             return Err(DataError::malformed(
                 self.place(),
@@ -142,7 +184,8 @@ impl CsvReader {
     /// The current record as it is written, without its line end. One with too few fields gets empty ones, one with too
     /// many loses them: what is written after it stands in the right columns.
     pub(super) fn record(&self) -> Vec<u8> {
-        if self.ends.len() == self.header.len() {
+        let is_plain = self.separator == Separator::Byte(b',') && self.sdf.is_none();
+        if self.ends.len() == self.header.len() && is_plain {
             return self.raw.clone();
         }
         let mut record = CsvWriter::new(Vec::with_capacity(self.raw.len()));
@@ -173,13 +216,27 @@ impl CsvReader {
 
     /// Reads one record, which may span lines inside quotes; false at the end.
     fn read_record(&mut self) -> Result<bool, DataError> {
+        if self.sdf.is_some() {
+            return self.read_block();
+        }
+        self.clear_record();
+        if self.lines.advance()? { self.read_from_line() } else { Ok(false) }
+    }
+
+    fn clear_record(&mut self) {
         self.text.clear();
         self.ends.clear();
         self.raw.clear();
-        if !self.lines.advance()? {
-            return Ok(false);
-        }
+    }
+
+    /// Reads the record that begins on the current line.
+    fn read_from_line(&mut self) -> Result<bool, DataError> {
+        self.clear_record();
         self.line = self.lines.number();
+        let Separator::Byte(separator) = self.separator else {
+            self.split_at_blanks()?;
+            return Ok(true);
+        };
         let mut quoted = false;
         loop {
             self.raw.extend(self.lines.bytes());
@@ -196,9 +253,9 @@ impl CsvReader {
                         }
                     }
                     b'"' if at_start => quoted = true,
-                    b',' if !quoted => {
+                    _ if byte == separator && !quoted => {
                         self.ends.push(self.text.len());
-                        within("columns", self.ends.len() as u64 + 1, self.max_columns)
+                        within("columns", self.ends.len() as u64 + 1, self.limits.columns)
                             .map_err(DataError::limit(self.lines.place().at_line(self.line)))?;
                         at_start = true;
                         continue;
@@ -209,11 +266,14 @@ impl CsvReader {
             }
             if !quoted {
                 self.ends.push(self.text.len());
+                if separator == b';' {
+                    self.read_decimal_commas();
+                }
                 return Ok(true);
             }
             self.text.push(b'\n');
             self.raw.push(b'\n');
-            within("line_bytes", self.text.len() as u64, self.max_bytes)
+            within("line_bytes", self.text.len() as u64, self.limits.line_bytes)
                 .map_err(DataError::limit(self.lines.place().at_line(self.line)))?;
             if !self.lines.advance()? {
                 let place = self.lines.place().at_line(self.line);

@@ -28,6 +28,7 @@ mod graph6;
 mod jsonl;
 mod lines;
 mod ogb;
+mod sdf;
 mod smiles_csv;
 mod smiles_rows;
 mod tree;
@@ -44,6 +45,7 @@ pub(crate) use jsonl::{names as jsonl_names, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
+pub(crate) use smiles_csv::reading as molecule_reading;
 pub(super) use smiles_csv::smiles;
 pub(super) use smiles_rows::SmilesRows;
 pub(crate) use tree::{Folder, Tree, lines_of};
@@ -63,8 +65,10 @@ use std::path::Path;
 pub enum Format {
     /// One graph per line of JSON.
     Jsonl,
-    /// A CSV file with a column of SMILES strings.
+    /// A table with a column of SMILES strings, with commas, semicolons, tabs or blanks.
     SmilesCsv,
+    /// MOL blocks with properties.
+    Sdf,
     /// `graphs.csv`, `nodes.csv`, `edges.csv`.
     CsvFolder,
     /// The raw CSV layout of the Open Graph Benchmark.
@@ -79,9 +83,10 @@ pub enum Format {
 
 impl Format {
     /// All formats with the names or layouts by which they are found. Every file may end in `.gz` or `.zst`.
-    pub const ALL: [(Self, &'static str); 7] = [
+    pub const ALL: [(Self, &'static str); 8] = [
         (Self::Jsonl, "`.jsonl` or `.ndjson`: one graph per line"),
-        (Self::SmilesCsv, "`.csv`: a column of SMILES"),
+        (Self::SmilesCsv, "`.csv`, `.tsv`, `.smi` or `.txt`: a column of SMILES"),
+        (Self::Sdf, "`.sdf` or `.mol`: MOL blocks (V2000 or V3000) with properties"),
         (Self::Graph6, "`.g6` or `.s6`: graph6 or sparse6"),
         (Self::CsvFolder, "folder with `edges.csv`: graphs.csv, nodes.csv, edges.csv"),
         (Self::Ogb, "folder with `raw/num-node-list.csv`: OGB layout"),
@@ -96,6 +101,7 @@ impl Format {
         match self {
             Self::Jsonl => "jsonl",
             Self::SmilesCsv => "smiles-csv",
+            Self::Sdf => "sdf",
             Self::Graph6 => "graph6",
             Self::CsvFolder => "csv-folder",
             Self::Ogb => "ogb",
@@ -131,8 +137,12 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     let extension = inner.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "jsonl" | "ndjson" => Ok(Format::Jsonl),
-        "csv" => Ok(Format::SmilesCsv),
+        "csv" | "tsv" | "smi" | "txt" => Ok(Format::SmilesCsv),
+        "sdf" | "sd" | "mol" => Ok(Format::Sdf),
         "g6" | "s6" => Ok(Format::Graph6),
+        "xlsx" | "xls" | "ods" => {
+            Err(unknown(path, "a spreadsheet: save it as CSV (any separator will do)".to_owned()))
+        }
         other => Err(unknown(path, format!("extension `{}`", super::escape(other)))),
     }
 }
@@ -193,7 +203,7 @@ pub(crate) fn read_lines(
 pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     match format {
         Format::Jsonl => jsonl::read(path, options),
-        Format::SmilesCsv => smiles_csv::read(path, options),
+        Format::SmilesCsv | Format::Sdf => smiles_csv::read(format, path, options),
         Format::Graph6 => graph6::read(path, options),
         Format::CsvFolder | Format::Ogb | Format::TuDataset | Format::EdgelistFolder => {
             read_tree(format, &Folder::new(path, &options.limits), options)
@@ -208,7 +218,7 @@ pub(crate) fn read_tree(format: Format, tree: &dyn Tree, options: &ReadOptions) 
         Format::Ogb => ogb::read(tree, options),
         Format::TuDataset => tudataset::read(tree, options),
         Format::EdgelistFolder => edgelist_folder::read(tree, Numbering::AsGiven, options),
-        Format::Jsonl | Format::SmilesCsv | Format::Graph6 => {
+        Format::Jsonl | Format::SmilesCsv | Format::Sdf | Format::Graph6 => {
             Err(unknown(tree.root(), "a single file was expected".to_owned()))
         }
     }

@@ -1,16 +1,16 @@
 //! A CSV file with a column of SMILES strings: one molecule per row, other columns as targets.
 //!
-//! The header is required. The SMILES column is the one named in the options or the schema, or called `smiles`, or the
-//! first. Targets are the columns named in the options; without names, every other column whose cells are all numbers or
+//! The SMILES column is the one named in the options or the schema, or called `smiles`, or the first; without a header,
+//! the first whose first cell is a molecule. Targets are the columns named in the options; without names, every other column whose cells are all numbers or
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 
 use super::csv::CsvReader;
-use super::parse_split;
+use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table, is_missing};
-use crate::smiles::{Featurizer, SmilesError, molecule_graph};
+use crate::smiles::{MoleculeReading, SmilesError};
 use crate::{BadRow, DataError, MoleculeTable, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::path::Path;
@@ -40,23 +40,47 @@ impl Row {
     }
 }
 
-/// Reads a CSV file of molecules.
-pub(super) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
-    read_lines(Lines::open(path, &options.limits)?, path, options)
+/// Reads a table of molecules.
+pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    let (reader, notes) = open_table(format, path, options)?;
+    read_table(reader, notes, path, options)
 }
 
 /// Reads a CSV table of molecules from any stream of lines.
+#[cfg(feature = "benchmarks")]
 pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
-    let mut reader = CsvReader::new(lines, &options.limits)?;
-    let columns = Columns::find(&reader, options)?;
-    let featurizer = match &options.schema {
-        None => options.featurizer.unwrap_or_default(),
-        Some(schema) => Featurizer::of_schema(schema).ok_or_else(|| DataError::Schema {
-            place: Place::file(path),
-            reason: "the schema's columns are not those of molecules, so SMILES cannot be read with it"
-                .to_owned(),
-        })?,
+    let mut notes = Vec::new();
+    let reader = CsvReader::of_molecules(lines, path, options, &mut notes)?;
+    read_table(reader, notes, path, options)
+}
+
+/// Opens a table of molecules, with what was found out about it.
+pub(super) fn open_table(
+    format: Format,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(CsvReader, Vec<String>), DataError> {
+    let mut notes = Vec::new();
+    let reader = match format {
+        Format::Sdf => CsvReader::of_blocks(path, &options.limits)?,
+        _ => {
+            let lines = Lines::open(path, &options.limits)?;
+            CsvReader::of_molecules(lines, path, options, &mut notes)?
+        }
     };
+    Ok((reader, notes))
+}
+
+fn read_table(
+    mut reader: CsvReader,
+    notes: Vec<String>,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
+    let columns = Columns::find(&reader, options)?;
+    let options =
+        &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
+    let reading = reading(path, options)?;
     let budget = Budget::new(&options.limits);
     let mut held = budget.share();
     let mut rows: Vec<Result<(Row, Graph), BadRow>> = Vec::new();
@@ -80,7 +104,7 @@ pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Re
             let before = rows.len();
             rows.par_extend(chunk.par_drain(..).map(|row| {
                 let row = row?;
-                match molecule_graph(&row.smiles, featurizer, &options.limits) {
+                match reading.graph(&row.smiles, &options.limits) {
                     Ok(graph) => Ok((row, graph)),
                     Err(error) => Err(bad_molecule(&row, &columns.smiles_name, &error)),
                 }
@@ -95,12 +119,30 @@ pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Re
     }
     // From here on the collector counts what it takes over.
     drop(held);
-    collect(Collector::within(path, options, budget), columns, featurizer, rows)
+    let mut collector = Collector::within(path, options, budget);
+    collector.notes = notes;
+    collect(collector, columns, reading, rows)
+}
+
+/// How molecules are read.
+///
+/// # Errors
+///
+/// [`DataError::Schema`] if the schema's columns are not those of molecules.
+pub(crate) fn reading(path: &Path, options: &ReadOptions) -> Result<MoleculeReading, DataError> {
+    MoleculeReading::of(options).ok_or_else(|| DataError::Schema {
+        place: Place::file(path),
+        reason: "the columns of graphs are not those of molecules, so SMILES cannot be read".to_owned(),
+    })
 }
 
 /// The place and SMILES string of every record, in order; `None` for a record that cannot be split into fields.
-pub(crate) fn smiles(path: &Path, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
-    let mut reader = CsvReader::new(Lines::open(path, &options.limits)?, &options.limits)?;
+pub(crate) fn smiles(
+    format: Format,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Vec<Option<(Place, String)>>, DataError> {
+    let (mut reader, _) = open_table(format, path, options)?;
     let columns = Columns::find(&reader, options)?;
     let mut held = Budget::new(&options.limits).share();
     let mut found = Vec::new();
@@ -122,11 +164,12 @@ fn bad_molecule(row: &Row, column: &str, error: &SmilesError) -> BadRow {
 fn collect(
     mut collector: Collector<'_>,
     columns: Columns,
-    featurizer: Featurizer,
+    reading: MoleculeReading,
     rows: Vec<Result<(Row, Graph), BadRow>>,
 ) -> Result<Read, DataError> {
+    let MoleculeReading { featurizer, form } = reading;
     collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
-    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone() });
+    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone(), form });
     let used = columns.usable(&rows, collector.options, &mut collector.notes);
     collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
     for row in rows {
@@ -188,9 +231,10 @@ fn named_column(reader: &CsvReader, name: Option<&String>) -> Result<Option<usiz
 /// Position of the SMILES column: the one named in the options or the schema, or called `smiles`, or the first.
 pub(super) fn smiles_column(reader: &CsvReader, options: &ReadOptions) -> Result<usize, DataError> {
     let known = options.schema.as_ref().and_then(|schema| schema.molecules.as_ref());
-    let name = options.smiles_column.as_ref().or(known.map(|table| &table.column));
-    let named = named_column(reader, name)?;
-    Ok(named.or_else(|| reader.column_called(&["smiles"])).unwrap_or(0))
+    // Without a header a column cannot have the name that the schema knows it by.
+    let known = known.map(|table| &table.column).filter(|_| reader.molecule_column().is_none());
+    let named = named_column(reader, options.smiles_column.as_ref().or(known))?;
+    Ok(named.or(reader.molecule_column()).or_else(|| reader.column_called(&["smiles"])).unwrap_or(0))
 }
 
 impl Columns {
@@ -231,7 +275,7 @@ impl Columns {
         let place = reader.place();
         Ok(Row {
             smiles: reader.field(self.smiles).to_owned(),
-            id: self.id.map(|column| reader.field(column).to_owned()),
+            id: self.id.map(|column| reader.field(column).to_owned()).filter(|id| !id.is_empty()),
             split: self.part(reader, &place)?,
             cells: self
                 .targets

@@ -1,12 +1,14 @@
 //! Molecules of a CSV table, some rows at a time: nothing but the SMILES column is looked at.
 
+use super::Format;
 use super::csv::CsvReader;
 use super::smiles_csv::CHUNK_BYTES;
 use crate::formats::Lines;
 use crate::rows::{InputRow, PIECE_BYTES};
-use crate::smiles::{Featurizer, molecule_graph};
+use crate::smiles::MoleculeReading;
 use crate::{BadRow, DataError, ReadOptions};
 use rayon::prelude::*;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A CSV table on its way to graphs.
@@ -15,22 +17,44 @@ pub(crate) struct SmilesRows {
     header: Vec<u8>,
     smiles: usize,
     smiles_name: String,
-    featurizer: Featurizer,
+    reading: MoleculeReading,
+    notes: Vec<String>,
     options: ReadOptions,
 }
 
 impl SmilesRows {
     /// Reads the header.
-    pub(crate) fn new(
-        lines: Lines,
-        featurizer: Featurizer,
+    pub(crate) fn new(lines: Lines, path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
+        let mut notes = Vec::new();
+        let reader = CsvReader::of_molecules(lines, path, options, &mut notes)?;
+        Self::of(reader, notes, path, options)
+    }
+
+    /// Opens a file.
+    pub(crate) fn open(format: Format, path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
+        let (reader, notes) = super::smiles_csv::open_table(format, path, options)?;
+        Self::of(reader, notes, path, options)
+    }
+
+    fn of(
+        reader: CsvReader,
+        notes: Vec<String>,
+        path: &Path,
         options: &ReadOptions,
     ) -> Result<Self, DataError> {
-        let reader = CsvReader::new(lines, &options.limits)?;
+        let reading = super::smiles_csv::reading(path, options)?;
         let smiles = super::smiles_csv::smiles_column(&reader, options)?;
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        let header = reader.record();
-        Ok(Self { reader, header, smiles, smiles_name, featurizer, options: options.clone() })
+        let header = match reader.molecule_column() {
+            None => reader.record(),
+            Some(_) => reader.header_record(),
+        };
+        Ok(Self { reader, header, smiles, smiles_name, reading, notes, options: options.clone() })
+    }
+
+    /// What was found out about the table.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The header as it is written.
@@ -64,9 +88,10 @@ impl SmilesRows {
             smiles_bytes += smiles.as_ref().map_or(0, |(smiles, _)| smiles.len());
             records.push((record, smiles));
         }
-        let (featurizer, limits) = (self.featurizer, &self.options.limits);
+        let (reading, limits) = (self.reading, &self.options.limits);
         let graph = |(smiles, place): (String, crate::Place)| {
-            molecule_graph(&smiles, featurizer, limits)
+            reading
+                .graph(&smiles, limits)
                 .map(Arc::new)
                 .map_err(|error| BadRow::new(place.in_column(&self.smiles_name), &smiles, error.to_string()))
         };

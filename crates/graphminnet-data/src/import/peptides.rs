@@ -9,7 +9,7 @@ use crate::budget::Budget;
 use crate::formats::read_smiles_lines;
 use crate::formats::{Tree, lines_of};
 use crate::registry::DatasetInfo;
-use crate::{DataError, Level, OnBadRow, Read, ReadOptions, Split, Task};
+use crate::{DataError, Featurizer, Level, OnBadRow, Read, ReadOptions, Split, Task};
 
 /// The two files.
 pub(super) struct Files {
@@ -39,6 +39,8 @@ pub(super) fn read(
     // Label lists are read as text classes first and taken apart below.
     let targets = if is_function { vec!["labels".to_owned()] } else { info.targets.clone() };
     let inner = ReadOptions {
+        featurizer: Some(Featurizer::Ogb),
+        header: Some(true),
         schema: None,
         targets: Some(targets),
         task: (!is_function).then_some(Task::Regression),

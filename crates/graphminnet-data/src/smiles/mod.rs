@@ -17,13 +17,17 @@
 //! How often the columns equal those of RDKit, and where they do not, is in `docs/smiles-differences.md`.
 
 mod columns;
+mod form;
 mod grammar;
 mod guard;
+pub(crate) mod molblock;
 mod sketch;
+mod stereo;
 mod zinc;
 
 use columns::{atom_columns, bond_columns};
 pub(crate) use columns::{column_names, completed_sizes};
+pub use form::{MoleculeForm, MoleculeReading};
 // For the drawings of `graphminnet-report`.
 #[doc(hidden)]
 pub use sketch::{Sketch, SketchAtom, SketchBond};
@@ -40,9 +44,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Featurizer {
-    /// The 9 atom and 3 bond columns of the Open Graph Benchmark.
+    /// The 9 atom and 3 bond columns of the Open Graph Benchmark. Its `chirality` is that of the string: it depends on
+    /// the order in which the neighbours of an atom are written.
     #[default]
     Ogb,
+    /// The same columns with `configuration` (R, S, or neither) in place of `chirality`: equal however a molecule is
+    /// written.
+    Cip,
     /// The atom types (element, written hydrogens, charge) and bond orders of the ZINC benchmark.
     Zinc,
 }
@@ -52,6 +60,7 @@ impl Featurizer {
     pub fn node_columns(self) -> Vec<Column> {
         match self {
             Self::Ogb => atom_columns(),
+            Self::Cip => stereo::atom_columns(),
             Self::Zinc => zinc::node_columns(),
         }
     }
@@ -59,14 +68,14 @@ impl Featurizer {
     /// Edge columns.
     pub fn edge_columns(self) -> Vec<Column> {
         match self {
-            Self::Ogb => bond_columns(),
+            Self::Ogb | Self::Cip => bond_columns(),
             Self::Zinc => zinc::edge_columns(),
         }
     }
 
     /// The featurizer whose columns a schema has.
     pub fn of_schema(schema: &Schema) -> Option<Self> {
-        [Self::Ogb, Self::Zinc].into_iter().find(|featurizer| {
+        [Self::Ogb, Self::Cip, Self::Zinc].into_iter().find(|featurizer| {
             let same = |a: &[Column], b: &[Column]| a.iter().map(|c| &c.name).eq(b.iter().map(|c| &c.name));
             same(&featurizer.node_columns(), &schema.node_columns)
                 && same(&featurizer.edge_columns(), &schema.edge_columns)
@@ -107,24 +116,13 @@ pub enum SmilesError {
     Unsupported(String),
 }
 
-/// The graph of a molecule.
+/// The graph of a molecule as it is written.
 ///
 /// # Errors
 ///
 /// [`SmilesError`] for anything that is not a molecule within the limits.
 pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> Result<Graph, SmilesError> {
-    let smiles = guard::check(smiles, limits)?;
-    contained(|| {
-        let molecule = parse(&smiles)?;
-        guard::check_molecule(&molecule, limits)?;
-        match featurizer {
-            Featurizer::Ogb => ogb_graph(&molecule),
-            Featurizer::Zinc => {
-                guard::check_canonical(molecule.atom_count())?;
-                zinc::graph(&molecule)
-            }
-        }
-    })
+    MoleculeReading { featurizer, form: MoleculeForm::default() }.graph(smiles, limits)
 }
 
 /// A text that is equal for two molecules exactly if their Bemis–Murcko scaffolds are: the canonical SMILES of the
@@ -134,13 +132,12 @@ pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> 
 ///
 /// [`SmilesError`] for anything that is not a molecule within the limits.
 pub fn scaffold_key(smiles: &str, limits: &Limits) -> Result<String, SmilesError> {
-    let smiles = guard::check(smiles, limits)?;
-    contained(|| {
-        let molecule = parse(&smiles)?;
-        guard::check_molecule(&molecule, limits)?;
-        guard::check_canonical(molecule.atom_count())?;
-        rdkit::rdkit_murcko_scaffold(&molecule).map_err(chemistry)
-    })
+    MoleculeForm::default().scaffold_key(smiles, limits)
+}
+
+fn scaffold(molecule: &Molecule) -> Result<String, SmilesError> {
+    guard::check_canonical(molecule.atom_count())?;
+    rdkit::rdkit_murcko_scaffold(molecule).map_err(chemistry)
 }
 
 fn parse(smiles: &str) -> Result<Molecule, SmilesError> {
@@ -169,8 +166,7 @@ fn contained<T>(work: impl FnOnce() -> Result<T, SmilesError>) -> Result<T, Smil
     })
 }
 
-fn ogb_graph(molecule: &Molecule) -> Result<Graph, SmilesError> {
-    let found = rdkit::ogb_graph_features(molecule).map_err(chemistry)?;
+fn ogb_graph(found: &rdkit::OgbGraphFeatures) -> Result<Graph, SmilesError> {
     let internal = |_| SmilesError::Unsupported("an index of the molecule is out of range".to_owned());
     let categories = |values: &[i64]| -> Result<Vec<u32>, SmilesError> {
         values.iter().map(|&value| u32::try_from(value).map_err(internal)).collect()

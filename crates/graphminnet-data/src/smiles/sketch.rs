@@ -52,7 +52,7 @@ impl Featurizer {
     fn atom(self, row: &[u32]) -> SketchAtom {
         match (self, row) {
             // Element, charge and hydrogens are counted from 1, −5 and 0; the last category of each is "other".
-            (Self::Ogb, &[number, _, _, charge, hydrogens, ..]) => SketchAtom {
+            (Self::Ogb | Self::Cip, &[number, _, _, charge, hydrogens, ..]) => SketchAtom {
                 element: if number < 118 { number as u8 + 1 } else { 0 },
                 charge: if charge < 11 { charge as i8 - 5 } else { 0 },
                 hydrogens: (hydrogens < 9).then_some(hydrogens as u8),
@@ -64,9 +64,9 @@ impl Featurizer {
 
     fn bond(self, row: &[u32]) -> SketchBond {
         match (self, row.first()) {
-            (Self::Ogb, Some(1)) | (Self::Zinc, Some(2)) => SketchBond::Double,
-            (Self::Ogb, Some(2)) | (Self::Zinc, Some(3)) => SketchBond::Triple,
-            (Self::Ogb, Some(3)) => SketchBond::Aromatic,
+            (Self::Ogb | Self::Cip, Some(1)) | (Self::Zinc, Some(2)) => SketchBond::Double,
+            (Self::Ogb | Self::Cip, Some(2)) | (Self::Zinc, Some(3)) => SketchBond::Triple,
+            (Self::Ogb | Self::Cip, Some(3)) => SketchBond::Aromatic,
             _ => SketchBond::Single,
         }
     }

@@ -47,6 +47,24 @@ pub(crate) fn lowest_pairs(matrix: Mat<f64>, count: usize) -> Result<(Vec<f64>, 
     }
 }
 
+/// The lowest `count` eigenpairs of a symmetric matrix given by rows, ascending: the values, and the vectors as
+/// `[order, count]`. At most as many pairs as the matrix has rows.
+///
+/// # Errors
+///
+/// [`SpectralError::Dense`] if the solver gives up.
+pub fn lowest_of_symmetric(
+    order: usize,
+    matrix: &[f64],
+    count: usize,
+) -> Result<(Vec<f64>, Vec<f64>), SpectralError> {
+    let count = count.min(order);
+    let (values, vectors) =
+        lowest_pairs(Mat::from_fn(order, order, |row, column| matrix[row * order + column]), count)?;
+    let rows = (0..order).flat_map(|row| (0..count).map(move |column| (row, column)));
+    Ok((values, rows.map(|at| vectors[at]).collect()))
+}
+
 fn tiny(matrix: &Mat<f64>, count: usize) -> Result<(Vec<f64>, Mat<f64>), SpectralError> {
     let order = matrix.nrows();
     let full =

@@ -1,6 +1,6 @@
 //! The lowest eigenpairs of a whole graph, put together from its connected components.
 
-use super::components::connected_components;
+use super::components::Components;
 use super::error::SpectralError;
 use super::laplacian::Laplacian;
 use super::solution::{Solution, lowest_above_zero};
@@ -82,13 +82,16 @@ pub(crate) fn lowest_eigenpairs_unless(
         .ok_or(SpectralError::TooLarge { nodes, columns: count })?;
     let whole = Laplacian::of(graph);
     let spectral_bound = whole.spectral_bound();
-    let components = connected_components(whole);
+    let components = Components::of(&whole);
     // One pair more than asked for tells whether the cut splits an eigenspace.
     let above_zero = if count == 0 { 0 } else { (count + 1).saturating_sub(components.len()) };
-    let solutions: Vec<Solution> = components
-        .iter()
-        .map(|component| lowest_above_zero(&component.laplacian, above_zero, stop))
-        .collect::<Result<_, _>>()?;
+    let solutions: Vec<Solution> = match (above_zero, components.len()) {
+        (0, _) => Vec::new(),
+        (_, 1) => vec![lowest_above_zero(&whole, above_zero, stop)?],
+        (_, parts) => (0..parts)
+            .map(|part| lowest_above_zero(&components.laplacian(&whole, part), above_zero, stop))
+            .collect::<Result<_, _>>()?,
+    };
 
     let mut merged: Vec<(f64, usize, usize)> = solutions
         .iter()
@@ -101,9 +104,9 @@ pub(crate) fn lowest_eigenpairs_unless(
 
     let mut values = Vec::with_capacity(count);
     let mut vectors = vec![0.0; size];
-    for component in components.iter().take(count) {
-        let entry = 1.0 / (component.nodes.len() as f64).sqrt();
-        for &node in &component.nodes {
+    for nodes in (0..components.len().min(count)).map(|component| components.nodes(component)) {
+        let entry = 1.0 / (nodes.len() as f64).sqrt();
+        for &node in nodes {
             vectors[node as usize * count + values.len()] = entry;
         }
         values.push(0.0);
@@ -111,7 +114,7 @@ pub(crate) fn lowest_eigenpairs_unless(
     let zeros = values.len();
     for &(value, component, pair) in merged.iter().take(count - zeros) {
         let table = &solutions[component].vectors;
-        for (&node, row) in components[component].nodes.iter().zip(table.data().chunks_exact(table.stride()))
+        for (&node, row) in components.nodes(component).iter().zip(table.data().chunks_exact(table.stride()))
         {
             vectors[node as usize * count + values.len()] = row[pair];
         }

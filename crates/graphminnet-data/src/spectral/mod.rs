@@ -59,6 +59,9 @@ mod tridiagonal;
 mod verify;
 
 pub use degree::degree_profile;
+// For the laboratory, whose systems use other matrices than the Laplacian of this preparation.
+#[doc(hidden)]
+pub use dense::lowest_of_symmetric;
 pub use eigenpairs::{Eigenpairs, lowest_eigenpairs};
 pub use error::SpectralError;
 pub(crate) use prepared::StoredEigenpairs;

@@ -1,8 +1,8 @@
 //! Splits that look at what is to be learnt, or at what the molecules are built around.
 
 use super::{Ratios, SplitError, Splits};
-use crate::formats;
-use crate::smiles::scaffold_key;
+use crate::formats::{self, Format};
+use crate::smiles::MoleculeReading;
 use crate::{BadRow, DataError, Dataset, Level, OnBadRow, Read, ReadOptions, Task, open};
 use rayon::prelude::*;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl Splits {
     }
 }
 
-/// Reads a CSV file of molecules, and the scaffold of each: see [`scaffold_key`].
+/// Reads a CSV file of molecules, and the scaffold of each: see [`scaffold_key`](crate::scaffold_key).
 ///
 /// # Errors
 ///
@@ -51,15 +51,21 @@ impl Splits {
 pub fn read_with_scaffolds(path: &Path, options: &ReadOptions) -> Result<(Read, Vec<String>), DataError> {
     // Under `null` every record keeps its place, so that the strings can be found again.
     let on_bad_row = if options.on_bad_row == OnBadRow::Skip { OnBadRow::Null } else { options.on_bad_row };
-    let options = ReadOptions { on_bad_row, format: Some(formats::Format::SmilesCsv), ..options.clone() };
+    // Whatever a table is called: only molecules have scaffolds.
+    let format = match options.format.map_or_else(|| formats::detect(path), Ok) {
+        Ok(Format::Sdf) => Format::Sdf,
+        _ => Format::SmilesCsv,
+    };
+    let options = ReadOptions { on_bad_row, format: Some(format), ..options.clone() };
     let read = open(path, &options)?;
-    let strings = formats::smiles(path, &options)?;
+    let strings = formats::smiles(format, path, &options)?;
     let used = read.report.rows.iter().zip(&strings).filter(|(sample, _)| sample.is_some());
     let used: Vec<_> = used.filter_map(|(_, string)| string.as_ref()).collect();
+    let form = MoleculeReading::of(&options).unwrap_or_default().form;
     let keys: Vec<Result<String, BadRow>> = used
         .par_iter()
         .map(|(place, smiles)| {
-            scaffold_key(smiles, &options.limits)
+            form.scaffold_key(smiles, &options.limits)
                 .map_err(|error| BadRow::new(place.clone(), smiles, format!("no scaffold: {error}")))
         })
         .collect();

@@ -1,8 +1,10 @@
 //! What several test files need: temporary folders and the way to real data.
 #![allow(dead_code, unused_imports)]
 
+mod molecules;
 mod real_data;
 
+pub use molecules::{CHIRAL, colours};
 pub use real_data::real_data;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,12 +3,15 @@
 mod activation;
 mod adamw;
 mod dropout;
+mod edge_attention;
 mod gated_convolution;
 mod gine;
 mod global_block;
 mod lap_pe;
 mod linear;
 mod norms;
+mod pairs;
 mod pool;
 mod rows;
+mod selective_scan;
 mod spectral_product;

@@ -2,13 +2,14 @@
 
 use super::{Workload, executed_training_flops, forward_flops, training_flops};
 use burn::module::Module;
-use graphminnet::model::{GraphMinNet, InputError, ModelInput};
+use graphminnet::model::{InputError, Model};
 use graphminnet::nn::Pass;
 use graphminnet::optim::{AdamW, AdamWSettings, OptimError, clip_factor};
 use graphminnet::task::Rows;
 use graphminnet::task::loss::{self, LossError};
-use graphminnet::train::GradientPass;
-use graphminnet::{ConfigError, DeviceError, DeviceKind};
+use graphminnet::train::{Architecture, TrainError};
+use graphminnet::{ConfigError, DeviceError, DeviceKind, TrainConfig};
+use graphminnet_data::Batch;
 use graphminnet_data::spectral::{SpectralError, prepare_all};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -32,6 +33,9 @@ pub enum BenchError {
     /// A graph could not be prepared.
     #[error(transparent)]
     Preparation(#[from] SpectralError),
+    /// The model cannot be trained as asked.
+    #[error(transparent)]
+    Train(#[from] TrainError),
     /// The optimizer's state does not fit the model.
     #[error(transparent)]
     Optim(#[from] OptimError),
@@ -103,7 +107,8 @@ pub fn measure(workload: &Workload, device: DeviceKind, budget: Duration) -> Res
     let plain = device.open()?;
     let recorded = plain.clone().autodiff();
     let config = &workload.recipe.model;
-    let mut trainer = Stepper::new(workload, &recorded)?;
+    let train = &workload.recipe.train;
+    let mut trainer = Stepper::new(config, train, workload.batch.clone(), &workload.targets, &recorded)?;
     let training = Times::of(budget, || trainer.step())?;
 
     let model = trainer.model.valid();
@@ -137,44 +142,50 @@ pub fn measure(workload: &Workload, device: DeviceKind, budget: Duration) -> Res
 ///
 /// # Errors
 ///
-/// [`BenchError`] if the workload is not consistent.
-pub fn time_training(
-    workload: &Workload,
+/// [`BenchError`] if batch and targets do not fit the model.
+pub fn time_training<C: Architecture>(
+    config: &C,
+    train: &TrainConfig,
+    batch: Batch,
+    targets: &[f32],
     recorded: &burn::tensor::Device,
     budget: Duration,
 ) -> Result<Times, BenchError> {
-    let mut trainer = Stepper::new(workload, recorded)?;
+    let mut trainer = Stepper::new(config, train, batch, targets, recorded)?;
     Times::of(budget, || trainer.step())
 }
 
 /// A model in training on one batch, over and over.
-struct Stepper<'a> {
-    workload: &'a Workload,
-    model: GraphMinNet,
-    input: ModelInput,
+struct Stepper<'a, C: Architecture> {
+    config: &'a C,
+    train: &'a TrainConfig,
+    targets: &'a [f32],
+    model: C::Model,
+    input: <C::Model as Model>::Input,
     optimizer: AdamW,
     steps: u64,
 }
 
-impl<'a> Stepper<'a> {
-    fn new(workload: &'a Workload, device: &burn::tensor::Device) -> Result<Self, BenchError> {
-        let decay = workload.recipe.train.weight_decay;
-        Ok(Self {
-            workload,
-            model: GraphMinNet::new(&workload.recipe.model, 0, device)?,
-            input: workload.input(device)?,
-            optimizer: AdamW::new(AdamWSettings::with_decay(decay)),
-            steps: 0,
-        })
+impl<'a, C: Architecture> Stepper<'a, C> {
+    fn new(
+        config: &'a C,
+        train: &'a TrainConfig,
+        batch: Batch,
+        targets: &'a [f32],
+        device: &burn::tensor::Device,
+    ) -> Result<Self, BenchError> {
+        let model = config.build(0, device)?;
+        let input = model.input(batch, device)?;
+        let optimizer = AdamW::new(AdamWSettings::with_decay(train.weight_decay));
+        Ok(Self { config, train, targets, model, input, optimizer, steps: 0 })
     }
 
     fn step(&mut self) -> Result<(), BenchError> {
-        let train = &self.workload.recipe.train;
+        let (train, targets) = (self.train, self.targets);
         self.steps += 1;
-        let pass = GradientPass::forward(&self.model, &self.input, self.steps, train.recompute_layers);
+        let pass = self.config.gradient_pass(&self.model, &self.input, self.steps, train)?;
         let [rows, columns] = pass.output().dims();
         let values: Vec<f32> = pass.output().clone().into_data().try_to_vec().unwrap_or_default();
-        let targets = &self.workload.targets;
         let value = loss::evaluate(
             train.loss,
             Rows { outputs: &values, columns, targets, target_columns: targets.len() / rows.max(1) },

@@ -69,7 +69,7 @@ pub enum Attempt {
 /// A finished training over some seeds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
-    /// Model and protocol as run.
+    /// Model and protocol as run; the model of a system of its own is elsewhere.
     pub recipe: Recipe,
     /// One result per seed.
     pub results: Vec<SeedResult>,
@@ -176,13 +176,23 @@ impl Lab<'_> {
     ///
     /// [`ReproError::Config`].
     pub fn recipe(&self, name: &str, changes: &[Override]) -> Result<(Recipe, Option<String>), ReproError> {
-        let full = Recipe::named(name)?;
+        self.shortened(name, Recipe::table(name)?, changes)
+    }
+
+    /// The same for the keys of a recipe.
+    pub(super) fn shortened(
+        &self,
+        name: &str,
+        keys: toml::Table,
+        changes: &[Override],
+    ) -> Result<(Recipe, Option<String>), ReproError> {
+        let full = Recipe::from_table(name, &keys)?;
         let mut all = changes.to_vec();
         let epochs = self.epochs.or(self.smoke.then_some(2));
         if let Some(epochs) = epochs {
             all.push(Override::new("train", "epochs", toml::Value::Integer(epochs as i64)));
         }
-        let mut recipe = with_overrides(name, Recipe::table(name)?, &all)?;
+        let mut recipe = with_overrides(name, keys, &all)?;
         if self.smoke {
             smoke::shrink(&mut recipe);
             recipe.model.check()?;

@@ -10,7 +10,7 @@
 //! | data sets | [`datasets`] | table of data sets |
 //! | results | [`table1`] | table of results |
 //! | time per epoch | [`runtime`] | figure |
-//! | operations, time and memory of large graphs | [`scalability`] | figure, proposition on complexity |
+//! | operations, time and memory of large graphs | [`scalability`], [`scalability_systems`] | figure, proposition on complexity |
 //! | noise on the features | [`robustness`] | figure |
 //! | choices inside the model | [`ablation`] | tables and figure of the ablations |
 //! | gradient against distance | [`long_range`] | proposition on long-range dependency |
@@ -31,12 +31,14 @@ mod figure;
 mod folds;
 mod lab;
 pub mod long_range;
+mod own_models;
 mod pair_table;
 pub mod params;
 pub mod queue;
 pub mod robustness;
 pub mod runtime;
 pub mod scalability;
+pub mod scalability_systems;
 mod sheet;
 mod smoke;
 pub mod stability;

@@ -1,8 +1,9 @@
 //! Time per epoch (training, validation and test) of the runnable systems on the same data and machine.
 
+use super::own_models::{self, Planned};
 use super::{Figure, Lab, Line, Outcome, ReproError, Sheet, Side, systems};
 use graphminnet::config::Recipe;
-use graphminnet::train::{Observer, Settings, TrainEvent, TrainingData, train_seed};
+use graphminnet::train::{Architecture, Loaded, Observer, Settings, TrainEvent, TrainingData, train_seed};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -43,6 +44,7 @@ impl Observer for Clock {
 ///
 /// [`ReproError`].
 pub fn run(lab: &Lab<'_>, datasets: &[String], asked: &[String]) -> Result<Outcome, ReproError> {
+    asked.iter().try_for_each(|system| systems::check(system))?;
     let mut sheet = Sheet::new(
         "Time per epoch: training, validation and test",
         &[
@@ -91,7 +93,8 @@ pub fn run(lab: &Lab<'_>, datasets: &[String], asked: &[String]) -> Result<Outco
     }
     sheet.note(
         "The fastest of the timed epochs, on this machine; preparation is apart. The paper's figure prints no numbers. \
-         All systems have GraphMinNet's encoders, width, depth and head.",
+         GCN, GIN(E), GAT, GatedGCN, GraphGPS and GSSC have GraphMinNet's encoders, width, depth, head and batches, the \
+         others their own.",
     );
     if let Some(graphs) = lab.train_graphs {
         sheet.note(format!("Shortened: {graphs} training graphs."));
@@ -119,40 +122,69 @@ fn fastest(timed: &Result<Timed, String>) -> Option<f64> {
 
 fn timed(lab: &Lab<'_>, recipe: &Recipe, system: &str) -> Result<Result<Timed, String>, ReproError> {
     lab.check_interrupt()?;
+    if systems::is_own_model(system) {
+        let Planned { model, mut recipe, .. } = match own_models::planned(lab, system, &recipe.name)? {
+            Ok(planned) => planned,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        few_epochs(lab, &mut recipe);
+        return cell(lab, &recipe, system, &model, "system", |loaded| {
+            let model = own_models::fitted(model.clone(), &loaded);
+            Ok((own_models::prepared(lab, &loaded, &model, first_seed(lab))?, model))
+        });
+    }
     let changes = systems::changes(system, recipe)?;
     let (mut changed, _) = match lab.recipe(&recipe.name, &changes) {
         Ok(found) => found,
         Err(ReproError::Config(error)) => return Ok(Err(error.to_string())),
         Err(error) => return Err(error),
     };
-    changed.train.epochs = lab.epochs.unwrap_or(EPOCHS).max(1);
-    changed.train.warmup = 0;
-    let source = lab.source(&changed)?;
+    few_epochs(lab, &mut changed);
+    cell(lab, &changed, system, &changed.model, "model", |loaded| {
+        let Loaded { dataset, splits, .. } = loaded;
+        let (cache, interrupt) = (lab.cache.as_ref(), lab.interrupt);
+        let (data, _) = TrainingData::prepare(&dataset, splits, &changed.model, cache, interrupt)?;
+        Ok((data, changed.model.clone()))
+    })
+}
+
+fn few_epochs(lab: &Lab<'_>, recipe: &mut Recipe) {
+    recipe.train.epochs = lab.epochs.unwrap_or(EPOCHS).max(1);
+    recipe.train.warmup = 0;
+}
+
+fn first_seed(lab: &Lab<'_>) -> u64 {
+    lab.seeds.first().copied().unwrap_or(0)
+}
+
+/// The times of a model on the data of a recipe, measured once; `key` says what the model is in the identity of the cell.
+fn cell<C: Architecture>(
+    lab: &Lab<'_>,
+    recipe: &Recipe,
+    system: &str,
+    model: &C,
+    key: &str,
+    prepare: impl FnOnce(Loaded) -> Result<(TrainingData, C), ReproError>,
+) -> Result<Result<Timed, String>, ReproError> {
+    let source = lab.source(recipe)?;
     let threads = rayon::current_num_threads();
     let identity = json!({
-        "model": changed.model, "train": changed.train, "data": source, "found": lab.has_data(&changed)?,
+        key: model, "train": recipe.train, "data": source, "found": lab.has_data(recipe)?,
         "graphs": lab.train_graphs, "threads": threads,
     });
-    let label = format!("runtime-{}-{system}", recipe.name);
-    lab.store.cell(&label, &identity, || {
-        let loaded = match lab.load(&changed)? {
+    lab.store.cell(&format!("runtime-{}-{system}", recipe.name), &identity, || {
+        let loaded = match lab.load(recipe)? {
             Ok(loaded) => loaded,
             Err(reason) => return Ok(Err(reason)),
         };
         lab.watch.say(&format!("timing {} on {}", systems::title(system), recipe.title));
-        let (data, _) = TrainingData::prepare(
-            &loaded.dataset,
-            loaded.splits,
-            &changed.model,
-            lab.cache.as_ref(),
-            lab.interrupt,
-        )?;
+        let (data, model) = prepare(loaded)?;
         let settings = Settings {
-            name: &changed.name,
+            name: &recipe.name,
             edges: source.edges(),
-            model: &changed.model,
-            train: &changed.train,
-            seed: lab.seeds.first().copied().unwrap_or(0),
+            model: &model,
+            train: &recipe.train,
+            seed: first_seed(lab),
             device: lab.device.clone(),
             interrupt: lab.interrupt,
         };

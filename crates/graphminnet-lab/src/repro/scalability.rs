@@ -85,7 +85,14 @@ pub fn measure(plan: Plan, device: &Device) -> Result<Point, ReproError> {
             Ok::<(), BenchError>(())
         })?
     };
-    let training = crate::bench::time_training(&workload, &device.clone().autodiff(), plan.budget)?;
+    let training = crate::bench::time_training(
+        config,
+        &workload.recipe.train,
+        workload.batch.clone(),
+        &workload.targets,
+        &device.clone().autodiff(),
+        plan.budget,
+    )?;
     let preparation_seconds = if plan.prepare {
         let undirected = (plan.nodes as f64 * MEAN_DEGREE / 2.0).round() as usize;
         let graph = random_graph(plan.nodes, undirected, &mut rng::stream(0, "scalability", &[]))?;

@@ -2,6 +2,7 @@
 
 use super::ReproError;
 use crate::bench::random_graph;
+use crate::systems::{Body, Encoder, Positions, SystemConfig};
 use graphminnet::config::{EdgeEncoderKind, InnerProduct, ModelConfig, NodeEncoderKind, PairKind, Recipe};
 use graphminnet_data::registry;
 use graphminnet_data::rng::{self, Stream};
@@ -40,6 +41,29 @@ pub(super) fn shrink(recipe: &mut Recipe) {
     model.pe_dim = model.pe_dim.min(4);
     model.rwse_steps = model.rwse_steps.min(4);
     recipe.train.batch_size = 8;
+}
+
+/// A system of the same kind that takes milliseconds. Tiny data has all categories of the recipe, also those that the
+/// published data do not have.
+pub(super) fn shrink_system(model: &mut SystemConfig, recipe: &Recipe) {
+    if let Encoder::Tables(sizes) = &mut model.nodes {
+        sizes.clone_from(&recipe.model.node_vocab);
+    }
+    model.hidden = 16;
+    model.layers = 2;
+    match &mut model.positions {
+        Positions::None => {}
+        Positions::Laplacian { width, pairs } => (*width, *pairs) = (4, 4),
+        Positions::Walks { width, steps } => (*width, *steps) = (4, 4),
+        Positions::Spectrum(own) => (own.width, own.pairs, own.layers, own.feed_forward) = (4, 4, 1, 8),
+    }
+    match &mut model.system {
+        Body::San(own) => own.heads = 2,
+        Body::Exphormer(own) => own.heads = 2,
+        Body::Grit(own) => (own.heads, own.steps) = (2, own.steps.min(4)),
+        Body::Gred(own) => (own.state, own.shells) = (8, own.shells.clamp(1, 3)),
+        Body::GraphMamba(own) => own.states = 4,
+    }
 }
 
 fn dataset(recipe: &Recipe, info: &registry::DatasetInfo) -> Result<Dataset, ReproError> {

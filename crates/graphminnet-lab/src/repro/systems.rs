@@ -1,11 +1,31 @@
-//! The systems of the paper's table of results that can be run here: the same encoders, heads and protocol, with other
-//! branches inside the layers.
+//! The systems of the paper's table of results that can be run here. Most have the same encoders, heads and protocol,
+//! with other branches inside the layers; some are models of their own ([`crate::systems`]).
 
 use super::ReproError;
+use crate::paper;
+use crate::systems::NAMES;
 use graphminnet::config::{ConfigError, EdgeEncoderKind, Override, Recipe};
 
-/// Names of the runnable systems, from local message passing to GraphMinNet.
-pub const RUNNABLE: [&str; 7] = ["gcn", "gin", "gat", "gatedgcn", "graphgps", "gssc", "graphminnet"];
+/// Names of the runnable systems: all of the paper's table.
+pub const RUNNABLE: [&str; 12] = paper::SYSTEMS;
+
+/// Whether a system is a model of its own, with its own configuration files.
+pub fn is_own_model(system: &str) -> bool {
+    NAMES.contains(&system)
+}
+
+/// Fails if a system is not runnable.
+///
+/// # Errors
+///
+/// [`ReproError::Unknown`].
+pub fn check(system: &str) -> Result<(), ReproError> {
+    if RUNNABLE.contains(&system) {
+        return Ok(());
+    }
+    let known = RUNNABLE.join(", ");
+    Err(ReproError::Unknown { what: "the system", name: system.escape_debug().to_string(), known })
+}
 
 /// The name for people.
 pub fn title(system: &str) -> &str {
@@ -17,7 +37,7 @@ pub fn title(system: &str) -> &str {
         "san" => "SAN",
         "graphgps" => "GraphGPS",
         "exphormer" => "Exphormer",
-        "grit" => "Grit",
+        "grit" => "GRIT",
         "gred" => "GRED",
         "graph-mamba" => "Graph-Mamba",
         "gssc" => "GSSC",
@@ -26,14 +46,14 @@ pub fn title(system: &str) -> &str {
     }
 }
 
-/// How a recipe is changed to become a system.
+/// How a recipe is changed to become a system that is no model of its own.
 ///
 /// GIN(E) reads edge features where the data has them; GraphGPS keeps the recipe's local branch beside attention, as its
 /// own published configurations do.
 ///
 /// # Errors
 ///
-/// [`ReproError::Unknown`] if the system is not runnable.
+/// [`ReproError::Unknown`] if the system is not known, [`ReproError::Usage`] if it is a model of its own.
 pub fn changes(system: &str, recipe: &Recipe) -> Result<Vec<Override>, ReproError> {
     let has_edges = !matches!(recipe.model.edge_encoder, EdgeEncoderKind::Dummy | EdgeEncoderKind::None);
     let texts: &[&str] = match system {
@@ -46,11 +66,11 @@ pub fn changes(system: &str, recipe: &Recipe) -> Result<Vec<Override>, ReproErro
         "gssc" => &["model.global=gssc"],
         "graphminnet" => &[],
         other => {
-            return Err(ReproError::Unknown {
-                what: "the system",
-                name: other.escape_debug().to_string(),
-                known: RUNNABLE.join(", "),
-            });
+            check(other)?;
+            return Err(ReproError::Usage(format!(
+                "{} is a model of its own, not a variant of GraphMinNet; `repro table1` trains it",
+                title(other)
+            )));
         }
     };
     let parsed: Result<Vec<Override>, ConfigError> = texts.iter().map(|text| Override::parse(text)).collect();
@@ -76,6 +96,6 @@ mod tests {
             assert_eq!((made.model.local, made.model.global), (local, global), "{system}");
             assert_eq!(made.train, recipe.train);
         }
-        assert!(changes("san", &recipe).is_err());
+        assert!(changes("grit", &recipe).is_err());
     }
 }

@@ -1,7 +1,11 @@
-//! The table of results: the runnable systems trained under one protocol, the others as cited.
+//! The table of results: the systems trained in one harness, on the same data and machine.
 
-use super::{Attempt, Lab, Outcome, ReproError, Sheet, Side, Trained, Verdict, systems, verdict};
+use super::{
+    Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, Verdict, own_models, systems,
+    verdict,
+};
 use crate::paper;
+use crate::systems::SystemRecipe;
 use graphminnet::config::{Recipe, with_overrides};
 use graphminnet::train::RunFile;
 use std::path::{Path, PathBuf};
@@ -11,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct Request {
     /// Data sets.
     pub datasets: Vec<String>,
-    /// Runnable systems to train; the others appear as cited.
+    /// Systems to train.
     pub systems: Vec<String>,
     /// Finished run directories whose results are used instead of training.
     pub runs: Vec<PathBuf>,
@@ -23,13 +27,7 @@ pub struct Request {
 ///
 /// [`ReproError`].
 pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
-    if let Some(wrong) = request.systems.iter().find(|system| !systems::RUNNABLE.contains(&system.as_str())) {
-        return Err(ReproError::Unknown {
-            what: "the system",
-            name: wrong.escape_debug().to_string(),
-            known: systems::RUNNABLE.join(", "),
-        });
-    }
+    request.systems.iter().try_for_each(|system| systems::check(system))?;
     let mut sheet = Sheet::new(
         "Results",
         &[
@@ -41,28 +39,32 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
             ("parameters", Side::Right),
             ("seeds", Side::Left),
             ("epochs", Side::Right),
+            ("s/epoch", Side::Right),
             ("verdict", Side::Left),
         ],
     );
+    let mut figures = Vec::new();
     let finished = request.runs.iter().map(|path| read_run(path)).collect::<Result<Vec<_>, _>>()?;
     for dataset in &request.datasets {
         let recipe = Recipe::named(dataset)?;
         let mut order: Vec<(f64, &str)> = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
         let mut larger = true;
         for system in paper::SYSTEMS {
             let printed = paper::result(system, dataset);
             let text = printed.map_or("–", |printed| printed.text);
             let start = [recipe.title.as_str(), systems::title(system), recipe.train.metric.word(), text];
-            let mut row = |rest: [String; 5]| {
+            let mut row = |rest: [String; 6]| {
                 sheet.row(start.iter().map(|cell| (*cell).to_owned()).chain(rest));
             };
             let blank = |verdict: Verdict| {
-                ["–".to_owned(), String::new(), String::new(), String::new(), verdict.to_string()]
+                let none = String::new;
+                ["–".to_owned(), none(), none(), none(), none(), verdict.to_string()]
             };
-            if !systems::RUNNABLE.contains(&system) {
-                if printed.is_some() {
-                    row(blank(Verdict::Cited));
-                }
+            if printed.is_none()
+                && systems::is_own_model(system)
+                && SystemRecipe::named(system, dataset)?.is_none()
+            {
                 continue;
             }
             let found = finished.iter().flatten().find(|trained| is(trained, dataset, system));
@@ -71,6 +73,7 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                 None if !request.systems.iter().any(|asked| asked == system) => {
                     Attempt::NotRun("not asked for".to_owned())
                 }
+                None if systems::is_own_model(system) => own_models::train(lab, system, dataset)?,
                 None => lab.train(system, dataset, &systems::changes(system, &recipe)?)?,
             };
             match attempt {
@@ -88,7 +91,15 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                     order.extend(test.map(|test| (test.mean, systems::title(system))));
                     let parameters = trained.results.first().map_or(0, |result| result.parameters);
                     let epochs = trained.recipe.train.epochs.to_string();
-                    row([ours, parameters.to_string(), trained.seeds(), epochs, judged.to_string()]);
+                    let seconds = trained.over(|result| Some(result.seconds / result.epochs.max(1) as f64));
+                    if let (Some(seconds), Some(test)) = (seconds, test) {
+                        let points = vec![(seconds.mean, test.mean)];
+                        let name = systems::title(system).to_owned();
+                        lines.push(Line { name, points, deviations: Vec::new() });
+                    }
+                    let seconds = seconds.map_or_else(String::new, |seconds| format!("{:.1}", seconds.mean));
+                    let seeds = trained.seeds();
+                    row([ours, parameters.to_string(), seeds, epochs, seconds, judged.to_string()]);
                     if let Some(short) = &trained.shortened {
                         sheet.note(format!("{}: shortened to {short}.", recipe.title));
                     }
@@ -98,6 +109,19 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                 }
             }
         }
+        if lines.len() > 1 {
+            let metric = recipe.train.metric.word();
+            let figure = Figure {
+                title: format!("{}: {metric} against time", recipe.title),
+                description: format!("{metric} against seconds per epoch, one point per system."),
+                x_label: "seconds per epoch".to_owned(),
+                y_label: metric.to_owned(),
+                x_log: true,
+                lines,
+                ..Figure::default()
+            };
+            figures.push((format!("table1-{dataset}"), figure));
+        }
         if order.len() > 1 {
             order.sort_by(|a, b| if larger { b.0.total_cmp(&a.0) } else { a.0.total_cmp(&b.0) });
             let found: Vec<String> = order.iter().map(|(value, name)| format!("{name} {value:.4}")).collect();
@@ -106,16 +130,18 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
     }
     sheet.note(verdict::MEANING);
     sheet.note(
-        "All systems are trained with GraphMinNet's encoders, head, width, depth and protocol; the paper's numbers of \
-         other systems come from their own configurations.",
+        "GCN, GIN(E), GAT, GatedGCN, GraphGPS and GSSC are trained with GraphMinNet's encoders, head, width, depth and \
+         protocol, the others with their own configurations (recipes/systems); the paper's numbers come from their own \
+         configurations.",
     );
-    Ok(Outcome { sheets: vec![("table1".to_owned(), sheet)], figures: Vec::new() })
+    Ok(Outcome { sheets: vec![("table1".to_owned(), sheet)], figures })
 }
 
 /// Whether a finished run is a system on a data set.
 fn is(trained: &Trained, dataset: &str, system: &str) -> bool {
     let model = &trained.recipe.model;
-    trained.recipe.name == dataset
+    !systems::is_own_model(system)
+        && trained.recipe.name == dataset
         && Recipe::named(dataset)
             .ok()
             .and_then(|recipe| {

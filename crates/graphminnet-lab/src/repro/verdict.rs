@@ -19,6 +19,8 @@ pub enum Verdict {
     NotRun(String),
     /// There is no number in the paper.
     NotInThePaper,
+    /// There is no number that anybody published.
+    NoPublishedCount,
     /// Taken from the paper, where it is taken from elsewhere.
     Cited,
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Verdict {
             Self::Shortened => formatter.write_str("shortened"),
             Self::NotRun(reason) => write!(formatter, "not run: {reason}"),
             Self::NotInThePaper => formatter.write_str("not in the paper"),
+            Self::NoPublishedCount => formatter.write_str("no published count"),
             Self::Cited => formatter.write_str("cited"),
         }
     }

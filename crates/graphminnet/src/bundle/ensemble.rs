@@ -1,9 +1,14 @@
 //! Several models that answer the same question: mean and spread of what they say. One model is an ensemble of one.
 
+#[cfg(feature = "train")]
+use super::infer::ask_same;
 use super::infer::{Question, ask, unstopped};
-use super::{Answers, Bundle, BundleError, Description, MaybeGraph, locate};
+use super::{Answers, Bundle, BundleError, Description, MaybeGraph, group, locate};
 use crate::device::DeviceKind;
 use burn::tensor::Device;
+use graphminnet_data::MoleculeReading;
+#[cfg(feature = "train")]
+use graphminnet_data::spectral::PreparedGraph;
 use graphminnet_data::spectral::{Stop, Stopped};
 use std::path::Path;
 
@@ -40,6 +45,8 @@ impl Ensemble {
                 || a.schema.edge_columns != b.schema.edge_columns
             {
                 "columns or vocabularies"
+            } else if MoleculeReading::of_schema(&a.schema) != MoleculeReading::of_schema(&b.schema) {
+                "forms of molecules (hydrogens, stereo, fragments)"
             } else if a.edges != b.edges {
                 "rules for the direction of edges"
             } else {
@@ -69,10 +76,24 @@ impl Ensemble {
         let mut members = Vec::new();
         for path in paths {
             for file in locate(path.as_ref())? {
-                members.push(Bundle::load_on(&file, device)?);
+                match group::read(&file)? {
+                    None => members.push(Bundle::load_on(&file, device)?),
+                    Some(models) => {
+                        for (number, bytes) in models.iter().enumerate() {
+                            let name = format!("{}, model {}", file.display(), number + 1);
+                            members.push(Bundle::from_bytes(bytes, &name, device)?);
+                        }
+                    }
+                }
             }
         }
         Self::new(members)
+    }
+
+    /// [`Ensemble::answer`] for graphs that were prepared for its models, which all want to know the same of them.
+    #[cfg(feature = "train")]
+    pub(crate) fn predict_prepared(&self, graphs: &[&PreparedGraph]) -> Answers {
+        unstopped(|stop| ask_same(self.members(), graphs, stop))
     }
 
     /// The models.

@@ -114,6 +114,17 @@ pub enum BundleError {
         /// What differs.
         what: &'static str,
     },
+    /// A file with several models, where one was asked for.
+    #[error(
+        "{}: the file holds {models} models; here one is needed, such as `seed-N/best.gmn` of the run that it is from",
+        path.display()
+    )]
+    Several {
+        /// The file.
+        path: PathBuf,
+        /// Models in it.
+        models: usize,
+    },
     /// An ensemble without members.
     #[error("an ensemble needs at least one model")]
     NoMembers,

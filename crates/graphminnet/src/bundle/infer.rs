@@ -155,6 +155,18 @@ fn ask_prepared(given: &[Given<'_>], question: Question, stop: Stop<'_>) -> Resu
     Ok(Answers::new(question.kind(first), columns, places, models))
 }
 
+/// Asks models for predictions about graphs that were prepared for all of them.
+#[cfg(feature = "train")]
+pub(super) fn ask_same<'a>(
+    models: impl Iterator<Item = &'a Bundle>,
+    graphs: &[&'a PreparedGraph],
+    stop: Stop<'_>,
+) -> Result<Answers, Stopped> {
+    let given: Vec<Given<'_>> =
+        models.map(|model| (model, graphs.iter().map(|graph| Ok(*graph)).collect())).collect();
+    ask_prepared(&given, Question::Prediction, stop)
+}
+
 impl Bundle {
     /// What the model says about some graphs, in their order: an [ensemble](super::Ensemble) of one.
     ///
@@ -171,7 +183,7 @@ impl Bundle {
         graphs: &[&PreparedGraph],
         stop: Stop<'_>,
     ) -> Result<Answers, Stopped> {
-        ask_prepared(&[(self, graphs.iter().map(|graph| Ok(*graph)).collect())], Question::Prediction, stop)
+        ask_same(std::iter::once(self), graphs, stop)
     }
 
     /// Vectors of nodes after the last layer, `[nodes, hidden]`; for whole graphs (`level`), pooled as before the head.

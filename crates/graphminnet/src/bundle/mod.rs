@@ -14,11 +14,13 @@
 //!
 //! ```no_run
 //! use graphminnet::Bundle;
-//! use graphminnet::data::{Featurizer, Limits, molecule_graph};
+//! use graphminnet::data::{Limits, MoleculeReading};
 //! use std::sync::Arc;
 //!
 //! let bundle = Bundle::load("best.gmn".as_ref())?;
-//! let ethanol = molecule_graph("CCO", Featurizer::Ogb, &Limits::default())?;
+//! // Molecules are read in the way of those that it was trained on.
+//! let reading = MoleculeReading::of_schema(&bundle.description().schema).ok_or("not a model of molecules")?;
+//! let ethanol = reading.graph("CCO", &Limits::default())?;
 //! let answers = bundle.predict(&[Arc::new(ethanol)]);
 //! println!("{:?}", answers.graph(0)?.values());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -32,6 +34,7 @@ mod description;
 mod ensemble;
 mod error;
 mod evaluate;
+pub(crate) mod group;
 mod infer;
 mod locate;
 mod migrate;
@@ -91,6 +94,9 @@ impl Bundle {
     ///
     /// As [`Bundle::load`].
     pub fn load_on(path: &Path, device: &Device) -> Result<Self, BundleError> {
+        if let Some(models) = group::read(path)? {
+            return Err(BundleError::Several { path: path.to_owned(), models: models.len() });
+        }
         Self::from_content(path, container::read(path)?, device)
     }
 

@@ -7,9 +7,9 @@ use toml::{Table, Value};
 /// One field and its new value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
-    section: String,
-    key: String,
-    value: Value,
+    pub(crate) section: String,
+    pub(crate) key: String,
+    pub(crate) value: Value,
 }
 
 impl Override {

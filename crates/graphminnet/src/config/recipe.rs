@@ -108,6 +108,26 @@ impl Recipe {
         })
     }
 
+    /// The recipe as TOML text with every key that has an effect, for a file of one's own; [`Recipe::parse`] reads it back.
+    pub fn to_toml(&self) -> String {
+        let idle: Vec<&str> = self.model.keys_without_effect().into_iter().map(|(key, _)| key).collect();
+        let section = |name: &str, value: Result<Value, toml::ser::Error>| {
+            let Ok(Value::Table(mut table)) = value else {
+                unreachable!("a configuration section always serialises to a table")
+            };
+            table.retain(|key, _| name != "model" || !idle.contains(&key));
+            format!("\n[{name}]\n{table}")
+        };
+        let text = |text: &str| Value::String(text.to_owned());
+        format!(
+            "title = {}\ndataset = {}\n{}{}",
+            text(&self.title),
+            text(&self.dataset),
+            section("model", Value::try_from(&self.model)),
+            section("train", Value::try_from(&self.train))
+        )
+    }
+
     /// The same recipe with the paper's equations to the letter: the block's input is not bounded.
     #[must_use]
     pub fn paper_literal(mut self) -> Self {
@@ -124,5 +144,28 @@ fn wrong_type(key: &str, expected: &str, found: &Value) -> ConfigError {
     ConfigError::BadValue {
         key: key.to_owned(),
         message: format!("expected {expected}, found {}", found.type_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_is_read_back_from_its_text() {
+        for name in RECIPE_NAMES {
+            let recipe = Recipe::named(name).unwrap();
+            assert_eq!(Recipe::parse(name, &recipe.to_toml()).unwrap(), recipe, "{}", recipe.to_toml());
+        }
+        let gcn = with_local(Recipe::named("zinc").unwrap());
+        assert_eq!(Recipe::parse("zinc", &gcn.to_toml()).unwrap(), gcn);
+    }
+
+    /// A recipe in which many keys have no effect.
+    fn with_local(recipe: Recipe) -> Recipe {
+        let changes = ["model.local=gcn", "model.global=none"];
+        let changes: Vec<_> =
+            changes.iter().map(|text| super::super::Override::parse(text).unwrap()).collect();
+        super::super::with_overrides(&recipe.name, Recipe::table("zinc").unwrap(), &changes).unwrap()
     }
 }

@@ -26,12 +26,12 @@ impl Init {
 
     /// Uniform values between `-bound` and `bound`.
     pub fn uniform<const D: usize>(&mut self, shape: [usize; D], bound: f64) -> Param<Tensor<D>> {
-        self.draw(shape, |stream| (stream.uniform() * 2.0 - 1.0) * bound)
+        self.drawn(shape, |stream| (stream.uniform() * 2.0 - 1.0) * bound)
     }
 
     /// Normal values with mean 0.
     pub fn normal<const D: usize>(&mut self, shape: [usize; D], deviation: f64) -> Param<Tensor<D>> {
-        self.draw(shape, |stream| stream.normal() * deviation)
+        self.drawn(shape, |stream| stream.normal() * deviation)
     }
 
     /// One value everywhere.
@@ -44,7 +44,8 @@ impl Init {
         Running::new(self.full([columns], value))
     }
 
-    fn draw<const D: usize>(
+    /// Values of one's own making, row-major.
+    pub fn drawn<const D: usize>(
         &mut self,
         shape: [usize; D],
         mut value: impl FnMut(&mut Stream) -> f64,

@@ -7,6 +7,7 @@
 mod bound_rows;
 pub(crate) mod buffers;
 mod dropout;
+mod edge_attention;
 mod embedding_sum;
 mod engine;
 mod gate_product;
@@ -20,9 +21,12 @@ mod multi_output;
 mod normalize;
 #[cfg(feature = "train")]
 mod pad_tape_depth;
+mod pair_attention;
+mod pair_list;
 mod pool;
 mod rows;
 mod seed_gradient;
+mod selective_scan;
 mod spectral_product;
 mod structure;
 #[cfg(test)]
@@ -31,6 +35,7 @@ mod weighted_squares;
 
 pub use bound_rows::{RowBound, bound_rows, l2_rows};
 pub use dropout::{Dropout, dropout};
+pub use edge_attention::edge_attention;
 pub use embedding_sum::{CategoryTable, embedding_sum};
 pub use gate_product::{SelfTerm, gate_product};
 pub use gated_convolution::{EdgeUpdate, GatedConvolution, gated_convolution};
@@ -41,10 +46,12 @@ pub use linear::{Epilogue, linear};
 pub use normalize::{BatchStatistics, Statistics, norm_relu_residual, residual_norm};
 #[cfg(feature = "train")]
 pub(crate) use pad_tape_depth::pad_tape_depth;
+pub use pair_attention::{pair_messages, pair_scores};
+pub use pair_list::PairList;
 pub use pool::{PoolKind, pool};
-pub(crate) use rows::{RowIndex, gather_rows, sum_rows};
-pub use rows::{gather_graphs, sum_per_graph};
+pub use rows::{RowIndex, gather_graphs, gather_rows, sum_members, sum_per_graph, sum_rows};
 pub(crate) use seed_gradient::seed_gradient;
+pub use selective_scan::selective_scan;
 pub use spectral_product::{batched_rows, outer_sums, spectral_product};
 pub use structure::Structure;
 pub use weighted_squares::weighted_squares;

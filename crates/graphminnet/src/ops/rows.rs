@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 /// The place `p(i)` of every row `i`.
-pub(crate) struct RowIndex {
+pub struct RowIndex {
     place: Places,
     /// How many places there are.
     count: usize,
@@ -35,7 +35,7 @@ struct Grouped {
 
 impl RowIndex {
     /// Rows with the given places, all of them below `count`.
-    pub(crate) fn new(count: usize, place: Vec<u32>) -> Arc<Self> {
+    pub fn new(count: usize, place: Vec<u32>) -> Arc<Self> {
         Self::at(count, Places::Own(place))
     }
 
@@ -83,7 +83,7 @@ impl fmt::Debug for RowIndex {
 }
 
 /// The row at each place: `[places, columns] → [rows, columns]`.
-pub(crate) fn gather_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
+pub fn gather_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
     if !engine::on_cpu(&x.device()) {
         let place = index.tensor(&x.device());
         return generic::gather_rows(x, place);
@@ -92,12 +92,23 @@ pub(crate) fn gather_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
 }
 
 /// The sum of the rows of each place: `[rows, columns] → [places, columns]`.
-pub(crate) fn sum_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
+pub fn sum_rows(x: Tensor<2>, index: &Arc<RowIndex>) -> Tensor<2> {
     if !engine::on_cpu(&x.device()) {
         let place = index.tensor(&x.device());
         return generic::sum_rows(x, place, index.count);
     }
     engine::run(Sum(index.clone()), [x.into()])
+}
+
+/// The sum of chosen rows, `y_q = Σ x_m` over the members `m` of set `q`: `[rows, columns] → [sets, columns]`.
+///
+/// `members` has a row per member of a set, whose place is the row of `x`, and `sets` the set of each. Nothing is stored
+/// per member.
+pub fn sum_members(x: Tensor<2>, members: &Arc<RowIndex>, sets: &Arc<RowIndex>) -> Tensor<2> {
+    if !engine::on_cpu(&x.device()) {
+        return sum_rows(gather_rows(x, members), sets);
+    }
+    engine::run(Members { members: members.clone(), sets: sets.clone() }, [x.into()])
 }
 
 /// The row of each node's graph: `[graphs, columns] → [nodes, columns]`.
@@ -152,6 +163,39 @@ impl Kernel<1> for Sum {
     }
 }
 
+#[derive(Debug, Clone)]
+struct Members {
+    members: Arc<RowIndex>,
+    sets: Arc<RowIndex>,
+}
+
+impl Members {
+    /// Sums of the rows that `of` names, by the places of `by`.
+    fn sums(of: &RowIndex, by: &RowIndex, x: &Array) -> Array {
+        let (width, groups) = (x.dim(1), by.groups());
+        let named = |&at: &u32| of.places()[at as usize];
+        let rows: Vec<u32> = match groups.members {
+            Some(members) => members.iter().map(named).collect(),
+            None => of.places().to_vec(),
+        };
+        Array::written([by.count, width], |y| {
+            kernels::sum_of_rows(width, groups.offsets, &rows, x.values(), y);
+        })
+    }
+}
+
+impl Kernel<1> for Members {
+    type Saved = ();
+
+    fn forward(&self, [x]: &[Array; 1], keep: bool) -> (Array, Option<()>) {
+        (Self::sums(&self.members, &self.sets, x), keep.then_some(()))
+    }
+
+    fn backward(&self, (): (), gradient: Array, [wanted]: [bool; 1]) -> [Option<Array>; 1] {
+        [wanted.then(|| Self::sums(&self.sets, &self.members, &gradient))]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,6 +217,17 @@ mod tests {
                 |t| generic::sum_rows(t[0].clone(), index.tensor(&t[0].device()), 4),
             );
         }
+    }
+
+    #[test]
+    fn sums_of_members_agree_with_gathering_and_summing() {
+        let (members, sets) =
+            (RowIndex::new(4, vec![3, 0, 0, 2, 1, 3]), RowIndex::new(3, vec![2, 0, 0, 2, 0, 2]));
+        assert_same_bodies(
+            &[[4, 5]],
+            |t| sum_members(t[0].clone(), &members, &sets),
+            |t| sum_rows(gather_rows(t[0].clone(), &members), &sets),
+        );
     }
 
     #[test]

@@ -88,12 +88,12 @@ impl Structure {
     }
 
     /// The node that each edge comes from.
-    pub(crate) fn sources(&self) -> &Arc<RowIndex> {
+    pub fn sources(&self) -> &Arc<RowIndex> {
         self.moves.sources.get_or_init(|| self.ends(|layout| &layout.topology().source))
     }
 
     /// The node that each edge goes to.
-    pub(crate) fn targets(&self) -> &Arc<RowIndex> {
+    pub fn targets(&self) -> &Arc<RowIndex> {
         self.moves.targets.get_or_init(|| self.ends(|layout| &layout.topology().target))
     }
 

@@ -94,6 +94,22 @@ impl AdamW {
         learning_rate: f64,
         gradient_scale: f64,
     ) -> Result<M, OptimError> {
+        self.step_where(module, gradients, learning_rate, gradient_scale, &|_| true)
+    }
+
+    /// The same, in which only parameters decay whose names `decays` says yes to.
+    ///
+    /// # Errors
+    ///
+    /// As [`AdamW::step`].
+    pub fn step_where<M: Module>(
+        &mut self,
+        module: M,
+        gradients: &NamedGradients,
+        learning_rate: f64,
+        gradient_scale: f64,
+        decays: &dyn Fn(&str) -> bool,
+    ) -> Result<M, OptimError> {
         let by_name = gradients.iter().filter_map(|(name, gradient)| Some((name, gradient?))).collect();
         let mut stepper = Stepper {
             path: Names::default(),
@@ -101,6 +117,7 @@ impl AdamW {
             optimizer: self,
             learning_rate,
             gradient_scale: gradient_scale as f32,
+            decays,
             error: None,
         };
         let module = module.map(&mut stepper);
@@ -186,6 +203,7 @@ struct Stepper<'a> {
     optimizer: &'a mut AdamW,
     learning_rate: f64,
     gradient_scale: f32,
+    decays: &'a dyn Fn(&str) -> bool,
     error: Option<OptimError>,
 }
 
@@ -208,7 +226,7 @@ impl Stepper<'_> {
         moments.steps += 1;
         let step = adamw::AdamW {
             learning_rate: self.learning_rate,
-            weight_decay: settings.weight_decay,
+            weight_decay: if (self.decays)(name) { settings.weight_decay } else { 0.0 },
             beta1: settings.beta1,
             beta2: settings.beta2,
             epsilon: settings.epsilon,

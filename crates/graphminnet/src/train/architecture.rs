@@ -32,6 +32,11 @@ pub trait Architecture: Serialize {
         Identity::of_keys(self, protocol)
     }
 
+    /// Whether weight decay acts on the parameter of this name: on every one, unless a kind of model says otherwise.
+    fn decays(&self, _parameter: &str) -> bool {
+        true
+    }
+
     /// The configuration that a model file holds. A kind of model without one leaves its weights alone in the run
     /// directory (`best.safetensors`), and no predictions.
     fn model_file(&self) -> Option<&ModelConfig> {

@@ -144,6 +144,8 @@ impl Checkpoints {
                 names.retain(|name| name != current);
                 names.insert(0, current.to_owned());
             }
+            // The first state, saved by a process that ended before it could point at it.
+            None if names.len() == 1 => {}
             other => problems.push(CheckpointProblem {
                 path: self.folder.join(CURRENT),
                 reason: match other {
@@ -337,6 +339,15 @@ mod tests {
         let (_folder, checkpoints) = three_saved();
         assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(3), vec![])));
         assert_eq!(checkpoints.names(), ["step-00000003", "step-00000002"]);
+    }
+
+    #[test]
+    fn a_kill_between_the_first_state_and_its_name_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let checkpoints = Checkpoints::new(folder.path().join("state"));
+        checkpoints.save(&checkpoint(1)).unwrap();
+        fs::remove_file(checkpoints.folder.join(CURRENT)).unwrap();
+        assert_eq!(checkpoints.load().unwrap(), Some((checkpoint(1), vec![])));
     }
 
     #[test]

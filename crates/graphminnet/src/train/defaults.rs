@@ -1,7 +1,7 @@
 //! A model and a protocol for data that nobody has configured: read off the schema, and said in words.
 
 use super::Loaded;
-use crate::config::{ConfigError, Override, Recipe, with_overrides};
+use crate::config::{ConfigError, Loss, Override, Recipe, with_overrides};
 use graphminnet_data::{Dataset, Level, Schema, Task};
 use toml::{Table, Value};
 
@@ -61,7 +61,100 @@ pub fn infer_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let DataSize { train_graphs, largest_graph } = size.into();
+    let (table, notes) = inferred_table(name, schema, size.into())?;
+    Ok(Inferred { recipe: with_overrides(name, table, overrides)?, notes })
+}
+
+/// What a recipe of somebody's own says about the keys that it does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unnamed {
+    /// They are inferred from the data: the file names what is to be different.
+    Inferred,
+    /// They have their defaults: the recipe is complete, as the built-in ones are.
+    Default,
+}
+
+/// Keys that follow from the columns and targets of the data, whatever a recipe says.
+const DECIDED_BY_DATA: [&str; 9] = [
+    "model.node_encoder",
+    "model.node_in",
+    "model.node_vocab",
+    "model.edge_encoder",
+    "model.edge_in",
+    "model.edge_vocab",
+    "model.standardize",
+    "model.level",
+    "model.out_dim",
+];
+
+/// Keys that the data decides where a recipe does not, or where what the recipe says is for another task.
+const DECIDED_BY_TASK: [&str; 4] =
+    ["train.loss", "train.metric", "train.target_scaling", "train.norm_estimates"];
+
+/// A recipe, made for other data or for none, for graphs of the given schema: its model and protocol, with the encoders,
+/// outputs and loss that this data needs.
+///
+/// # Errors
+///
+/// [`ConfigError`] if the recipe or an override is not valid or does not fit the data.
+pub fn fit_recipe(
+    name: &str,
+    given: &Table,
+    unnamed: Unnamed,
+    schema: &Schema,
+    size: impl Into<DataSize>,
+    overrides: &[Override],
+) -> Result<Inferred, ConfigError> {
+    let (mut table, mut notes) = inferred_table(name, schema, size.into())?;
+    let inferred = Recipe::from_table(name, &table)?.train.loss;
+    let given_loss = given.get("train").and_then(|train| train.get("loss")).and_then(Value::as_str);
+    // Whether classes count alike or not is no other task.
+    let of_classes = |loss: &str| loss.trim_start_matches("weighted_").to_owned();
+    let other_task = given_loss.is_some_and(|given| match given.parse::<Loss>() {
+        Ok(given) if inferred.is_regression() => !given.is_regression(),
+        Ok(given) => of_classes(given.word()) != of_classes(inferred.word()),
+        Err(_) => false,
+    });
+    let (mut named, mut left_out) = (Vec::new(), Vec::new());
+    for section in ["model", "train"] {
+        let Some(Value::Table(fitted)) = table.get_mut(section) else { continue };
+        let path = |key: &str| format!("{section}.{key}");
+        let decided = |key: &str| DECIDED_BY_DATA.contains(&path(key).as_str());
+        let by_task = |key: &str| DECIDED_BY_TASK.contains(&path(key).as_str());
+        if unnamed == Unnamed::Default {
+            fitted.retain(|key, _| decided(key) || by_task(key));
+        }
+        let Some(Value::Table(asked)) = given.get(section) else { continue };
+        for (key, value) in asked {
+            if !decided(key) && !(by_task(key) && other_task) {
+                named.push(Override::new(section, key, value.clone()));
+            } else if fitted.get(key) != Some(value) {
+                left_out.push(path(key));
+            }
+        }
+    }
+    if !left_out.is_empty() {
+        notes.push(format!("of the recipe, the data decides {}", left_out.join(", ")));
+    }
+    if unnamed == Unnamed::Default {
+        // What a recipe for other data says of columns that this data does not have is not meant for it.
+        for Override { section, key, value } in named.drain(..) {
+            if let Some(Value::Table(fitted)) = table.get_mut(&section) {
+                fitted.insert(key, value);
+            }
+        }
+    }
+    // What a file of one's own names and what has no effect is an error.
+    named.extend_from_slice(overrides);
+    Ok(Inferred { recipe: with_overrides(name, table, &named)?, notes })
+}
+
+/// A complete recipe for some data, and the reasons.
+fn inferred_table(
+    name: &str,
+    schema: &Schema,
+    DataSize { train_graphs, largest_graph }: DataSize,
+) -> Result<(Table, Vec<String>), ConfigError> {
     let mut notes = Vec::new();
     let mut model = Table::new();
     let mut set = |key: &str, value: Value| {
@@ -211,14 +304,13 @@ pub fn infer_recipe(
     table.insert("dataset".to_owned(), text(name));
     table.insert("model".to_owned(), Value::Table(model));
     table.insert("train".to_owned(), Value::Table(train));
-    let recipe = with_overrides(name, table, overrides)?;
-    Ok(Inferred { recipe, notes })
+    Ok((table, notes))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{LocalKind, NodePeKind};
+    use crate::config::{LocalKind, NodePeKind, NormEstimates};
     use graphminnet_data::{Column, ColumnKind};
 
     fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
@@ -297,5 +389,36 @@ mod tests {
             let recipe = infer_recipe("own", &schema, 100, &overrides).unwrap().recipe;
             assert_eq!(recipe.train.epochs, epochs);
         }
+    }
+
+    #[test]
+    fn a_recipe_for_other_data_keeps_its_model_and_takes_encoders_and_loss_from_this_one() {
+        let number = || column(ColumnKind::Number);
+        let schema = schema(Task::Binary, Level::Graph, vec![number(), number()], vec![]);
+        let zinc = Recipe::table("zinc").unwrap();
+        let fitted = fit_recipe("mine", &zinc, Unnamed::Default, &schema, 200, &[]).unwrap();
+        let (model, train) = (&fitted.recipe.model, &fitted.recipe.train);
+        let known = Recipe::named("zinc").unwrap();
+        assert_eq!((model.layers, model.drop_res), (known.model.layers, known.model.drop_res));
+        assert_eq!(model.drop_local, 0.0, "what the recipe does not name has its default");
+        assert_eq!((model.node_in, model.out_dim, model.local), (2, 1, LocalKind::Gine));
+        assert_eq!((train.epochs, train.loss), (known.train.epochs, Loss::BinaryCrossEntropy));
+        assert_eq!(train.norm_estimates, NormEstimates::Recomputed, "data of one's own is evaluated as such");
+        let note = fitted.notes.last().unwrap();
+        assert!(note.contains("model.node_vocab") && note.contains("train.loss"), "{note}");
+    }
+
+    #[test]
+    fn a_short_recipe_replaces_what_it_names_and_the_rest_is_inferred() {
+        let schema = schema(Task::Regression, Level::Graph, vec![column(ColumnKind::Number)], vec![]);
+        let given: Table = "[model]\nlayers = 2\n[train]\nloss = \"huber\"\n".parse().unwrap();
+        let fitted = fit_recipe("mine", &given, Unnamed::Inferred, &schema, 200, &[]).unwrap().recipe;
+        let inferred = infer_recipe("mine", &schema, 200, &[]).unwrap().recipe;
+        assert_eq!((fitted.model.layers, fitted.train.loss), (2, Loss::Huber));
+        assert_eq!(fitted.model.drop_local, inferred.model.drop_local);
+        assert_eq!(fitted.train.epochs, inferred.train.epochs);
+        let wrong: Table = "[model]\nlayer = 2\n".parse().unwrap();
+        let error = fit_recipe("mine", &wrong, Unnamed::Inferred, &schema, 200, &[]).unwrap_err();
+        assert!(error.to_string().contains("did you mean `layers`"), "{error}");
     }
 }

@@ -1,6 +1,7 @@
 //! What a run comes down to: one result per seed, and mean ± standard deviation over seeds.
 
 use super::norms::TrainingLoss;
+use super::run::EnsembleResult;
 use super::state::Best;
 use crate::bundle::Coverage;
 use crate::config::MetricKind;
@@ -98,6 +99,9 @@ pub struct Summary {
     pub peak_memory_bytes: Option<u64>,
     /// The seeds.
     pub seeds: Vec<SeedResult>,
+    /// How good the models of several seeds are together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<EnsembleResult>,
 }
 
 impl Summary {
@@ -120,6 +124,7 @@ impl Summary {
             seconds: seeds.iter().map(|seed| seed.seconds).sum(),
             peak_memory_bytes: graphminnet_data::fs::peak_memory(),
             seeds,
+            ensemble: None,
         }
     }
 }

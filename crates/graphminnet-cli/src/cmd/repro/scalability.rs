@@ -10,7 +10,9 @@ use graphminnet_data::fs::peak_memory;
 use graphminnet_lab::repro::scalability::{
     MORE_NODES, PAPER_NODES, Plan, Point, RECOMPUTE_LAYERS, measure, tabulate,
 };
-use graphminnet_lab::repro::{ReproError, Store};
+use graphminnet_lab::repro::scalability_systems::{self, NODES, SystemPoint, pair_bytes};
+use graphminnet_lab::repro::{ReproError, Store, systems};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::process::{Command, ExitCode, Stdio};
@@ -34,6 +36,13 @@ pub struct Arguments {
     /// Seconds to spend on each measurement, at least.
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+    /// Measure these systems instead, on 250 to 20,000 nodes: gcn, gin, gat, gatedgcn, san, graphgps, exphormer, grit, gred,
+    /// graph-mamba, gssc, graphminnet; `all` for all of them.
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", conflicts_with = "recompute_layers")]
+    systems: Vec<String>,
+    /// With --systems: do not run what needs more memory than this for pairs of nodes, in GiB.
+    #[arg(long, value_name = "GIB", default_value_t = 8.0, requires = "systems")]
+    max_memory: f64,
     #[command(flatten)]
     threads: Threads,
     #[command(flatten)]
@@ -48,8 +57,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !(arguments.seconds.is_finite() && arguments.seconds > 0.0) {
         return Err(Failure::usage(format!("--seconds {} must be a positive number", arguments.seconds)));
     }
-    if let Some(nodes) = arguments.one {
-        return one(nodes, arguments);
+    match (arguments.one, arguments.systems.as_slice()) {
+        (Some(nodes), [system]) => return one_system(system, nodes, arguments),
+        (Some(nodes), _) => return one(nodes, arguments),
+        (None, []) => {}
+        (None, asked) => return all_systems(asked, arguments),
     }
     let store = Store::open(&arguments.place.output)?;
     let sizes: Vec<usize> = match arguments.place.smoke {
@@ -68,21 +80,73 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         });
         let point: Point = store.cell(&format!("scalability-{nodes}"), &identity, || {
             verbosity.say(format_args!("measuring {nodes} nodes"));
-            in_its_own_process(nodes, seconds, arguments)
+            let (prepared, layers) =
+                (arguments.max_prepared.to_string(), arguments.recompute_layers.to_string());
+            let further = ["--max-prepared", &prepared, "--recompute-layers", &layers];
+            in_its_own_process(nodes, seconds, arguments, &further)
         })?;
         points.push(point);
     }
     show(&tabulate(&points), &arguments.place)
 }
 
-fn in_its_own_process(nodes: usize, seconds: f64, arguments: &Arguments) -> Result<Point, ReproError> {
+/// Measures systems on sizes up to the largest asked for, leaving out what does not fit into memory.
+fn all_systems(asked: &[String], arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let asked: Vec<&str> = match asked {
+        [all] if all == "all" => systems::RUNNABLE.to_vec(),
+        asked => asked.iter().map(String::as_str).collect(),
+    };
+    asked.iter().try_for_each(|system| systems::check(system))?;
+    let sizes: Vec<usize> = match arguments.place.smoke {
+        true => vec![30, 60],
+        false => NODES.into_iter().filter(|nodes| *nodes <= arguments.max_nodes).collect(),
+    };
+    let seconds = if arguments.place.smoke { 0.01 } else { arguments.seconds };
+    let store = Store::open(&arguments.place.output)?;
+    let verbosity = Verbosity::from_flags(arguments.talk.quiet, false);
+    let mut points = Vec::new();
+    for system in asked {
+        for &nodes in &sizes {
+            let gibibytes = pair_bytes(system, nodes).unwrap_or(0.0) / f64::from(1 << 30);
+            let measured = if gibibytes > arguments.max_memory {
+                Err(format!("pairs of nodes alone need about {gibibytes:.0} GiB"))
+            } else {
+                let threads = arguments.threads.given();
+                let identity =
+                    json!({ "system": system, "nodes": nodes, "threads": threads, "seconds": seconds });
+                Ok(store.cell(&format!("scalability-{system}-{nodes}"), &identity, || {
+                    verbosity.say(format_args!("measuring {} on {nodes} nodes", systems::title(system)));
+                    in_its_own_process(nodes, seconds, arguments, &["--systems", system])
+                })?)
+            };
+            points.push((system.to_owned(), nodes, measured));
+        }
+    }
+    show(&scalability_systems::tabulate(&points), &arguments.place)
+}
+
+fn one_system(system: &str, nodes: usize, arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let (budget, device) = (Duration::from_secs_f64(arguments.seconds), DeviceKind::Cpu.open()?);
+    let measure = || scalability_systems::measure(system, nodes, budget, &device);
+    let point = arguments.threads.pool()?.install(measure)?;
+    let tensor_bytes = Some(crate::ALLOCATOR.most_used_bytes() as u64);
+    let point = SystemPoint { peak_bytes: peak_memory(), tensor_bytes, ..point };
+    writeln!(stdout().lock(), "{}", serde_json::to_string(&point)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn in_its_own_process<T: DeserializeOwned>(
+    nodes: usize,
+    seconds: f64,
+    arguments: &Arguments,
+    further: &[&str],
+) -> Result<T, ReproError> {
     let failed = |reason: String| ReproError::Usage(format!("measuring {nodes} nodes failed: {reason}"));
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let mut command = Command::new(program);
     command.args(["repro", "scalability", "--one", &nodes.to_string()]);
     command.args(["--seconds", &seconds.to_string()]);
-    command.args(["--max-prepared", &arguments.max_prepared.to_string()]);
-    command.args(["--recompute-layers", &arguments.recompute_layers.to_string()]);
+    command.args(further);
     if let Some(threads) = arguments.threads.given() {
         command.args(["--threads", &threads.to_string()]);
     }

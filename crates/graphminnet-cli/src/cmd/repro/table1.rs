@@ -18,8 +18,8 @@ pub struct Arguments {
     choice: Choice,
     #[command(flatten)]
     effort: Effort,
-    /// Systems to train: gcn, gin, gat, gatedgcn, graphgps, gssc, graphminnet; default: all. Unless shortened, all of
-    /// them on all data sets take weeks.
+    /// Systems to train: gcn, gin, gat, gatedgcn, san, graphgps, exphormer, grit, gred, graph-mamba, gssc, graphminnet;
+    /// default: all. Unless shortened, all of them on all data sets take weeks.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     systems: Vec<String>,
     /// A finished run directory of `graphminnet train` to take a result from; may be repeated.

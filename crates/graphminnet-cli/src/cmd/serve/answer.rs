@@ -6,9 +6,8 @@ use graphminnet::bundle::{AnswerKind, AnswerRow, Answers, MaybeGraph, PredictErr
 use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet_data::Graph;
 use graphminnet_data::formats::Format;
-use graphminnet_data::smiles::{Featurizer, molecule_graph};
 use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
-use graphminnet_data::{InputRow, Level, Limits, ReadOptions, RowReader};
+use graphminnet_data::{InputRow, Level, Limits, MoleculeReading, ReadOptions, RowReader};
 use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -170,7 +169,7 @@ pub fn describe(ensemble: &Ensemble) -> String {
         "positive_class": description.ranked_class(),
         "node_columns": schema.node_columns,
         "edge_columns": schema.edge_columns,
-        "takes_smiles": Featurizer::of_schema(schema).is_some(),
+        "takes_smiles": MoleculeReading::of_schema(schema).is_some(),
         "selection": description.selection,
     })
     .to_string()
@@ -251,12 +250,12 @@ fn molecules(
     if smiles.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(featurizer) = Featurizer::of_schema(&ensemble.description().schema) else {
+    let Some(reading) = MoleculeReading::of_schema(&ensemble.description().schema) else {
         return Err(Answer::error(422, "this model was not trained on molecules: send \"graphs\"").into());
     };
     let item = |text: String| {
         unless_stopped(stop)?;
-        let graph = molecule_graph(&text, featurizer, limits).map(Arc::new);
+        let graph = reading.graph(&text, limits).map(Arc::new);
         Ok(Item { graph: graph.map_err(|error| error.to_string()), id: text })
     };
     smiles.into_iter().map(item).collect()

@@ -18,10 +18,15 @@ use std::process::ExitCode;
 /// Where the data comes from.
 #[derive(Args)]
 pub struct DataArguments {
-    /// A built-in recipe, such as zinc or peptides-func; its data set is looked for in the data folder.
+    /// A built-in recipe, such as zinc or peptides-func; its data set is looked for in the data folder. With --data: its
+    /// model and protocol for data of your own.
     #[cfg(feature = "benchmarks")]
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["data", "generate"])]
+    #[arg(long, value_name = "NAME", conflicts_with = "generate")]
     pub recipe: Option<String>,
+    /// A recipe of your own, a TOML file (see `graphminnet recipe new`); with --data, what it does not name is inferred.
+    #[arg(long, value_name = "FILE")]
+    #[cfg_attr(feature = "benchmarks", arg(conflicts_with = "recipe"))]
+    pub config: Option<PathBuf>,
     /// A file or folder of your own: SMILES in CSV, JSON lines, CSV folder, edge lists, and more.
     #[arg(long, value_name = "PATH", conflicts_with = "generate")]
     pub data: Option<PathBuf>,
@@ -47,8 +52,11 @@ pub struct DataArguments {
 }
 
 /// The arguments of which one says where the data comes from.
-pub const SOURCES: &str =
-    if cfg!(feature = "benchmarks") { "--recipe, --data or --generate" } else { "--data or --generate" };
+pub const SOURCES: &str = if cfg!(feature = "benchmarks") {
+    "--recipe, --config, --data or --generate"
+} else {
+    "--data or --generate"
+};
 
 impl DataArguments {
     /// The recipe that was asked for.
@@ -61,7 +69,7 @@ impl DataArguments {
 
     /// Whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
-        self.recipe().is_none() && self.data.is_none() && self.generate.is_none()
+        self.recipe().is_none() && self.config.is_none() && self.data.is_none() && self.generate.is_none()
     }
 }
 

@@ -219,6 +219,16 @@ pub fn print_summary(path: &Path, summary: &Summary, context: &Context) -> Resul
             test.mean, test.population_std, test.count
         )?;
     }
+    if let Some(together) = &summary.ensemble {
+        writeln!(
+            out,
+            "ensemble of {} models: test {metric} {} (validation {}), in one file: {}",
+            together.seeds.len(),
+            number(together.test),
+            number(together.valid),
+            path.join("ensemble.gmn").display()
+        )?;
+    }
     writeln!(out, "run: {}", path.display())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `graphminnet train`: from a recipe, a file or nothing at all to trained weights in a run directory.
 
 pub mod arguments;
+pub mod configuration;
 mod demo;
 pub mod execute;
 pub mod request;
@@ -26,6 +27,10 @@ pub struct Arguments {
     /// Default: seed 0.
     #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
     seeds: Option<String>,
+    /// Train this many models that differ in their seeds (0, 1, …). Their mean is better than one of them, and
+    /// `ensemble.gmn` holds them all in one file, as after any run with several seeds.
+    #[arg(long, value_name = "MODELS", conflicts_with = "seeds", value_parser = clap::value_parser!(u64).range(1..=100))]
+    ensemble: Option<u64>,
     /// Set part of the training graphs aside, neither to train on nor to choose the epoch by: the model then predicts
     /// with intervals or sets that hold the truth with a known probability, which is tested on the test part.
     #[arg(long)]
@@ -56,15 +61,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         if let (Some(path), false) = (&arguments.resume, started) {
             arguments.data.reading.refuse("a resumed run: its data is known")?;
             let split = arguments.data.split != "auto";
-            if !arguments.overrides.is_empty() || arguments.seeds.is_some() || split || arguments.calibrate {
+            if !arguments.overrides.is_empty()
+                || arguments.seeds.is_some()
+                || arguments.ensemble.is_some()
+                || split
+                || arguments.calibrate
+            {
                 return Err(Failure::usage(
-                    "--set, --seeds, --split and --calibrate: a resumed run stays as it was started",
+                    "--set, --seeds, --ensemble, --split and --calibrate: a resumed run stays as it was started",
                 ));
             }
             return execute::resume(path, context);
         }
         let overrides = request::read_overrides(&arguments.overrides)?;
-        let seeds = request::read_seeds(arguments.seeds.as_deref().unwrap_or("0"))?;
+        let seeds = match arguments.ensemble {
+            Some(models) => (0..models).collect(),
+            None => request::read_seeds(arguments.seeds.as_deref().unwrap_or("0"))?,
+        };
         if !started {
             return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), context);
         }

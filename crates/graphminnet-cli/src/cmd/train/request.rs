@@ -1,14 +1,13 @@
 //! From arguments to a configuration and its data.
 
 use super::arguments::DataArguments;
+use super::configuration::Configuration;
 use super::execute::Context;
 use crate::failure::Failure;
 use crate::ui::preparation::say_loaded;
-use graphminnet::config::{Override, Recipe, with_overrides};
-use graphminnet::train::{DataSource, Generator, Loaded, RunSpec, SplitChoice, infer_recipe};
+use graphminnet::config::{Override, Recipe};
+use graphminnet::train::{DataSource, Generator, Inferred, Loaded, RunSpec, SplitChoice};
 use graphminnet_data::LimitChange;
-#[cfg(feature = "benchmarks")]
-use graphminnet_data::registry::data_dir;
 
 /// A configuration with its data.
 pub struct Request {
@@ -36,33 +35,28 @@ impl Request {
         context: &Context,
     ) -> Result<Self, Failure> {
         let verbosity = context.verbosity;
-        let source = source(arguments, calibrate, &context.resources.limits)?;
-        // A recipe is checked before its data is read: a wrong field should not cost the time of reading.
-        let recipe = match recipe_name(arguments) {
-            None => None,
-            Some(name) => Some(with_overrides(name, Recipe::table(name)?, overrides)?),
-        };
+        let configuration = Configuration::of(arguments, overrides)?;
+        let source = source(arguments, &configuration, calibrate, &context.resources.limits)?;
         let loaded = source.load_within(&context.resources.limits)?;
         say_loaded(verbosity, &loaded);
-        let recipe = match recipe {
-            Some(recipe) => recipe,
-            None => {
-                let name = arguments.data.as_ref().and_then(|path| path.file_stem());
-                let name =
-                    name.map_or_else(|| "ring-transfer".into(), |stem| stem.to_string_lossy().into_owned());
-                let inferred = infer_recipe(&name, &loaded.dataset.schema, &loaded, overrides)?;
-                verbosity.say("inferred:");
-                for note in &inferred.notes {
-                    verbosity.say(format_args!("  {note}"));
-                }
-                let (model, train) = (&inferred.recipe.model, &inferred.recipe.train);
-                verbosity.say(format_args!(
-                    "  model: {} layers of width {}, {} eigenpairs; {} epochs, batches of {}, loss {}, metric {}",
-                    model.layers, model.hidden, model.lap_dim, train.epochs, train.batch_size, train.loss, train.metric
-                ));
-                inferred.recipe
+        let Inferred { recipe, notes } = configuration.recipe(&loaded, overrides)?;
+        if !notes.is_empty() {
+            verbosity.say("inferred:");
+            for note in &notes {
+                verbosity.say(format_args!("  {note}"));
             }
-        };
+            let (model, train) = (&recipe.model, &recipe.train);
+            verbosity.say(format_args!(
+                "  model: {} layers of width {}, {} eigenpairs; {} epochs, batches of {}, loss {}, metric {}",
+                model.layers,
+                model.hidden,
+                model.lap_dim,
+                train.epochs,
+                train.batch_size,
+                train.loss,
+                train.metric
+            ));
+        }
         Ok(Self { recipe, source, loaded, seeds })
     }
 
@@ -73,15 +67,12 @@ impl Request {
     }
 }
 
-fn recipe_name(arguments: &DataArguments) -> Option<&str> {
-    match (arguments.recipe(), arguments.generate.as_deref()) {
-        (Some(name), _) => Some(name),
-        (None, Some(generator @ ("pattern" | "cluster"))) => Some(generator),
-        _ => None,
-    }
-}
-
-fn source(arguments: &DataArguments, calibrate: bool, limits: &[LimitChange]) -> Result<DataSource, Failure> {
+fn source(
+    arguments: &DataArguments,
+    configuration: &Configuration,
+    calibrate: bool,
+    limits: &[LimitChange],
+) -> Result<DataSource, Failure> {
     if let Some(path) = &arguments.data {
         // Written down as an absolute path, so that the run can be resumed from anywhere.
         let path = std::path::absolute(path)?;
@@ -117,19 +108,22 @@ fn source(arguments: &DataArguments, calibrate: bool, limits: &[LimitChange]) ->
         };
         return Ok(DataSource::Generated { generator, seed: 0, graphs: arguments.graphs });
     }
-    benchmark(arguments)
+    benchmark(arguments, &configuration.dataset()?)
 }
 
 #[cfg(feature = "benchmarks")]
-fn benchmark(arguments: &DataArguments) -> Result<DataSource, Failure> {
-    let recipe = Recipe::named(arguments.recipe().unwrap_or_default())?;
+fn benchmark(arguments: &DataArguments, dataset: &str) -> Result<DataSource, Failure> {
+    use graphminnet_data::registry::{data_dir, find};
+    let known = find(dataset).map_err(|error| {
+        Failure::usage(format!("the recipe is not for a benchmark: {error}; give your own data with --data"))
+    })?;
     let folder = data_dir(arguments.data_dir.as_deref());
     let folder = folder.map(std::path::absolute).transpose()?;
-    Ok(DataSource::Registry { name: recipe.dataset, folder })
+    Ok(DataSource::Registry { name: known.name.clone(), folder })
 }
 
 #[cfg(not(feature = "benchmarks"))]
-fn benchmark(_: &DataArguments) -> Result<DataSource, Failure> {
+fn benchmark(_: &DataArguments, _: &str) -> Result<DataSource, Failure> {
     Err(Failure::usage(format!("where is the data? Give {}", super::arguments::SOURCES)))
 }
 

@@ -2,7 +2,7 @@
 
 use super::clock::timestamp;
 use super::directory::{RUN, SeedDir};
-use super::{DataSource, Resources, TrainError};
+use super::{DataSource, EnsembleResult, Resources, TrainError};
 use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
 use crate::train::{Settings, Summary};
 use graphminnet_data::fs;
@@ -130,7 +130,8 @@ impl RunFile {
         for &seed in &self.seeds {
             results.extend(SeedDir::of(run, seed).result()?);
         }
-        Ok((!results.is_empty()).then(|| Summary::new(self.train.metric, results)))
+        let ensemble = EnsembleResult::read(run, &self.seeds)?;
+        Ok((!results.is_empty()).then(|| Summary { ensemble, ..Summary::new(self.train.metric, results) }))
     }
 
     /// What the trainer is told.

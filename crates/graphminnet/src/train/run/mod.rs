@@ -12,6 +12,7 @@
 mod card;
 mod clock;
 mod directory;
+mod ensemble;
 mod file;
 mod preparation;
 
@@ -20,6 +21,7 @@ pub use clock::fresh_run_path;
 pub use directory::SeedDir;
 pub(crate) use directory::read_json;
 pub(in crate::train) use directory::write_json;
+pub use ensemble::EnsembleResult;
 pub use file::{RunFile, RunSpec};
 
 use super::event::{Observer, TrainEvent};
@@ -267,12 +269,16 @@ impl Run {
             };
             results.push(result);
         }
+        if self.unfinished()?.is_empty() && (open || !self.has_ensemble()) {
+            self.write_ensemble(resources)?;
+        }
         if (open || !self.directory.has_summary())
             && let Some(summary) = self.summary()?
         {
             self.directory.write_summary(&summary)?;
         }
-        Ok(RunOutcome::Finished(Summary::new(self.file.train.metric, results)))
+        let ensemble = EnsembleResult::read(self.path(), seeds)?;
+        Ok(RunOutcome::Finished(Summary { ensemble, ..Summary::new(self.file.train.metric, results) }))
     }
 
     /// Adds seeds to the run that it does not have yet.

@@ -100,7 +100,9 @@ impl<C: Architecture> Training<'_, C> {
         sums.gradient_norm += norm;
         sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
         sums.clipped_steps += usize::from(clip < 1.0);
-        self.model = self.optimizer.step(self.model.clone(), &sum.gradients, learning_rate, clip * mean)?;
+        let decays = |parameter: &str| self.settings.model.decays(parameter);
+        let (model, gradients) = (self.model.clone(), &sum.gradients);
+        self.model = self.optimizer.step_where(model, gradients, learning_rate, clip * mean, &decays)?;
         if let Some(average) = &mut self.average {
             average.add(&self.model, self.state.global_step + 1);
         }

@@ -1,0 +1,175 @@
+//! SD files: the same molecules as from SMILES, properties as columns, and nothing that a damaged file can do.
+
+mod common;
+
+use chematic::smiles::{parse, rdkit_mol_block_2d};
+use common::{CHIRAL, Scratch, colours};
+use graphminnet_data::{
+    DataError, Featurizer, Limits, OnBadRow, Read, ReadOptions, RowReader, molecule_graph, open,
+};
+
+fn read(content: &str, options: &ReadOptions) -> Result<Read, DataError> {
+    let scratch = Scratch::new("sdf");
+    open(&scratch.write("a.sdf", content), options)
+}
+
+/// A block with its end of record.
+fn record(smiles: &str) -> String {
+    format!("{}$$$$\n", rdkit_mol_block_2d(&parse(smiles).unwrap()).unwrap())
+}
+
+fn assert_same(content: &str, smiles: &str) {
+    let found = read(content, &ReadOptions::default()).unwrap_or_else(|error| panic!("{smiles}: {error}"));
+    let graph = molecule_graph(smiles, Featurizer::Cip, &Limits::default()).unwrap();
+    assert_eq!(colours(&found.dataset.samples[0].graph), colours(&graph), "{smiles}:\n{content}");
+}
+
+/// The same block in the newer form.
+fn as_v3000(block: &str) -> String {
+    let lines: Vec<&str> = block.lines().collect();
+    let count = |from: usize| lines[3][from..from + 3].trim().parse::<usize>().unwrap();
+    let (atoms, bonds) = (count(0), count(3));
+    let mut charges = vec![0; atoms + 1];
+    for line in lines.iter().filter(|line| line.starts_with("M  CHG")) {
+        let values: Vec<i32> = line[6..].split_whitespace().map(|word| word.parse().unwrap()).collect();
+        values[1..].chunks(2).for_each(|pair| charges[pair[0] as usize] = pair[1]);
+    }
+    let mut text = format!("{}\n\n\n  0  0  0     0  0            999 V3000\n", lines[0]);
+    text += &format!("M  V30 BEGIN CTAB\nM  V30 COUNTS {atoms} {bonds} 0 0 0\nM  V30 BEGIN ATOM\n");
+    for (at, line) in lines[4..4 + atoms].iter().enumerate() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // A line may be broken anywhere.
+        text += &format!("M  V30 {} {} {} {} -\n", (at + 1) * 10, words[3], words[0], words[1]);
+        text += &format!("M  V30 {} 0 CHG={}\n", words[2], charges[at + 1]);
+    }
+    text += "M  V30 END ATOM\nM  V30 BEGIN BOND\n";
+    for (at, line) in lines[4 + atoms..4 + atoms + bonds].iter().enumerate() {
+        let words: Vec<usize> = line.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let mark = match words.get(3) {
+            Some(1) => " CFG=1",
+            Some(6) => " CFG=3",
+            _ => "",
+        };
+        text += &format!("M  V30 {} {} {} {}{mark}\n", at + 1, words[2], words[0] * 10, words[1] * 10);
+    }
+    text + "M  V30 END BOND\nM  V30 END CTAB\nM  END\n$$$$\n"
+}
+
+#[test]
+fn a_molecule_is_the_same_from_both_forms_of_a_block_and_from_smiles() {
+    let flat =
+        ["C[N+](=O)[O-]", "c1cc[nH]c1", "[Na+].CC(=O)[O-]", "F/C=C/F", "F/C=C\\F", "C#N", "[NH4+].[Cl-]"];
+    for smiles in CHIRAL.into_iter().chain(flat).filter(|smiles| !smiles.contains("2H")) {
+        let block = record(smiles);
+        assert_same(&block, smiles);
+        assert_same(&as_v3000(&block), smiles);
+    }
+}
+
+#[test]
+fn isotopes_radicals_and_valences_are_read() {
+    let block = |atom: &str, property: &str| {
+        format!(
+            "\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 {atom}\n{property}M  END\n$$$$\n"
+        )
+    };
+    for (atom, property, smiles) in [
+        ("C   0  0  0  0  0  0", "M  ISO  1   1  13\n", "[13CH4]"),
+        ("C   0  0  0  0  0  0", "M  RAD  1   1   2\n", "[CH3]"),
+        ("C   0  0  0  0  0  0", "M  CHG  1   1  -1\n", "[CH3-]"),
+        ("N   0  3  0  0  0  0", "", "[NH4+]"),
+        ("Na  0  0  0  0  0 15", "", "[Na]"),
+        ("O   0  0  0  0  0  0", "", "O"),
+    ] {
+        assert_same(&block(atom, property), smiles);
+    }
+}
+
+#[test]
+fn mirror_images_come_from_coordinates_in_space_where_nothing_is_wedged() {
+    // Bromine above, and below it fluorine, chlorine and iodine to the left or to the right.
+    let block = |second: &str, third: &str| {
+        let atom = |x: f64, y: f64, z: f64, symbol: &str| {
+            format!("{x:10.4}{y:10.4}{z:10.4} {symbol:<3} 0  0  0  0  0  0\n")
+        };
+        let atoms = [
+            atom(0.0, 0.0, 0.0, "C"),
+            atom(0.0, 0.0, 1.9, "Br"),
+            atom(1.3, 0.0, -0.4, "F"),
+            atom(-0.8, 1.5, -0.6, second),
+            atom(-0.8, -1.5, -0.6, third),
+        ];
+        let bonds = "  1  2  1  0\n  1  3  1  0\n  1  4  1  0\n  1  5  1  0\n";
+        format!("\n\n\n  5  4  0  0  0  0  0  0  0  0999 V2000\n{}{bonds}M  END\n$$$$\n", atoms.concat())
+    };
+    // Seen from bromine: fluorine, chlorine, iodine turn to the left.
+    assert_same(&block("Cl", "I"), "Br[C@](F)(Cl)I");
+    assert_same(&block("I", "Cl"), "Br[C@@](F)(Cl)I");
+}
+
+#[test]
+fn properties_are_columns_and_titles_are_names() {
+    let ethanol = record("CCO").replacen('\n', "ethanol\n", 1);
+    let first = ethanol.replace("$$$$", "> <logS>\n0.5\n\n>  25 <SMILES> (7)\nOCC\n\n$$$$");
+    let second = record("CCCO").replace("$$$$", "> <note>\ntwo\nlines\n\n> <logS>\n1.5\n\n$$$$");
+    let content = first + &second;
+    let found = read(&content, &ReadOptions::default()).unwrap();
+    let targets: Vec<f32> = found.dataset.samples.iter().flat_map(|sample| sample.targets.clone()).collect();
+    assert_eq!((found.dataset.schema.targets[0].as_str(), targets), ("logS", vec![0.5, 1.5]));
+    assert_eq!(found.dataset.samples[0].id, "ethanol");
+    let scratch = Scratch::new("sdf");
+    let path = scratch.write("a.sdf", &content);
+    let options = ReadOptions::with_schema(found.dataset.schema);
+    let mut rows = RowReader::open(&path, &options).unwrap();
+    assert_eq!(rows.header().unwrap(), b"smiles,id,logS,SMILES (property),note");
+    let rows = rows.next_rows(10).unwrap();
+    assert_eq!(String::from_utf8_lossy(&rows[0].text), "CCO,ethanol,0.5,OCC,");
+    assert_eq!(String::from_utf8_lossy(&rows[1].text), "CCCO,,1.5,,\"two\nlines\"");
+}
+
+#[test]
+fn damaged_blocks_are_bad_rows_in_their_place() {
+    let good = record("CCO");
+    for (bad, reason) in [
+        ("\n\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n$$$$\n".to_owned(), "ends before"),
+        (good.replace("  1  2  1  0", "  1  9  1  0"), "no atom 9"),
+        (good.replace("  1  2  1  0", "  1  2  8  0"), "query"),
+        (good.replace(" O   0", " Qq  0"), "`Qq` is no element"),
+        ("one\ntwo\n$$$$\n".to_owned(), "at least four lines"),
+        (
+            "\n\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN ATOM\nM  V30 x\nM  END\n$$$$\n"
+                .to_owned(),
+            "cannot be read",
+        ),
+    ] {
+        let options = ReadOptions { on_bad_row: OnBadRow::Null, ..ReadOptions::default() };
+        let found = read(&format!("{good}{bad}{good}"), &options).unwrap();
+        assert_eq!(found.report.rows, [Some(0), None, Some(1)], "{bad}");
+        let said = found.report.bad_rows[0].to_string();
+        assert!(said.contains(reason), "{said}");
+    }
+}
+
+#[test]
+fn no_damage_stops_the_reader() {
+    let whole = record(CHIRAL[3]) + &as_v3000(&record(CHIRAL[1]));
+    let options = ReadOptions { on_bad_row: OnBadRow::Null, ..ReadOptions::default() };
+    let scratch = Scratch::new("sdf");
+    let mut random = graphminnet_data::rng::stream(0, "damage", &[]);
+    for _ in 0..500 {
+        let mut bytes = whole.clone().into_bytes();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(bytes.len());
+            match random.below(3) {
+                0 => bytes[at] = random.below(256) as u8,
+                1 => bytes.truncate(at.max(1)),
+                _ => bytes.insert(at, b"0 9-\n$>MV"[random.below(9)]),
+            }
+        }
+        let path = scratch.write("damaged.sdf", &bytes);
+        // Whatever it holds: molecules, bad rows, or an error that says why; never a panic.
+        if let Err(error) = open(&path, &options) {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What the seeds of a run are together: one file with all their models, and how good their mean is.
+
+use super::directory::{read_json, write_json};
+use super::{Resources, Run};
+use crate::bundle::{Answers, Ensemble, group};
+use crate::config::MetricKind;
+use crate::task::{Rows, metric};
+use crate::train::{TrainError, TrainingData};
+use graphminnet_data::fs;
+use graphminnet_data::spectral::PreparedGraph;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The models of all seeds.
+const MODELS: &str = "ensemble.gmn";
+/// How good they are together.
+const RESULT: &str = "ensemble.json";
+
+/// How good the mean of several models is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnsembleResult {
+    /// The seeds of the models.
+    pub seeds: Vec<u64>,
+    /// Metric on the validation part.
+    pub valid: Option<f64>,
+    /// Metric on the test part.
+    pub test: Option<f64>,
+}
+
+impl EnsembleResult {
+    /// What a run has recorded about some seeds; `None` if it has not, or about others.
+    pub(super) fn read(run: &Path, seeds: &[u64]) -> Result<Option<Self>, TrainError> {
+        let path = run.join(RESULT);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(read_json::<Self>(&path)?).filter(|result| result.seeds == seeds))
+    }
+}
+
+impl Run {
+    /// Whether the models of the seeds are in one file.
+    pub(super) fn has_ensemble(&self) -> bool {
+        self.path().join(MODELS).is_file()
+    }
+
+    /// Puts the models of several seeds into one file, and measures them together where the data is at hand (it is not
+    /// where a process was killed between its last seed and this).
+    pub(super) fn write_ensemble(&self, resources: &Resources) -> Result<(), TrainError> {
+        let seeds = &self.file.seeds;
+        if seeds.len() < 2 {
+            return Ok(());
+        }
+        let files: Vec<_> = seeds.iter().map(|seed| self.seed(*seed).file("best.gmn")).collect();
+        let models = files.iter().map(|file| fs::read(file)).collect::<Result<Vec<_>, _>>()?;
+        fs::write_atomically(&self.path().join(MODELS), &group::pack(&models))?;
+        let Some(data) = &self.data else { return Ok(()) };
+        let ensemble = Ensemble::load_on(&files, &resources.device)?;
+        let metric = self.file.train.metric;
+        let result = EnsembleResult {
+            seeds: seeds.clone(),
+            valid: score(&ensemble, data, &data.splits.valid, metric),
+            test: score(&ensemble, data, &data.splits.test, metric),
+        };
+        write_json(&self.path().join(RESULT), &result)
+    }
+}
+
+/// The metric of an ensemble on a part; `None` if it has no value.
+fn score(ensemble: &Ensemble, data: &TrainingData, part: &[usize], kind: MetricKind) -> Option<f64> {
+    let samples = || part.iter().filter_map(|&at| data.dataset.samples.get(at));
+    let graphs: Vec<&PreparedGraph> = samples().map(|sample| &sample.prepared).collect();
+    let answers: Answers = ensemble.predict_prepared(&graphs);
+    let mut outputs = Vec::new();
+    for answer in answers.iter() {
+        outputs.extend(answer.ok()?.outputs());
+    }
+    let targets: Vec<f32> = samples().flat_map(|sample| sample.targets.iter().copied()).collect();
+    let columns = ensemble.description().model.out_dim;
+    let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns: data.target_columns() };
+    metric::evaluate(kind, rows).ok().map(|score| score.value)
+}
