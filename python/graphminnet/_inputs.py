@@ -27,7 +27,7 @@ from . import _tables
 from ._errors import UsageError
 from ._tables import Columns, Tables
 
-_ENDINGS = (".csv", ".jsonl", ".ndjson", ".g6", ".s6")
+_ENDINGS = (".csv", ".tsv", ".smi", ".txt", ".sdf", ".sd", ".mol", ".jsonl", ".ndjson", ".g6", ".s6")
 _PARTS = {"train": "train", "valid": "valid", "val": "valid", "validation": "valid", "test": "test"}
 
 
@@ -259,7 +259,7 @@ def _table(smiles: Sequence[str], target: Any, parts: Any) -> Source:
         writer.writerow([text, *cells, *([words[at]] if words else [])])
     # A class may be called "none": in a list, None is what is missing.
     words_in = [name for name, some in zip(names, blocks) if isinstance(some.cells, list)]
-    read = {"targets": names, "smiles_column": "smiles", "text": words_in}
+    read: dict[str, Any] = {"targets": names, "smiles_column": "smiles", "text": words_in, "header": True}
     request = {"csv": {"name": "molecules", "text": out.getvalue()}}
     return Source(request, name="molecules", read=read)
 
@@ -287,7 +287,9 @@ def _frame(frame: Any, target: Any, valid: Any, test: Any, parts: Any) -> Source
         else:
             frame = frame.assign(split=words)
     text = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
-    read = {} if target is None else {"targets": target}
+    read: dict[str, Any] = {"header": True}
+    if target is not None:
+        read["targets"] = target
     return Source({"csv": {"name": "molecules", "text": text}}, name="molecules", read=read)
 
 
