@@ -43,8 +43,8 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
     let mut shape = Shape::default();
     if let Some(schema) = &options.schema {
         // The schema, not the first graph, says how many columns there are.
-        collector.name_node_columns(names("node", schema.node_columns.len(), options, true))?;
-        collector.name_edge_columns(names("edge", schema.edge_columns.len(), options, false))?;
+        collector.name_node_columns(names("node", schema.node_columns.len(), options))?;
+        collector.name_edge_columns(names("edge", schema.edge_columns.len(), options))?;
         shape.node = Some(schema.node_columns.len()).filter(|columns| *columns > 0);
         shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
     }
@@ -101,12 +101,12 @@ fn record(
 
     let nodes = line.node_features.unwrap_or_default();
     if fix(&mut shape.node, &nodes, "node_features", place)? {
-        collector.name_node_columns(names("node", nodes.columns, options, true))?;
+        collector.name_node_columns(names("node", nodes.columns, options))?;
     }
     check_rows(&nodes, num_nodes, "node_features", "node", shape.node, place)?;
     let edge_rows = line.edge_features.unwrap_or_default();
     if fix(&mut shape.edge, &edge_rows, "edge_features", place)? {
-        collector.name_edge_columns(names("edge", edge_rows.columns, options, false))?;
+        collector.name_edge_columns(names("edge", edge_rows.columns, options))?;
     }
     check_rows(&edge_rows, line.edges.len(), "edge_features", "edge", shape.edge, place)?;
 
@@ -128,8 +128,7 @@ fn record(
             collector.notes.extend(Some(note).filter(|note| !note.is_empty()));
         }
         collector.level = level;
-        let names = target_names(targets.columns, options);
-        collector.name_target_columns(names)?;
+        collector.name_target_columns(names("target", targets.columns, options))?;
     }
     if let Some(targets) = &targets {
         fix(&mut shape.target, targets, "target", place)?;
@@ -270,11 +269,13 @@ fn number(cell: &Cell, place: &Place, field: &str) -> Result<(f64, bool), DataEr
     }
 }
 
-fn names(what: &str, columns: usize, options: &ReadOptions, is_node: bool) -> Vec<String> {
-    let known = options
-        .schema
-        .as_ref()
-        .map(|schema| if is_node { &schema.node_columns } else { &schema.edge_columns });
+/// Names of so many columns of a `node`, an `edge` or a `target`.
+pub(crate) fn names(what: &str, columns: usize, options: &ReadOptions) -> Vec<String> {
+    if what == "target" {
+        return target_names(columns, options);
+    }
+    let schema = options.schema.as_ref();
+    let known = schema.map(|schema| if what == "node" { &schema.node_columns } else { &schema.edge_columns });
     let by_position: Vec<String> = (0..columns).map(|column| format!("{what}_feature_{column}")).collect();
     match known {
         Some(known) if known.len() == columns => {

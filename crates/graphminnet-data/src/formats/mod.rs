@@ -39,12 +39,13 @@ pub use csv_folder::write_csv_folder;
 #[cfg(feature = "benchmarks")]
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
-pub(crate) use jsonl::read_lines as read_jsonl_lines;
 pub use jsonl::write_jsonl;
 pub(crate) use jsonl::write_jsonl_to;
+pub(crate) use jsonl::{names as jsonl_names, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
+pub(crate) use smiles_csv::reading as molecule_reading;
 pub(super) use smiles_csv::smiles;
 pub(super) use smiles_rows::SmilesRows;
 pub(crate) use tree::{Folder, Tree, lines_of};
@@ -168,6 +169,34 @@ pub(crate) fn detect_tree(tree: &dyn Tree) -> Result<Format, DataError> {
 fn unknown(path: &Path, reason: String) -> DataError {
     let known: Vec<&str> = Format::ALL.iter().map(|(_, description)| *description).collect();
     DataError::UnknownFormat { path: path.to_path_buf(), reason, known: known.join("; ") }
+}
+
+/// The format of a stream, which the options must name.
+///
+/// # Errors
+///
+/// [`DataError::UnknownFormat`] if they do not, or name a format that is no stream.
+pub(crate) fn of_stream(path: &Path, options: &ReadOptions) -> Result<Format, DataError> {
+    let reason = match options.format {
+        Some(format @ (Format::SmilesCsv | Format::Jsonl)) => return Ok(format),
+        Some(format) => format!("{} cannot be read from a stream", format.name()),
+        None => "a stream has no name to tell its format by".to_owned(),
+    };
+    let known = "smiles-csv, jsonl".to_owned();
+    Err(DataError::UnknownFormat { path: path.to_path_buf(), reason, known })
+}
+
+/// Reads a stream of lines in one of the formats of [`of_stream`].
+pub(crate) fn read_lines(
+    format: Format,
+    mut lines: Lines,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
+    match format {
+        Format::Jsonl => jsonl::read_lines(&mut lines, path, options),
+        _ => smiles_csv::read_lines(lines, path, options),
+    }
 }
 
 /// Reads `path` in a given format.
