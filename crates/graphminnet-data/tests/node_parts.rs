@@ -15,7 +15,7 @@ fn line(fields: &str) -> String {
 
 fn read(fields: &str, options: &ReadOptions) -> Result<Dataset, DataError> {
     let scratch = Scratch::new("node-parts");
-    open(&scratch.write("one.jsonl", &line(fields)), options).map(|read| read.dataset)
+    open(&scratch.write("one.jsonl", line(fields)), options).map(|read| read.dataset)
 }
 
 fn parts(dataset: &Dataset) -> Vec<Option<Split>> {
@@ -64,7 +64,7 @@ fn tables_of_nodes_have_a_column_several_or_masks() {
         let scratch = Scratch::new("node-parts");
         let rows: Vec<String> =
             rows.iter().enumerate().map(|(at, row)| format!("{at},{},0.5,{row}", at % 2)).collect();
-        scratch.write("nodes.csv", &format!("node_id,label,weight,{header}\n{}\n", rows.join("\n")));
+        scratch.write("nodes.csv", format!("node_id,label,weight,{header}\n{}\n", rows.join("\n")));
         let edges = scratch.write("edges.csv", "source,destination\n0,1\n1,2\n2,3\n");
         open(edges.parent().unwrap(), options).map(|read| read.dataset)
     };
