@@ -158,7 +158,7 @@ impl Reserve {
 
 impl KeepLargeBlocks {
     /// With nothing in reserve.
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             reserve: Mutex::new(Reserve {
                 heads: [null_mut(); CLASSES],
@@ -205,7 +205,7 @@ impl KeepLargeBlocks {
 
 // SAFETY: a request is either the system allocator's from beginning to end, or its block is at least as large and as
 // aligned as asked for and in nobody else's hands; which of the two is decided by the layout alone.
-unsafe impl GlobalAlloc for KeepLargeBlocks {
+unsafe impl GlobalAlloc for &KeepLargeBlocks {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_kept(layout) {
             return self.large(layout.size());
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_freed_block_serves_the_next_request_and_the_reserve_is_bounded() {
-        let allocator = KeepLargeBlocks::new();
+        let allocator = &KeepLargeBlocks::new();
         let layout = |size: usize| Layout::from_size_align(size, 4).unwrap();
         // SAFETY: every block is used and freed with the layout it was made with.
         unsafe {
@@ -321,7 +321,8 @@ mod tests {
 
     #[test]
     fn threads_share_the_reserve() {
-        static SHARED: KeepLargeBlocks = KeepLargeBlocks::new();
+        static BLOCKS: KeepLargeBlocks = KeepLargeBlocks::new();
+        static SHARED: &KeepLargeBlocks = &BLOCKS;
         std::thread::scope(|scope| {
             for thread in 0..4u8 {
                 scope.spawn(move || {

@@ -45,6 +45,16 @@ impl Failure {
         Self { code: 2, error: error.into() }
     }
 
+    /// The exit code: 2 for usage or configuration, 3 for data, 4 for the machine, 130 for an interrupt.
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// The error.
+    pub fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.error
+    }
+
     /// Prints the error and its causes, one per line, and gives the exit code.
     ///
     /// A reader that closed the pipe (`| head`) is no failure.

@@ -1,5 +1,5 @@
 //! The `graphminnet` command: parse, run, exit code. Mathematics and data live in the library `graphminnet`; this one has
-//! no interface but what the program itself and the fuzz crate need.
+//! no interface but what the program itself, the Python package and the fuzz crate need.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -13,11 +13,16 @@ mod ui;
 #[doc(hidden)]
 pub use cmd::serve::fuzzing;
 
+pub use allocator::KeepLargeBlocks;
+pub use failure::Failure;
+
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: allocator::KeepLargeBlocks = allocator::KeepLargeBlocks::new();
+/// Memory of the command's own program. A module inside a foreign process leaves allocation to that process.
+pub static ALLOCATOR: KeepLargeBlocks = KeepLargeBlocks::new();
 
 /// Learning on graphs with long-range dependencies at linear cost.
 #[derive(Parser)]
@@ -78,9 +83,20 @@ enum Command {
     Doctor(cmd::doctor::Arguments),
 }
 
-/// Runs the command that the arguments of this process ask for.
-pub fn run() -> ExitCode {
-    let result = match Arguments::parse().command {
+/// Runs the command for these arguments, the program's name first, and gives the exit code. Does not end the process,
+/// unless a signal does.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    cmd::remember_command_line(&arguments);
+    let arguments = match Arguments::try_parse_from(&arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Nothing to be done if nobody listens.
+            let _ = error.print();
+            return if error.use_stderr() { 2 } else { 0 };
+        }
+    };
+    let result = match arguments.command {
         Command::Train(arguments) => cmd::train::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),
         Command::Recipe(arguments) => cmd::recipe::run(&arguments),
@@ -101,8 +117,9 @@ pub fn run() -> ExitCode {
         Command::Serve(arguments) => cmd::serve::run(&arguments),
         Command::Doctor(arguments) => cmd::doctor::run(&arguments),
     };
-    match result {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
-    }
+    let code = result.unwrap_or_else(Failure::report);
+    // Only the end of a Rust program flushes by itself.
+    let _ = std::io::stdout().flush();
+    // A code does not say its number, but it can be compared.
+    (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(u8::MAX)
 }

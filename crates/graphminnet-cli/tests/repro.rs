@@ -253,6 +253,7 @@ fn every_experiment_explains_itself_and_is_listed() {
         "ablation",
         "long-range",
         "expressiveness",
+        "nodes",
         "stability",
     ] {
         assert!(listed.lines().any(|line| line.trim_start().starts_with(name)), "{name} is not listed");

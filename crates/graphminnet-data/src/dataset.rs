@@ -1,6 +1,7 @@
 //! The one in-memory form that every reader and generator produces and that everything downstream consumes.
 
 use crate::graph::Graph;
+use crate::node_parts::NodeParts;
 use crate::smiles::MoleculeForm;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -215,4 +216,6 @@ pub struct Dataset {
     pub samples: Vec<Sample>,
     /// The source's own split, one entry per sample, where it has one.
     pub official_split: Option<Vec<Split>>,
+    /// The part of every node, where nodes and not graphs are split.
+    pub node_parts: Option<NodeParts>,
 }

@@ -16,7 +16,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! * [`open`] reads any known file or folder. [`ReadOptions`] says how, and [`Report`] says what was noticed.
+//! * [`open`] reads any known file or folder, [`memory`] what a program has in memory. [`ReadOptions`] says how, and [`Report`] says what was noticed.
 //! * [`formats`] names the formats and writes files; [`smiles`] reads molecules.
 //! * [`generate`] makes data sets, [`split`] divides them, and [`DataCard`] describes one on one page.
 //! * [`graph`] holds the validated, immutable [`Graph`] and what can be attached to it.
@@ -56,6 +56,8 @@ pub mod graph;
 #[doc(hidden)]
 pub mod import;
 pub(crate) mod limits;
+pub mod memory;
+mod node_parts;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]
@@ -80,7 +82,8 @@ pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use fs::IoError;
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
 pub use limits::{Exceeded, LimitChange, Limits};
-pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open};
+pub use node_parts::NodeParts;
+pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, read_stream};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};

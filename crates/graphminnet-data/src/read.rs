@@ -5,6 +5,7 @@
 use super::formats::{self, Format};
 use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Task};
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::path::Path;
 
 /// What to do with a record that cannot be used.
@@ -226,7 +227,29 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
         None => formats::detect(path)?,
     };
     check_effects(format, path, options)?;
-    let read = formats::read(format, path, options)?;
+    some(formats::read(format, path, options)?, path)
+}
+
+/// Reads a stream; `name` is that of the data set, and what errors call it. The options must say whether it is a CSV
+/// table or JSON Lines.
+///
+/// # Errors
+///
+/// As [`open`]; [`DataError::UnknownFormat`] for a format that is no stream.
+pub fn read_stream(
+    stream: Box<dyn io::Read + Send>,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
+    let path = Path::new(name);
+    let format = formats::of_stream(path, options)?;
+    check_effects(format, path, options)?;
+    let lines = formats::Lines::new(stream, path, None, &options.limits);
+    some(formats::read_lines(format, lines, path, options)?, path)
+}
+
+/// Fails if there is nothing.
+fn some(read: Read, path: &Path) -> Result<Read, DataError> {
     if read.dataset.samples.is_empty() && read.report.bad_row_count == 0 {
         return Err(DataError::malformed(Place::file(path), "no graphs", "at least one"));
     }

@@ -75,17 +75,7 @@ impl RowReader {
     ) -> Result<Self, DataError> {
         let (options, path) = (keeping_all(options), PathBuf::from(name));
         let lines = Lines::new(stream, &path, None, &options.limits);
-        let format = match options.format {
-            Some(format @ (Format::SmilesCsv | Format::Jsonl)) => format,
-            other => {
-                let reason = match other {
-                    Some(format) => format!("{} cannot be read from a stream", format.name()),
-                    None => "a stream has no name to tell its format by".to_owned(),
-                };
-                let known = "smiles-csv, jsonl".to_owned();
-                return Err(DataError::UnknownFormat { path, reason, known });
-            }
-        };
+        let format = formats::of_stream(&path, &options)?;
         Ok(Self { source: source(lines, format, &path, &options)?, options, path })
     }
 
@@ -148,7 +138,8 @@ impl RowReader {
     }
 }
 
-fn keeping_all(options: &ReadOptions) -> ReadOptions {
+/// Options under which no row is lost.
+pub(crate) fn keeping_all(options: &ReadOptions) -> ReadOptions {
     let mut options =
         ReadOptions { on_bad_row: OnBadRow::Null, repeated_ids: true, ignore_split: true, ..options.clone() };
     options.limits.bad_rows = u64::MAX;
@@ -163,7 +154,7 @@ fn source(lines: Lines, format: Format, path: &Path, options: &ReadOptions) -> R
 }
 
 /// All records in order, the bad ones with their reasons and their numbers for names.
-fn input_rows(read: Read, records_before: usize) -> Vec<InputRow> {
+pub(crate) fn input_rows(read: Read, records_before: usize) -> Vec<InputRow> {
     let Read { dataset, report } = read;
     let mut reasons: std::collections::HashMap<usize, BadRow> =
         report.bad_positions.into_iter().zip(report.bad_rows).collect();

@@ -21,4 +21,4 @@ mod infer;
 mod targets;
 
 pub(crate) use collect::{Collector, Record, both_ways};
-pub(crate) use columns::{Table, is_missing};
+pub(crate) use columns::{ColumnSet, Table, is_missing};

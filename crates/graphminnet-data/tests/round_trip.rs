@@ -117,6 +117,7 @@ fn any_dataset() -> impl Strategy<Value = Dataset> {
             let parts = [Split::Train, Split::Valid, Split::Test];
             Dataset {
                 name: "data".to_owned(),
+                node_parts: None,
                 official_split: has_split.then(|| (0..samples.len()).map(|at| parts[at % 3]).collect()),
                 samples: samples
                     .into_iter()

@@ -53,6 +53,7 @@ fn dataset() -> Dataset {
         schema,
         samples,
         official_split: Some((0..GRAPHS).map(split).collect()),
+        node_parts: None,
     }
 }
 

@@ -203,7 +203,7 @@ fn an_output_that_is_no_finite_number_is_a_reason_and_never_a_value() {
     let schema = wide.description().schema.clone();
     let sample = |(at, graph)| Sample { id: format!("{at}"), graph, targets: vec![0.0, 0.0] };
     let samples = graphs(3).into_iter().enumerate().map(sample).collect();
-    let dataset = Dataset { name: "wide".into(), schema, samples, official_split: None };
+    let dataset = Dataset { name: "wide".into(), schema, samples, official_split: None, node_parts: None };
     let wide = Ensemble::new(vec![wide]).unwrap();
     let error = evaluate(&wide, &dataset, Bootstrap::default()).unwrap_err().to_string();
     assert!(error.starts_with("graph 0: the prediction is not a finite number"), "{error}");
@@ -560,7 +560,13 @@ fn freeze_the_current_version() {
         targets: outputs[at].clone(),
     });
     let schema = bundle.description().schema.clone();
-    let dataset = Dataset { name: "frozen".into(), schema, samples: samples.collect(), official_split: None };
+    let dataset = Dataset {
+        name: "frozen".into(),
+        schema,
+        samples: samples.collect(),
+        official_split: None,
+        node_parts: None,
+    };
     graphminnet_data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
     std::fs::write(folder.join("model.gmn"), file).unwrap();
     std::fs::write(folder.join("predictions.json"), serde_json::to_string(&outputs.concat()).unwrap())
@@ -606,6 +612,7 @@ fn conformal_intervals_and_sets_cover_as_often_as_they_say() {
             schema: ensemble.description().schema.clone(),
             samples: calibration.to_vec(),
             official_split: None,
+            node_parts: None,
         };
         for level in [0.5, 0.9] {
             let conformal = Conformal::calibrate(&ensemble, &dataset, level).unwrap();

@@ -62,7 +62,13 @@ fn cubic_graphs(count: usize) -> Dataset {
         node_columns: vec![],
         edge_columns: vec![],
     };
-    Dataset { name: "cubic".into(), schema, samples: samples.collect(), official_split: None }
+    Dataset {
+        name: "cubic".into(),
+        schema,
+        samples: samples.collect(),
+        official_split: None,
+        node_parts: None,
+    }
 }
 
 fn recipe(dataset: &Dataset) -> Recipe {

@@ -1,5 +1,11 @@
 //! The `graphminnet` command.
 
-fn main() -> std::process::ExitCode {
-    graphminnet_cli::run()
+use graphminnet_cli::{ALLOCATOR, KeepLargeBlocks, run};
+use std::process::ExitCode;
+
+#[global_allocator]
+static GLOBAL: &KeepLargeBlocks = &ALLOCATOR;
+
+fn main() -> ExitCode {
+    run(std::env::args_os()).into()
 }

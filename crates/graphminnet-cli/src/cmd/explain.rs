@@ -6,14 +6,13 @@ use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::Bundle;
-use graphminnet::bundle::{AnswerKind, Description};
+use graphminnet::bundle::Description;
 use graphminnet::explain::{Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
-use graphminnet::report::range_chart;
+use graphminnet::report::{explanation_picture, range_chart};
 use graphminnet_data::Graph;
 use graphminnet_data::RowReader;
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::spectral::PreparedGraph;
-use graphminnet_report::draw::GraphPicture;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{Write, stdout};
@@ -144,10 +143,9 @@ fn explain_all(
                 continue;
             }
         };
-        let what = explained(about, &explanation);
+        let what = explanation.subject(about);
         let _ = writeln!(lines, "{}", as_json(named, &what, &explanation));
-        let picture = picture(about, named, &what, &explanation);
-        match picture {
+        match explanation_picture(about, &named.title, &named.graph, &explanation) {
             Ok(picture) => {
                 let path = arguments.output.join(file_name(number, &named.id));
                 write_atomically(&path, picture.as_str().as_bytes())?;
@@ -168,24 +166,6 @@ fn explain_all(
     Ok(())
 }
 
-/// The number that is explained, in words.
-fn explained(about: &Description, explanation: &Explanation) -> String {
-    let column = match about.answers() {
-        AnswerKind::Classes => format!("score of class {}", about.class_name(explanation.output)),
-        AnswerKind::Binary if about.ranked_class().is_some() => {
-            format!("score of class {}", about.ranked_class().unwrap_or_default())
-        }
-        kind => {
-            let name = about.schema.targets.get(explanation.output).cloned().unwrap_or_default();
-            if kind == AnswerKind::Binary { format!("score of {name}") } else { name }
-        }
-    };
-    match explanation.node {
-        Some(node) => format!("{column} at node {node}"),
-        None => column,
-    }
-}
-
 fn as_json(named: &Named, what: &str, explanation: &Explanation) -> serde_json::Value {
     json!({
         "id": named.id,
@@ -202,23 +182,6 @@ fn as_json(named: &Named, what: &str, explanation: &Explanation) -> serde_json::
         "edges": named.graph.edges(),
         "edge_attributions": explanation.edges,
     })
-}
-
-fn picture(
-    about: &Description,
-    named: &Named,
-    what: &str,
-    explanation: &Explanation,
-) -> Result<graphminnet_report::Svg, graphminnet_report::draw::DrawError> {
-    let meaning = format!("{what}: {:.4}; red raises it, blue lowers it", explanation.prediction);
-    GraphPicture {
-        meaning: &meaning,
-        featurizer: about.featurizer,
-        node_values: &explanation.nodes,
-        edge_values: &explanation.edges,
-        ..GraphPicture::new(&named.title, &named.graph)
-    }
-    .svg()
 }
 
 fn strongest(explanation: &Explanation) -> String {

@@ -10,11 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says what was read.
 pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
-    let (dataset, splits) = (&loaded.dataset, &loaded.splits);
+    let dataset = &loaded.dataset;
+    let nodes = dataset.node_parts.as_ref().map(|parts| parts.nodes_by_part());
+    let splits = nodes.as_ref().unwrap_or(&loaded.splits);
     verbosity.say(format_args!(
-        "{}: {} graphs, {} to train, {} to validate, {} to test ({})",
+        "{}: {} graph{}, {}{} to train, {} to validate, {} to test ({})",
         dataset.name,
         dataset.samples.len(),
+        if dataset.samples.len() == 1 { "" } else { "s" },
+        if nodes.is_some() { "nodes: " } else { "" },
         splits.train.len(),
         splits.valid.len(),
         splits.test.len(),

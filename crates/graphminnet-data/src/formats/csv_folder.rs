@@ -3,7 +3,7 @@
 //! | file | columns |
 //! |---|---|
 //! | `graphs.csv` | `graph_id`, `num_nodes` (needed without `nodes.csv`), `split` (optional); every other one is a target |
-//! | `nodes.csv` | `graph_id`, `node_id`; `target`, `target_…` and `label` are node-level targets; the others are features |
+//! | `nodes.csv` | `graph_id`, `node_id`; `split` (or `train_mask`, `valid_mask`, `test_mask`) for parts of nodes; `target`, `target_…` and `label` are node-level targets; the others are features |
 //! | `edges.csv` | `graph_id`, `source`, `destination` (or `src_id`, `dst_id`); the others are features |
 //!
 //! Nodes are numbered in the order of their rows; `node_id` may be any text that is unique within its graph, and edges
@@ -11,6 +11,7 @@
 //! `nodes.csv`. A file without a `graph_id` column describes a single graph. Edges are directed as written. A bad row of
 //! `nodes.csv` or `edges.csv` makes its graph a bad row.
 
+mod parts;
 mod write;
 
 pub use write::write_csv_folder;
@@ -21,7 +22,8 @@ use crate::budget::{Share, bytes_of};
 use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::{BadRow, Column, DataError, Level, Place, Read, ReadOptions, Split};
+use crate::{BadRow, DataError, Level, Place, Read, ReadOptions, Split};
+use parts::PartColumns;
 use std::collections::HashMap;
 
 /// Reads the layout from a folder or archive.
@@ -62,6 +64,7 @@ struct Draft {
     id: String,
     place: Place,
     split: Option<Split>,
+    node_split: Option<Vec<Option<Split>>>,
     num_nodes: Option<u64>,
     node_ids: HashMap<String, u32>,
     nodes: Vec<f64>,
@@ -77,6 +80,7 @@ impl Draft {
             id,
             place,
             split: None,
+            node_split: None,
             num_nodes: None,
             node_ids: HashMap::new(),
             nodes: Vec::new(),
@@ -127,6 +131,7 @@ impl Draft {
             edges: self.edges,
             targets: self.targets,
             split: self.split,
+            node_split: self.node_split,
             graph: None,
         })
     }
@@ -165,11 +170,12 @@ impl Graphs {
     ) -> Result<(), DataError> {
         let id = require(&table, &["graph_id", "id"])?;
         let count = table.column_called(&["num_nodes"]);
-        let split = match &options.split_column {
-            Some(name) => Some(require(&table, &[name.as_str()])?),
-            None => table.column_called(&["split"]),
-        };
         let split_name = options.split_column.as_deref().unwrap_or("split");
+        let split = match options.split_column {
+            // It may be a column of nodes.csv.
+            Some(_) if !self.has_nodes || options.rules < 3 => Some(require(&table, &[split_name])?),
+            _ => table.column_called(&[split_name]),
+        };
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
         let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
             .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.contains(name)))
@@ -222,14 +228,11 @@ impl Graphs {
         let graph_column = table.column_called(&["graph_id"]);
         let id = require(&table, &["node_id", "id"])?;
         let (mut features, mut targets) = (Vec::new(), Vec::new());
-        let split = table.column_called(&["split"]).filter(|_| names_parts("split", options));
-        if split.is_some() {
-            collector.notes.push(
-                "the column `split` of nodes.csv names parts and is no feature (`--text split` makes it one)"
-                    .to_owned(),
-            );
-        }
-        for (column, name) in named_columns(&table, &[graph_column, Some(id), split]) {
+        let parts = PartColumns::find(&table, options)?;
+        for (column, name) in named_columns(&table, &[graph_column, Some(id)]) {
+            if parts.names.contains(&name) {
+                continue;
+            }
             let lower = name.to_ascii_lowercase();
             let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
             let is_target = match wanted {
@@ -251,7 +254,7 @@ impl Graphs {
             collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
         }
         collector.name_node_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
-        let cells = bytes_of::<f64>(2 * (features.len() + targets.len())) + bytes_of::<(String, u32)>(2);
+        let cells = bytes_of::<f64>(2 * (features.len() + targets.len()) + 1) + bytes_of::<(String, u32)>(2);
         while let Some(row) = table.advance()? {
             let place = table.place();
             let bytes = cells + table.field(id).len() as u64;
@@ -277,6 +280,10 @@ impl Graphs {
                     draft.targets.values.push(value);
                 }
                 draft.targets.rows += usize::from(!targets.is_empty());
+                if parts.are_used() {
+                    let part = parts.part(&table, &place)?;
+                    draft.node_split.get_or_insert_default().push(part);
+                }
                 Ok(())
             });
             if let Err(error) = result {
@@ -365,15 +372,6 @@ impl Graphs {
 
 fn unknown_graph(name: &str, place: Place) -> DataError {
     DataError::value(place.in_column("graph_id"), name, "a graph_id of graphs.csv")
-}
-
-/// Whether a column of nodes.csv says which part of the data a node belongs to: by its name, unless it is known or asked
-/// for as a feature.
-fn names_parts(column: &str, options: &ReadOptions) -> bool {
-    let is_feature = |columns: &[Column]| columns.iter().any(|known| known.name == column);
-    options.rules >= 3
-        && !options.schema.as_ref().is_some_and(|schema| is_feature(&schema.node_columns))
-        && ![&options.text, &options.numeric].iter().any(|names| names.iter().any(|name| name == column))
 }
 
 fn require(table: &CsvReader, names: &[&str]) -> Result<usize, DataError> {

@@ -69,6 +69,7 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
                     nodes: Table { rows: num_nodes, values: Vec::new() },
                     targets: Table { rows: values.len(), values },
                     split: stem(name).and_then(|stem| split_of(&splits, stem)),
+                    node_split: None,
                     graph: None,
                 })
             });

@@ -41,6 +41,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
             nodes: Table { rows: num_nodes, values: Vec::new() },
             targets: Table::default(),
             split: None,
+            node_split: None,
             graph: None,
         });
         drop(held);

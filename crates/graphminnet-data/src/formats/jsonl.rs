@@ -10,8 +10,12 @@
 //! text, `null` (missing), or a list of these (several tasks); for one target per node, `target` is a list of lists, or
 //! `node_target` a list of values. Edges are directed as written unless the options say otherwise. `x`, `edge_index`
 //! (two rows), `edge_attr` and `y` are understood as other names. Unknown fields are reported and ignored.
+//!
+//! Where nodes and not graphs are split, `split` is a list with a part (or `null`) for every node, or `train_mask`,
+//! `valid_mask` (or `val_mask`) and `test_mask` are lists of true and false.
 
 mod parse;
+mod parts;
 mod write;
 
 pub use write::write_jsonl;
@@ -22,6 +26,7 @@ use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
 use parse::{Cell, Line, Rows};
+use parts::{Parts, split_field};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -38,8 +43,8 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
     let mut shape = Shape::default();
     if let Some(schema) = &options.schema {
         // The schema, not the first graph, says how many columns there are.
-        collector.name_node_columns(names("node", schema.node_columns.len(), options, true))?;
-        collector.name_edge_columns(names("edge", schema.edge_columns.len(), options, false))?;
+        collector.name_node_columns(names("node", schema.node_columns.len(), options))?;
+        collector.name_edge_columns(names("edge", schema.edge_columns.len(), options))?;
         shape.node = Some(schema.node_columns.len()).filter(|columns| *columns > 0);
         shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
     }
@@ -51,7 +56,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         // Freed with the line.
         let mut held = collector.budget.share();
         let record = lines.text().and_then(|text| {
-            let line = parse::line(text, &lines.place(), &options.limits, &mut held)?;
+            let line = parse::line(text, split_field(options), &lines.place(), &options.limits, &mut held)?;
             for name in &line.unknown {
                 if ignored.len() < 20 && !ignored.contains(name) {
                     ignored.push(name.clone());
@@ -92,14 +97,16 @@ fn record(
         .map_err(DataError::limit(place.clone()))?;
     check_edges(&line.edges, num_nodes, place)?;
 
+    let parts = Parts::read(&line.parts, num_nodes, options, place)?;
+
     let nodes = line.node_features.unwrap_or_default();
     if fix(&mut shape.node, &nodes, "node_features", place)? {
-        collector.name_node_columns(names("node", nodes.columns, options, true))?;
+        collector.name_node_columns(names("node", nodes.columns, options))?;
     }
     check_rows(&nodes, num_nodes, "node_features", "node", shape.node, place)?;
     let edge_rows = line.edge_features.unwrap_or_default();
     if fix(&mut shape.edge, &edge_rows, "edge_features", place)? {
-        collector.name_edge_columns(names("edge", edge_rows.columns, options, false))?;
+        collector.name_edge_columns(names("edge", edge_rows.columns, options))?;
     }
     check_rows(&edge_rows, line.edges.len(), "edge_features", "edge", shape.edge, place)?;
 
@@ -121,8 +128,7 @@ fn record(
             collector.notes.extend(Some(note).filter(|note| !note.is_empty()));
         }
         collector.level = level;
-        let names = target_names(targets.columns, options);
-        collector.name_target_columns(names)?;
+        collector.name_target_columns(names("target", targets.columns, options))?;
     }
     if let Some(targets) = &targets {
         fix(&mut shape.target, targets, "target", place)?;
@@ -165,7 +171,8 @@ fn record(
                 collector.target_columns.number(column, value, is_integer, place)
             }
         })?,
-        split: super::parse_split(line.split.as_deref(), "split", place)?,
+        split: parts.graph,
+        node_split: parts.nodes,
         graph: None,
     })
 }
@@ -262,11 +269,13 @@ fn number(cell: &Cell, place: &Place, field: &str) -> Result<(f64, bool), DataEr
     }
 }
 
-fn names(what: &str, columns: usize, options: &ReadOptions, is_node: bool) -> Vec<String> {
-    let known = options
-        .schema
-        .as_ref()
-        .map(|schema| if is_node { &schema.node_columns } else { &schema.edge_columns });
+/// Names of so many columns of a `node`, an `edge` or a `target`.
+pub(crate) fn names(what: &str, columns: usize, options: &ReadOptions) -> Vec<String> {
+    if what == "target" {
+        return target_names(columns, options);
+    }
+    let schema = options.schema.as_ref();
+    let known = schema.map(|schema| if what == "node" { &schema.node_columns } else { &schema.edge_columns });
     let by_position: Vec<String> = (0..columns).map(|column| format!("{what}_feature_{column}")).collect();
     match known {
         Some(known) if known.len() == columns => {

@@ -39,12 +39,13 @@ pub use csv_folder::write_csv_folder;
 #[cfg(feature = "benchmarks")]
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
-pub(crate) use jsonl::read_lines as read_jsonl_lines;
 pub use jsonl::write_jsonl;
 pub(crate) use jsonl::write_jsonl_to;
+pub(crate) use jsonl::{names as jsonl_names, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
+pub(crate) use smiles_csv::reading as molecule_reading;
 pub(super) use smiles_csv::smiles;
 pub(super) use smiles_rows::SmilesRows;
 pub(crate) use tree::{Folder, Tree, lines_of};
@@ -170,6 +171,34 @@ fn unknown(path: &Path, reason: String) -> DataError {
     DataError::UnknownFormat { path: path.to_path_buf(), reason, known: known.join("; ") }
 }
 
+/// The format of a stream, which the options must name.
+///
+/// # Errors
+///
+/// [`DataError::UnknownFormat`] if they do not, or name a format that is no stream.
+pub(crate) fn of_stream(path: &Path, options: &ReadOptions) -> Result<Format, DataError> {
+    let reason = match options.format {
+        Some(format @ (Format::SmilesCsv | Format::Jsonl)) => return Ok(format),
+        Some(format) => format!("{} cannot be read from a stream", format.name()),
+        None => "a stream has no name to tell its format by".to_owned(),
+    };
+    let known = "smiles-csv, jsonl".to_owned();
+    Err(DataError::UnknownFormat { path: path.to_path_buf(), reason, known })
+}
+
+/// Reads a stream of lines in one of the formats of [`of_stream`].
+pub(crate) fn read_lines(
+    format: Format,
+    mut lines: Lines,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
+    match format {
+        Format::Jsonl => jsonl::read_lines(&mut lines, path, options),
+        _ => smiles_csv::read_lines(lines, path, options),
+    }
+}
+
 /// Reads `path` in a given format.
 pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     match format {
@@ -221,6 +250,34 @@ fn parse_split(text: Option<&str>, column: &str, place: &Place) -> Result<Option
         "test" | "testing" => Ok(Some(Split::Test)),
         _ => {
             Err(DataError::value(place.clone().in_column(column), text, "`train`, `valid`, `test` or blank"))
+        }
+    }
+}
+
+/// Masks of nodes, one for each part of the data.
+struct Masks;
+
+impl Masks {
+    /// The part that a mask of this name is for.
+    fn part_of(name: &str) -> Option<Split> {
+        match name {
+            "train_mask" => Some(Split::Train),
+            "valid_mask" | "val_mask" => Some(Split::Valid),
+            "test_mask" => Some(Split::Test),
+            _ => None,
+        }
+    }
+
+    /// The part of a node that is in the training, validation and test part or not.
+    fn part(flags: [bool; 3], place: &Place) -> Result<Option<Split>, DataError> {
+        let mut parts = Split::ALL.into_iter().zip(flags).filter(|(_, holds)| *holds).map(|(part, _)| part);
+        match (parts.next(), parts.next()) {
+            (Some(first), Some(second)) => Err(DataError::value(
+                place.clone().in_column(format!("{first}_mask")),
+                format!("a node in the {first} and in the {second} part"),
+                "one part for each node",
+            )),
+            (part, _) => Ok(part),
         }
     }
 }

@@ -195,6 +195,7 @@ fn collect(
                 edge_rows: Table::default(),
                 targets: Table { rows: usize::from(!values.is_empty()), values },
                 split: row.split,
+                node_split: None,
                 graph: Some(graph),
             }),
         };

@@ -66,6 +66,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             edges: parts.edges,
             targets: Table { rows: usize::from(!parts.targets.is_empty()), values: parts.targets },
             split: None,
+            node_split: None,
             graph: None,
         }))?;
     }

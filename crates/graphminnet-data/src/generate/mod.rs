@@ -16,6 +16,7 @@
 mod block_model;
 mod cluster;
 mod csl;
+mod papers;
 mod pattern;
 mod random_graph;
 mod ring_transfer;
@@ -23,6 +24,7 @@ mod tree_neighbours_match;
 
 pub use cluster::Cluster;
 pub use csl::CircularSkipLinks;
+pub use papers::Papers;
 pub use pattern::Pattern;
 pub use random_graph::RandomGraph;
 pub use ring_transfer::RingTransfer;
@@ -76,7 +78,7 @@ fn assemble(
     let places = sizes.places();
     let samples = places.par_iter().map(|&(split, at)| make(split, at)).collect::<Result<_, _>>()?;
     let official_split = Some(places.into_iter().map(|(split, _)| split).collect());
-    Ok(Dataset { name: name.to_owned(), schema, samples, official_split })
+    Ok(Dataset { name: name.to_owned(), schema, samples, official_split, node_parts: None })
 }
 
 fn sample_id(name: &str, split: Split, at: usize) -> String {

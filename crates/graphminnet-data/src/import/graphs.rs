@@ -121,6 +121,7 @@ impl<'a> Builder<'a> {
             schema,
             samples: self.samples,
             official_split: Some(self.splits),
+            node_parts: None,
         };
         Read { dataset, report: Report { rows, ..Report::default() } }
     }

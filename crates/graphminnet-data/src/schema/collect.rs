@@ -7,8 +7,8 @@ use crate::budget::{Budget, Share, bytes_of};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::{
-    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, MoleculeTable, OnBadRow, Place,
-    Read, ReadOptions, Report, Sample, Schema, Split,
+    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, MoleculeTable, NodeParts, OnBadRow,
+    Place, Read, ReadOptions, Report, Sample, Schema, Split,
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,6 +27,8 @@ pub(crate) struct Record {
     pub(crate) edge_rows: Table,
     pub(crate) targets: Table,
     pub(crate) split: Option<Split>,
+    /// The part of every node, where nodes are split.
+    pub(crate) node_split: Option<Vec<Option<Split>>>,
     /// The finished graph, where the reader builds it itself; the tables are then not looked at.
     pub(crate) graph: Option<Graph>,
 }
@@ -39,6 +41,7 @@ impl Record {
             + self.place.bytes()
             + self.id.as_ref().map_or(0, |id| id.len() as u64)
             + bytes_of::<[u32; 2]>(self.edges.len())
+            + bytes_of::<Option<Split>>(self.node_split.as_ref().map_or(0, Vec::len))
             + tables.iter().map(|table| table.bytes()).sum::<u64>()
             + self.graph.as_ref().map_or(0, Graph::bytes)
     }
@@ -181,8 +184,9 @@ impl<'a> Collector<'a> {
         }
         let mut records = slots.iter().flatten().peekable();
         let is_empty = records.peek().is_none();
+        let has_nodes = slots.iter().flatten().any(|record| record.node_split.is_some());
         match (&self.options.split_column, records.any(|record| record.split.is_some())) {
-            (Some(column), false) if !is_empty => Err(DataError::malformed(
+            (Some(column), false) if !is_empty && !has_nodes => Err(DataError::malformed(
                 self.place.clone().in_column(column),
                 "no part in any row",
                 "train, valid or test in every row",
@@ -298,6 +302,7 @@ impl<'a> Collector<'a> {
         let slots = std::mem::take(&mut self.slots);
         let mut samples: Vec<Sample> = Vec::with_capacity(slots.len());
         let mut splits: Vec<Option<Split>> = Vec::with_capacity(slots.len());
+        let mut node_splits: Vec<Option<Vec<Option<Split>>>> = Vec::with_capacity(slots.len());
         let mut rows = Vec::with_capacity(slots.len());
         let mut ids: HashMap<String, Place> = HashMap::with_capacity(slots.len());
         let has_parts = self.has_parts(&slots)?;
@@ -309,6 +314,7 @@ impl<'a> Collector<'a> {
             let before = record.bytes();
             let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
             let (place, split) = (record.place.clone(), record.split);
+            let nodes = record.node_split.take();
             let sample = match ids.entry(id.clone()) {
                 _ if has_parts && split.is_none() => Err(self.without_part(place)),
                 Entry::Occupied(earlier) if !self.options.repeated_ids => Err(BadRow::new(
@@ -327,6 +333,7 @@ impl<'a> Collector<'a> {
                     rows.push(Some(samples.len()));
                     samples.push(sample);
                     splits.push(split);
+                    node_splits.push(nodes);
                 }
                 Err(bad) => {
                     self.bad(position, bad)?;
@@ -343,7 +350,9 @@ impl<'a> Collector<'a> {
         self.order_bad_rows();
         // Without samples there is nothing that has parts.
         let official_split = if splits.is_empty() { None } else { splits.into_iter().collect() };
-        let dataset = Dataset { name: self.name, schema: finisher.schema, samples, official_split };
+        let node_parts = self.node_parts(&finisher.schema, node_splits, &samples);
+        let dataset =
+            Dataset { name: self.name, schema: finisher.schema, samples, official_split, node_parts };
         let (bad_positions, bad_rows): (Vec<usize>, Vec<BadRow>) = self.bad_rows.into_iter().unzip();
         let report = Report {
             bad_positions: if self.options.on_bad_row == OnBadRow::Skip { Vec::new() } else { bad_positions },
@@ -355,6 +364,30 @@ impl<'a> Collector<'a> {
             ..Report::default()
         };
         Ok(Read { dataset, report })
+    }
+}
+
+impl Collector<'_> {
+    /// The parts of the nodes, where any graph names them and they matter.
+    fn node_parts(
+        &mut self,
+        schema: &Schema,
+        parts: Vec<Option<Vec<Option<Split>>>>,
+        samples: &[Sample],
+    ) -> Option<NodeParts> {
+        if self.options.ignore_split || parts.iter().all(Option::is_none) {
+            return None;
+        }
+        if schema.level != Level::Node {
+            self.notes
+                .push("parts of nodes have no meaning for targets of graphs, and are not used".to_owned());
+            return None;
+        }
+        let all = parts.into_iter().zip(samples);
+        Some(NodeParts::new(
+            all.map(|(parts, sample)| parts.unwrap_or_else(|| vec![None; sample.graph.num_nodes()]))
+                .collect(),
+        ))
     }
 }
 

@@ -31,6 +31,8 @@ mod figure;
 mod folds;
 mod lab;
 pub mod long_range;
+mod node_baselines;
+pub mod nodes;
 mod own_models;
 mod pair_table;
 pub mod params;

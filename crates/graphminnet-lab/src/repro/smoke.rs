@@ -97,7 +97,7 @@ fn dataset(recipe: &Recipe, info: &registry::DatasetInfo) -> Result<Dataset, Rep
         _ => Split::Test,
     };
     let official_split = Some((0..GRAPHS).map(split).collect());
-    Ok(Dataset { name: info.name.clone(), schema, samples, official_split })
+    Ok(Dataset { name: info.name.clone(), schema, samples, official_split, node_parts: None })
 }
 
 /// Numeric columns of nodes and edges; a degree profile is computed, not stored.

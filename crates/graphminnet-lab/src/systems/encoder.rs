@@ -1,6 +1,7 @@
 //! Features of nodes and edges as rows of numbers.
 
 use super::gred::dense;
+use super::norm::gelu;
 use super::{Body, Encoder, SystemConfig};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, activation};
@@ -107,7 +108,7 @@ impl FeatureEncoder {
                     }
                     _ => unreachable!("a system's input is made for its own encoders"),
                 };
-                second.forward(activation::gelu_approximate(rows))
+                second.forward(gelu(rows))
             }
             _ => unreachable!("a system's input is made for its own encoders"),
         }

@@ -11,11 +11,12 @@ use super::exphormer::{Exphormer, ExphormerInput};
 use super::graph_mamba::{GraphMamba, MambaInput};
 use super::gred::{Gred, GredInput, decays_in_gred, dense};
 use super::grit::{Grit, GritInput};
+use super::norm::gelu;
 use super::positions::{PositionEncoder, PositionInput};
 use super::san::{MissingPair, San, SanInput};
 use super::{Body, Encoder, HeadKind, SystemConfig};
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Device, Tensor};
 use graphminnet::ModelConfig;
 use graphminnet::config::{self, ConfigError, Pooling};
 use graphminnet::model::{FeatureInput, InputError, Model};
@@ -209,7 +210,7 @@ impl SystemHead {
     fn forward(&self, rows: Tensor<2>) -> Tensor<2> {
         match self {
             Self::Relu(head) => head.forward(rows),
-            Self::Gelu((first, last)) => last.forward(activation::gelu_approximate(first.forward(rows))),
+            Self::Gelu((first, last)) => last.forward(gelu(first.forward(rows))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Normalisation of rows, and the smooth ReLU, as several systems have them.
 
 use burn::module::{Module, Param};
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, activation};
 use graphminnet::nn::Init;
 
 /// `γ ⊙ (x − mean) / √(variance + ε) + β` over the columns of every row.
@@ -27,4 +27,13 @@ impl LayerNorm {
         let normalised = centred / (variance + self.epsilon).sqrt();
         normalised * self.weight.val().unsqueeze() + self.bias.val().unsqueeze()
     }
+}
+
+/// `½x(1 + tanh(√(2/π)(x + 0.044715x³)))`, the approximation of the gelu by tanh, written with a sigmoid: a power and a tanh
+/// take several times as long.
+pub(crate) fn gelu(x: Tensor<2>) -> Tensor<2> {
+    let twice = 2.0 * (2.0 / std::f64::consts::PI).sqrt();
+    let square = x.clone() * x.clone();
+    let inner = x.clone() * (square * (0.044_715 * twice) + twice);
+    x * activation::sigmoid(inner)
 }

@@ -165,6 +165,17 @@ impl Bundle {
         Ok(container::pack(&text, weights))
     }
 
+    /// The bytes of the model's file, as [`Bundle::pack`].
+    ///
+    /// # Errors
+    ///
+    /// [`BundleError::Weights`] if the weights cannot be written down.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, BundleError> {
+        let weights = weights::to_bytes(&self.model)
+            .map_err(|source| BundleError::Weights { path: self.path.clone(), source })?;
+        Self::pack(&self.description, &weights)
+    }
+
     /// What errors call the model: the file that it came from.
     pub fn path(&self) -> &Path {
         &self.path
@@ -189,6 +200,14 @@ impl Bundle {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_gives_back_the_bytes_that_it_came_from() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/bundles");
+        let newest = path.join(format!("v{FORMAT_VERSION}/model.gmn"));
+        let bytes = std::fs::read(&newest).unwrap();
+        assert_eq!(Bundle::load(&newest).unwrap().to_bytes().unwrap(), bytes);
+    }
 
     #[test]
     fn a_key_that_is_not_known_is_refused_by_name_wherever_it_is() {

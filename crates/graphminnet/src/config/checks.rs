@@ -28,6 +28,7 @@ impl ModelConfig {
             ("lap_dim", self.lap_dim, 0, MOST_PAIRS),
             ("pe_dim", self.pe_dim, 0, MOST_CHANNELS),
             ("rwse_steps", self.rwse_steps, 0, MOST_STEPS),
+            ("encoder_hops", self.encoder_hops, 0, MOST_HOPS),
             ("node_in", self.node_in, 0, MOST_COLUMNS),
             ("edge_in", self.edge_in, 0, MOST_COLUMNS),
             ("head_layers", self.head_layers, 1, MOST_LAYERS),
@@ -50,6 +51,7 @@ impl ModelConfig {
             ("drop_local", self.drop_local),
             ("drop_res", self.drop_res),
             ("drop_gmn", self.drop_gmn),
+            ("drop_encoder", self.drop_encoder),
         ] {
             require((0.0..1.0).contains(&rate), key, rate, || "a dropout rate lies in [0, 1)".into())?;
         }
@@ -276,6 +278,9 @@ const BLOCK_KEYS: &[&str] = &[
     "input_norm",
     "drop_gmn_at",
 ];
+
+/// Most averages over neighbours before the first layer.
+const MOST_HOPS: usize = 100;
 
 /// Numbers in the profile of degrees.
 const DEGREE_COLUMNS: usize = 5;

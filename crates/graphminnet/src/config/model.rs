@@ -32,6 +32,7 @@ pub(super) const SECTION: &str = "model";
 /// | `input_norm` | ball | bound the block's input | none, rms, ball |
 /// | `drop_ffn`, `drop_local`, `drop_res`, `drop_gmn`, `drop_gmn_at` | 0, 0, 0, 0, output | dropout | `[0, 1)` |
 /// | `node_encoder`, `node_in`, `node_vocab` | linear, 1, [] | node features | at most 1,000,000 columns or categories |
+/// | `encoder_hops`, `drop_encoder` | 0, 0 | averages over neighbours before the first layer, after dropout at this rate | at most 100 hops, `[0, 1)` |
 /// | `node_pe`, `pe_dim`, `rwse_steps`, `lappe_sign_flip` | none, 16, 0, true | positional part of the node features | `pe_dim` below `hidden`, at most 4,096 steps |
 /// | `edge_encoder`, `edge_in`, `edge_vocab` | dummy, 1, [] | edge features | as of nodes |
 /// | `standardize` | false | put numeric features on the scale of the training data | |
@@ -104,6 +105,11 @@ pub struct ModelConfig {
     pub node_in: usize,
     /// Sizes of the categorical node columns.
     pub node_vocab: Vec<usize>,
+    /// How often encoded node features are averaged over neighbours (as GCN does) before the first layer. Where few
+    /// nodes are labelled, features of single nodes are learnt by heart.
+    pub encoder_hops: usize,
+    /// Dropout of encoded node features, before they are averaged.
+    pub drop_encoder: f64,
     /// Positional part of the node features.
     pub node_pe: NodePeKind,
     /// Width of the positional part.
@@ -179,6 +185,8 @@ impl ModelConfig {
             node_encoder: NodeEncoderKind::Linear,
             node_in: 1,
             node_vocab: Vec::new(),
+            encoder_hops: 0,
+            drop_encoder: 0.0,
             node_pe: NodePeKind::None,
             pe_dim: 16,
             rwse_steps: 0,

@@ -1,6 +1,7 @@
 //! Gradient × input and integrated gradients.
 
 use super::{ExplainError, Explainer, copies_at_once};
+use crate::bundle::{AnswerKind, Description};
 use crate::config::LevelKind;
 use crate::model::Encoded;
 use crate::nn::Pass;
@@ -101,6 +102,24 @@ impl Explanation {
         mean.baseline /= count;
         mean.nodes.iter_mut().chain(&mut mean.edges).for_each(|share| *share /= count);
         Some(mean)
+    }
+
+    /// The number that is explained, in words: a target or the score of a class, and the node where there is one.
+    pub fn subject(&self, about: &Description) -> String {
+        let column = match about.answers() {
+            AnswerKind::Classes => format!("score of class {}", about.class_name(self.output)),
+            AnswerKind::Binary if about.ranked_class().is_some() => {
+                format!("score of class {}", about.ranked_class().unwrap_or_default())
+            }
+            kind => {
+                let name = about.schema.targets.get(self.output).cloned().unwrap_or_default();
+                if kind == AnswerKind::Binary { format!("score of {name}") } else { name }
+            }
+        };
+        match self.node {
+            Some(node) => format!("{column} at node {node}"),
+            None => column,
+        }
     }
 
     /// The sum of all shares.

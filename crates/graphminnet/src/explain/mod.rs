@@ -37,14 +37,14 @@ mod range;
 pub use attribution::{Explanation, MAX_STEPS, Method, Target};
 pub use range::{RangeOptions, RangeReport};
 
-use crate::bundle::{AnswerKind, Bundle, MaybeGraph, PredictError, prepare};
+use crate::bundle::{AnswerKind, Bundle, Ensemble, MaybeGraph, PredictError, prepare};
 use crate::config::{LevelKind, ModelConfig};
 use crate::model::{Encoded, GraphMinNet, InputError, ModelInput};
 use crate::nn::Pass;
 use crate::ops::values;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_data::spectral::{NEVER, PreparedGraph, Stopped};
+use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, Stopped};
 use thiserror::Error;
 
 /// Nodes of one pass: copies of a graph are run through the model together up to this many.
@@ -54,6 +54,9 @@ const NODES_AT_ONCE: usize = 8192;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ExplainError {
+    /// The graph has no prediction.
+    #[error(transparent)]
+    Predict(#[from] PredictError),
     /// The graph does not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -151,6 +154,29 @@ impl Explainer {
         let rows = values.len() / hidden.max(1);
         Tensor::from_data(TensorData::new(values, [rows, hidden]), &self.device)
     }
+}
+
+/// What several models rest on when they answer together, as [`Explanation::mean`]. Name the class in the target where
+/// there are classes: each model would explain its own. Ends early when it is to stop.
+///
+/// # Errors
+///
+/// As [`Explainer::explain_unless`]; why the graph has no prediction.
+pub fn explain_together(
+    ensemble: &Ensemble,
+    graph: &impl MaybeGraph,
+    target: Target,
+    method: Method,
+    stop: Stop<'_>,
+) -> Result<Explanation, ExplainError> {
+    let mut explanations = Vec::with_capacity(ensemble.len());
+    for member in ensemble.members() {
+        let explainer = Explainer::new(member);
+        for prepared in explainer.prepare(std::slice::from_ref(graph)) {
+            explanations.push(explainer.explain_unless(&prepared?, target, method, stop)?);
+        }
+    }
+    Explanation::mean(explanations).ok_or(ExplainError::NoNodes)
 }
 
 /// How many copies of a graph go through the model together.

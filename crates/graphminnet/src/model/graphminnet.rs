@@ -9,8 +9,8 @@
 
 use super::{FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place, Shared, Spectrum};
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
-use crate::nn::{Head, Init, Pass, SetEncoder, Standardize};
-use crate::ops::{PoolKind, pool, values};
+use crate::nn::{Gcn, Head, Init, Pass, SetEncoder, Site, Standardize};
+use crate::ops::{PoolKind, dropout, pool, values};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -211,6 +211,9 @@ impl GraphMinNet {
 
     fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
         let features = self.node_encoder.forward(&input.nodes, self.node_scale.as_ref(), pass);
+        let rate = pass.dropout(self.config.drop_encoder, Site { layer: 0, place: "encoder" });
+        let features = (0..self.config.encoder_hops)
+            .fold(dropout(features, rate), |features, _| Gcn::propagate(features, &input.structure));
         match &self.node_pe {
             None => features,
             Some(encoder) => Tensor::cat(vec![features, encoder.forward(input, &self.config, pass)], 1),

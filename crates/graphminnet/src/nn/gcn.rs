@@ -26,6 +26,11 @@ impl Gcn {
 
     /// `[nodes, hidden] → [nodes, hidden]`.
     pub fn forward(&self, nodes: Tensor<2>, structure: &Structure) -> Tensor<2> {
+        self.lin.forward(Self::propagate(nodes, structure))
+    }
+
+    /// The normalised sum over a node and its neighbours alone; same shape.
+    pub fn propagate(nodes: Tensor<2>, structure: &Structure) -> Tensor<2> {
         let (count, device) = (structure.num_nodes(), nodes.device());
         let incoming = structure.topology().incoming.windows(2);
         let scales: Vec<f32> =
@@ -33,6 +38,6 @@ impl Gcn {
         let scales = Tensor::<2>::from_data(TensorData::new(scales, [count, 1]), &device);
         let scaled = nodes * scales.clone();
         let neighbours = sum_rows(gather_rows(scaled.clone(), structure.sources()), structure.targets());
-        self.lin.forward((scaled + neighbours) * scales)
+        (scaled + neighbours) * scales
     }
 }

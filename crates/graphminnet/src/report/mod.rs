@@ -19,11 +19,13 @@ mod predictions;
 mod results;
 mod run;
 
-use crate::explain::RangeReport;
+use crate::bundle::Description;
+use crate::explain::{Explanation, RangeReport};
 use crate::train::{DataSource, TrainError, TrainingData};
-use graphminnet_data::{LimitChange, fs};
+use graphminnet_data::{Graph, LimitChange, fs};
 use graphminnet_report::Svg;
 use graphminnet_report::chart::{BarChart, BarGroup, ChartError};
+use graphminnet_report::draw::{DrawError, GraphPicture};
 use graphminnet_report::page::Page;
 use run::Run;
 use std::path::{Path, PathBuf};
@@ -117,6 +119,29 @@ pub fn write_report(run: &crate::train::Run, references: References<'_>) -> Resu
 
 fn heading(what: &str, run: &Run, runs: &[Run]) -> String {
     if runs.len() == 1 { what.to_owned() } else { format!("{what}: {}", run.label) }
+}
+
+/// A graph with the shares of an explanation as colours.
+///
+/// # Errors
+///
+/// [`DrawError`] if the graph has no nodes, or the explanation is not of this graph.
+pub fn explanation_picture(
+    about: &Description,
+    title: &str,
+    graph: &Graph,
+    explanation: &Explanation,
+) -> Result<Svg, DrawError> {
+    let (what, prediction) = (explanation.subject(about), explanation.prediction);
+    let meaning = format!("{what}: {prediction:.4}; red raises it, blue lowers it");
+    GraphPicture {
+        meaning: &meaning,
+        featurizer: about.featurizer,
+        node_values: &explanation.nodes,
+        edge_values: &explanation.edges,
+        ..GraphPicture::new(title, graph)
+    }
+    .svg()
 }
 
 // For the command `explain --range`.

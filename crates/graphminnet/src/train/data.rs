@@ -4,7 +4,7 @@ use super::{Architecture, TrainError};
 use graphminnet_data::cache::Cache;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Dataset, Schema, Split};
+use graphminnet_data::{Dataset, NodeParts, Schema, Split};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ pub struct TrainingData {
     pub source_schema: Schema,
     /// Who trains, who chooses, who reports.
     pub splits: Splits,
+    /// The part of every node, where nodes are split; the graphs of [`TrainingData::splits`] then overlap.
+    pub node_parts: Option<NodeParts>,
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
     pub fingerprint: String,
     /// How this copy of the data differs from the published one, a sentence each; goes into `data.json` and the report.
@@ -38,16 +40,44 @@ impl TrainingData {
     ) -> Result<(Self, PreparationReport), TrainError> {
         let fingerprint = data_fingerprint(dataset, &splits);
         let source_schema = dataset.schema.clone();
+        let node_parts = dataset.node_parts.clone();
         let (dataset, report) = prepare_dataset(dataset, &model.prepare_options(), cache, progress)?;
         let dataset = Arc::new(dataset);
-        Ok((Self { dataset, source_schema, splits, fingerprint, differences: Vec::new() }, report))
+        let differences = Vec::new();
+        Ok((Self { dataset, source_schema, splits, node_parts, fingerprint, differences }, report))
     }
 
     /// Known targets of a part, each with its place among the targets of its graph.
     pub(super) fn known_targets(&self, part: Split) -> impl Iterator<Item = (usize, f32)> {
-        let samples = self.splits.part(part).iter().filter_map(|&at| self.dataset.samples.get(at));
-        let targets = samples.flat_map(|sample| sample.targets.iter().copied().enumerate());
+        let columns = self.target_columns().max(1);
+        let samples = self.splits.part(part).iter();
+        let targets = samples.filter_map(|&at| Some((at, self.dataset.samples.get(at)?)));
+        let targets = targets.flat_map(move |(graph, sample)| {
+            let values = sample.targets.iter().copied().enumerate();
+            values.filter(move |(at, _)| self.counts(part, graph, at / columns))
+        });
         targets.filter(|(_, value)| !value.is_nan())
+    }
+
+    /// Whether the targets of a row of a graph belong to a part that the graph is in.
+    pub(super) fn counts(&self, part: Split, graph: usize, row: usize) -> bool {
+        let parts = self.node_parts.as_ref().map(|parts| parts.graph(graph));
+        parts.is_none_or(|nodes| nodes.get(row).copied().flatten() == Some(part))
+    }
+
+    /// Makes the targets of some graphs unknown that do not belong to a part.
+    pub(super) fn hide_others(&self, part: Split, graphs: &[usize], targets: &mut [f32]) {
+        if let Some(parts) = &self.node_parts {
+            parts.hide_others(part, graphs, self.target_columns(), targets);
+        }
+    }
+
+    /// The parts as positions of what is split: graphs, or the nodes of all graphs.
+    pub(super) fn positions(&self) -> Splits {
+        match &self.node_parts {
+            Some(parts) => parts.nodes_by_part(),
+            None => self.splits.clone(),
+        }
     }
 
     /// Number of target columns.
@@ -89,6 +119,9 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
         hasher.update(&bytes);
     }
     hasher.update(splits.to_json());
+    if let Some(parts) = &dataset.node_parts {
+        hasher.update(parts.nodes_by_part().to_json());
+    }
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::Loaded;
 use crate::config::{ConfigError, Loss, Override, Recipe, with_overrides};
-use graphminnet_data::{Dataset, Level, Schema, Task};
+use graphminnet_data::{Dataset, Level, Schema, Split, Task};
 use toml::{Table, Value};
 
 /// A recipe made for a data set, and why it is what it is.
@@ -29,11 +29,13 @@ pub struct DataSize {
     pub train_graphs: usize,
     /// Nodes of the largest graph of any part.
     pub largest_graph: usize,
+    /// Nodes to train on, where nodes and not graphs are split.
+    pub train_nodes: Option<usize>,
 }
 
 impl From<usize> for DataSize {
     fn from(train_graphs: usize) -> Self {
-        Self { train_graphs, largest_graph: 0 }
+        Self { train_graphs, largest_graph: 0, train_nodes: None }
     }
 }
 
@@ -46,7 +48,11 @@ impl From<&Loaded> for DataSize {
 impl From<&Dataset> for DataSize {
     fn from(dataset: &Dataset) -> Self {
         let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes());
-        Self { train_graphs: dataset.samples.len(), largest_graph: nodes.max().unwrap_or(0) }
+        Self {
+            train_graphs: dataset.samples.len(),
+            largest_graph: nodes.max().unwrap_or(0),
+            train_nodes: dataset.node_parts.as_ref().map(|parts| parts.count(Split::Train)),
+        }
     }
 }
 
@@ -136,24 +142,29 @@ pub fn fit_recipe(
     if !left_out.is_empty() {
         notes.push(format!("of the recipe, the data decides {}", left_out.join(", ")));
     }
-    if unnamed == Unnamed::Default {
-        // What a recipe for other data says of columns that this data does not have is not meant for it.
-        for Override { section, key, value } in named.drain(..) {
-            if let Some(Value::Table(fitted)) = table.get_mut(&section) {
-                fitted.insert(key, value);
-            }
+    // What a file of one's own names and what has no effect is an error; what a recipe for other data says of columns that
+    // this data does not have is not meant for it.
+    let warmup = match unnamed {
+        Unnamed::Inferred => Some(with_overrides(name, table.clone(), &named)?.train.warmup),
+        Unnamed::Default => None,
+    };
+    for Override { section, key, value } in named {
+        if let Some(Value::Table(fitted)) = table.get_mut(&section) {
+            fitted.insert(key, value);
         }
     }
-    // What a file of one's own names and what has no effect is an error.
-    named.extend_from_slice(overrides);
-    Ok(Inferred { recipe: with_overrides(name, table, &named)?, notes })
+    if let (Some(warmup), Some(Value::Table(train))) = (warmup, table.get_mut("train")) {
+        // In proportion, where only the number of epochs is named.
+        train.insert("warmup".to_owned(), Value::Integer(warmup as i64));
+    }
+    Ok(Inferred { recipe: with_overrides(name, table, overrides)?, notes })
 }
 
 /// A complete recipe for some data, and the reasons.
 fn inferred_table(
     name: &str,
     schema: &Schema,
-    DataSize { train_graphs, largest_graph }: DataSize,
+    DataSize { train_graphs, largest_graph, train_nodes }: DataSize,
 ) -> Result<(Table, Vec<String>), ConfigError> {
     let mut notes = Vec::new();
     let mut model = Table::new();
@@ -165,15 +176,33 @@ fn inferred_table(
     let sizes =
         |sizes: &[usize]| Value::Array(sizes.iter().map(|size| Value::Integer(*size as i64)).collect());
 
-    set("hidden", number(64));
-    set("layers", number(4));
+    // With fewer than one label for ten nodes, features of single nodes are learnt by heart.
+    let is_sparse = train_nodes.is_some_and(|nodes| nodes.saturating_mul(10) < largest_graph);
+    let drop = if is_sparse { 0.6 } else { 0.1 };
+    set("hidden", number(if is_sparse { 128 } else { 64 }));
+    set("layers", number(if is_sparse { 1 } else { 4 }));
     let weighs_edges = schema.edge_numbers() > 0;
-    set("local", text(if weighs_edges { "gine" } else { "gatedgcn" }));
+    set(
+        "local",
+        text(match () {
+            () if weighs_edges => "gine",
+            () if is_sparse && schema.edge_columns.is_empty() => "gcn",
+            () => "gatedgcn",
+        }),
+    );
     set("lap_dim", number(16));
     set("self_term", Value::Boolean(true));
-    set("drop_ffn", Value::Float(0.1));
-    set("drop_local", Value::Float(0.1));
-    set("drop_res", Value::Float(0.1));
+    for key in ["drop_ffn", "drop_local", "drop_res"] {
+        set(key, Value::Float(drop));
+    }
+    if let (true, Some(labelled)) = (is_sparse, train_nodes) {
+        notes.push(format!(
+            "{labelled} nodes are labelled: their encoded features are averaged over 4 hops, one layer follows, dropout is \
+             strong, weights decay and are averaged"
+        ));
+        set("encoder_hops", number(4));
+        set("drop_encoder", Value::Float(0.8));
+    }
 
     let vocabulary = schema.node_vocabulary();
     let numbers = schema.node_numbers();
@@ -203,7 +232,9 @@ fn inferred_table(
         }
     }
     set("pe_dim", number(28));
-    if largest_graph <= MANY_NODES {
+    if is_sparse {
+        set("node_pe", text("none"));
+    } else if largest_graph <= MANY_NODES {
         set("node_pe", text("rwse"));
         set("rwse_steps", number(20));
     } else {
@@ -256,7 +287,7 @@ fn inferred_table(
         Level::Node => {
             set("level", text("node"));
             set("head", text("mlp"));
-            set("head_layers", number(3));
+            set("head_layers", number(if is_sparse { 1 } else { 3 }));
         }
         Level::Edge => {
             return Err(ConfigError::Invalid {
@@ -280,14 +311,17 @@ fn inferred_table(
     set("out_dim", number(outputs));
 
     let steps_per_epoch = train_graphs.div_ceil(BATCH_SIZE).max(1);
-    let epochs = STEPS.div_ceil(steps_per_epoch).clamp(20, 200);
+    let epochs = if is_sparse { 100 } else { STEPS.div_ceil(steps_per_epoch).clamp(20, 200) };
+    // An epoch of one graph is one step, so the steps are few and larger.
+    let learning_rate = if train_nodes.is_some() { 3e-3 } else { 1e-3 };
     let mut train = Table::new();
     for (key, value) in [
         ("epochs", number(epochs)),
         ("warmup", number((epochs / 20).max(1))),
         ("batch_size", number(BATCH_SIZE)),
-        ("learning_rate", Value::Float(1e-3)),
-        ("weight_decay", Value::Float(1e-5)),
+        ("learning_rate", Value::Float(learning_rate)),
+        ("weight_decay", Value::Float(if is_sparse { 1.0 } else { 1e-5 })),
+        ("average_decay", Value::Float(if is_sparse { 0.9 } else { 0.0 })),
         ("loss", text(loss)),
         ("metric", text(metric)),
         // Own data may hardly vary within a batch, and running estimates are not good enough then.
@@ -361,7 +395,7 @@ mod tests {
     fn random_walks_are_left_out_of_large_graphs_and_it_is_said() {
         let schema = schema(Task::Regression, Level::Node, vec![], vec![]);
         let placed = |largest_graph| {
-            let size = DataSize { train_graphs: 1, largest_graph };
+            let size = DataSize { train_graphs: 1, largest_graph, train_nodes: None };
             let Inferred { recipe, notes } = infer_recipe("own", &schema, size, &[]).unwrap();
             (recipe.model.node_pe, notes.iter().any(|note| note.contains("random walks")))
         };

@@ -7,8 +7,8 @@ use crate::nn::Pass;
 use crate::ops::values;
 use crate::task::{Rows, Score, Undefined, loss, metric, worst_error};
 use burn::tensor::Device;
-use graphminnet_data::Level;
 use graphminnet_data::batch::{BatchLimit, Batches, Order, Targets, plan_batches};
+use graphminnet_data::{Level, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -43,35 +43,53 @@ pub(super) fn batch_limit(train: &TrainConfig) -> BatchLimit {
     BatchLimit { nodes: train.max_nodes.unwrap_or(usize::MAX), ..BatchLimit::graphs(train.batch_size) }
 }
 
-/// Runs a model without training it over the listed samples; `None` if interrupted.
+/// Runs a model without training it over some parts; `None` if interrupted. Graphs that are in all of the parts, because
+/// their nodes are split, are passed through the model once.
 ///
 /// The model must be on a plain device, as [`burn::module::Module::valid`] leaves it.
 ///
 /// # Errors
 ///
 /// [`TrainError`] if the data does not fit the model or the loss.
-pub(super) fn evaluate(
+pub(super) fn evaluate<const PARTS: usize>(
     model: &impl Model,
     data: &TrainingData,
-    samples: &[usize],
+    parts: [Split; PARTS],
     train: &TrainConfig,
     scaler: Option<&TargetScaler>,
     device: &Device,
     interrupt: &AtomicBool,
-) -> Result<Option<Evaluation>, TrainError> {
-    let (columns, target_columns) = (model.out_dim(), data.target_columns());
-    let plan = plan_batches(&data.dataset, samples, batch_limit(train), Order::Given);
-    let passed = pass_over(model, data, plan, device, interrupt, |_| Pass::Eval)?;
-    let Some(Passed { mut outputs, targets }) = passed else { return Ok(None) };
-    let loss = loss_of(&outputs, columns, &targets, target_columns, train, scaler)?;
-    if let Some(scaler) = scaler {
-        scaler.restore(&mut outputs);
+) -> Result<Option<[Evaluation; PARTS]>, TrainError> {
+    let mut passed: Option<(&[usize], Passed)> = None;
+    let mut found = Vec::with_capacity(PARTS);
+    for part in parts {
+        let samples = data.splits.part(part);
+        let Passed { mut outputs, mut targets } = match passed.take() {
+            Some((same, passed)) if data.node_parts.is_some() && same == samples => passed,
+            _ => {
+                let plan = plan_batches(&data.dataset, samples, batch_limit(train), Order::Given);
+                match pass_over(model, data, plan, device, interrupt, |_| Pass::Eval)? {
+                    Some(passed) => passed,
+                    None => return Ok(None),
+                }
+            }
+        };
+        if data.node_parts.is_some() {
+            passed = Some((samples, Passed { outputs: outputs.clone(), targets: targets.clone() }));
+        }
+        data.hide_others(part, samples, &mut targets);
+        let (columns, target_columns) = (model.out_dim(), data.target_columns());
+        let loss = loss_of(&outputs, columns, &targets, target_columns, train, scaler)?;
+        if let Some(scaler) = scaler {
+            scaler.restore(&mut outputs);
+        }
+        let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
+        let score = metric::evaluate(train.metric, rows);
+        let worst = worst_error(train.loss, rows)
+            .and_then(|worst| Some((worst.error, sample_of_row(model.level(), data, samples, worst.row)?)));
+        found.push(Evaluation { outputs, columns, targets, target_columns, loss, score, worst });
     }
-    let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
-    let score = metric::evaluate(train.metric, rows);
-    let worst = worst_error(train.loss, rows)
-        .and_then(|worst| Some((worst.error, sample_of_row(model.level(), data, samples, worst.row)?)));
-    Ok(Some(Evaluation { outputs, columns, targets, target_columns, loss, score, worst }))
+    Ok(found.try_into().ok())
 }
 
 /// Outputs as the model gives them, and targets as in the data.

@@ -10,6 +10,7 @@ use crate::config::TrainConfig;
 use crate::model::Model;
 use crate::nn::Pass;
 use burn::tensor::Device;
+use graphminnet_data::Split;
 use graphminnet_data::batch::{Order, plan_batches};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
@@ -93,9 +94,11 @@ pub(super) fn compare(
 ) -> Result<Option<TrainingLoss>, TrainError> {
     let (columns, target_columns) = (model.out_dim(), data.target_columns());
     let plan = sample(data, train, seed, COMPARED);
+    let samples: Vec<usize> = plan.iter().flatten().copied().collect();
     let loss = |passed: Option<Passed>| match passed {
         None => Ok(None),
-        Some(Passed { outputs, targets }) => {
+        Some(Passed { outputs, mut targets }) => {
+            data.hide_others(Split::Train, &samples, &mut targets);
             loss_of(&outputs, columns, &targets, target_columns, train, scaler)
         }
     };

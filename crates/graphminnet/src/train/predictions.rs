@@ -2,8 +2,8 @@
 
 use super::TrainingData;
 use crate::bundle::{AnswerKind, Answers, Description};
-use graphminnet_data::Level;
 use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::{Level, Split};
 use std::io::{self, Write};
 
 /// Writes the table of predictions for the test part.
@@ -25,15 +25,19 @@ pub(super) fn write_predictions(
     let first = if node_level { &["id", "node"][..] } else { &["id"] };
     let pairs = targets.iter().zip(said).flat_map(|(target, said)| [target, said]);
     table.row(first.iter().copied().chain(pairs.chain(probabilities).map(String::as_str)))?;
-    let samples = data.splits.test.iter().filter_map(|&at| data.dataset.samples.get(at));
-    for (sample, answer) in samples.zip(answers.iter()) {
+    let samples = data.splits.test.iter().filter_map(|&at| Some((at, data.dataset.samples.get(at)?)));
+    for ((graph, sample), answer) in samples.zip(answers.iter()) {
         let mut rows = answer.iter().flat_map(|answer| answer.rows());
         for (node, truths) in sample.targets.chunks(targets.len().max(1)).enumerate() {
+            let row = rows.next();
+            if !data.counts(Split::Test, graph, node) {
+                continue;
+            }
             table.field(&sample.id)?;
             if node_level {
                 table.field(node)?;
             }
-            let cells = match rows.next() {
+            let cells = match row {
                 Some(row) => description.prediction_cells(&row),
                 None => vec![String::new(); columns.len()],
             };

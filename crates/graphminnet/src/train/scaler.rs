@@ -3,6 +3,7 @@
 use super::TrainingData;
 use crate::bundle::TargetScaler;
 use crate::config::TargetScaling;
+use graphminnet_data::Split;
 
 /// The scaler that the configuration asks for, over the training part; `None` for targets as they are.
 pub(super) fn fit_scaler(scaling: TargetScaling, data: &TrainingData) -> Option<TargetScaler> {
@@ -10,13 +11,12 @@ pub(super) fn fit_scaler(scaling: TargetScaling, data: &TrainingData) -> Option<
         return None;
     }
     let columns = data.target_columns();
-    let rows = || data.splits.train.iter().filter_map(|&at| data.dataset.samples.get(at));
-    let column = |column: usize| {
-        rows().flat_map(move |sample| sample.targets.iter().skip(column).step_by(columns.max(1)))
-    };
     let (mut mean, mut deviation) = (Vec::new(), Vec::new());
     for at in 0..columns {
-        let known = || column(at).filter(|value| !value.is_nan()).map(|value| f64::from(*value));
+        let known = || {
+            let known = data.known_targets(Split::Train).filter(move |(place, _)| place % columns == at);
+            known.map(|(_, value)| f64::from(value))
+        };
         let count = known().count().max(1) as f64;
         let centre = known().sum::<f64>() / count;
         let spread = (known().map(|value| (value - centre).powi(2)).sum::<f64>() / count).sqrt();

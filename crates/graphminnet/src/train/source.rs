@@ -5,7 +5,7 @@ use crate::config::ConfigError;
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
 use graphminnet_data::split::{Ratios, Splits, read_with_scaffolds};
 use graphminnet_data::{
-    Dataset, EdgeDirection, Level, LimitChange, Limits, Read, ReadOptions, Report, Task, open,
+    Dataset, EdgeDirection, Level, LimitChange, Limits, NodeParts, Read, ReadOptions, Report, Task, open,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -160,7 +160,15 @@ impl DataSource {
                     SplitChoice::Scaffold => read_with_scaffolds(path, &options)?,
                     _ => (open(path, &options)?, Vec::new()),
                 };
-                let (mut splits, mut split_note) = split.apply(&read, &scaffolds)?;
+                let mut read = read;
+                let nodes = if options.rules >= 3 { split.apply_to_nodes(&read.dataset)? } else { None };
+                let (mut splits, mut split_note) = match nodes {
+                    Some((parts, note)) => (read.dataset.split_nodes(parts), note),
+                    None => {
+                        read.dataset.node_parts = None;
+                        split.apply(&read, &scaffolds)?
+                    }
+                };
                 if *calibrate && splits.calibration.is_empty() {
                     splits = match split {
                         SplitChoice::Scaffold => splits.hold_out_groups(&scaffolds),
@@ -221,8 +229,11 @@ impl Loaded {
                     .to_owned(),
             }));
         }
-        let read = Read { dataset, report: Report::default() };
-        let (splits, split_note) = choice.apply(&read, &[])?;
+        let mut read = Read { dataset, report: Report::default() };
+        let (splits, split_note) = match choice.apply_to_nodes(&read.dataset)? {
+            Some((parts, note)) => (read.dataset.split_nodes(parts), note),
+            None => choice.apply(&read, &[])?,
+        };
         Ok(Self { dataset: read.dataset, splits, report: read.report, split_note })
     }
 }
@@ -252,6 +263,28 @@ impl SplitChoice {
     /// Whether the parts may be those that the data names.
     pub fn is_of_the_data(&self) -> bool {
         matches!(self, Self::Auto { .. } | Self::Official)
+    }
+
+    /// The parts of nodes, where the data names them or is a single graph with targets of nodes.
+    fn apply_to_nodes(&self, dataset: &Dataset) -> Result<Option<(NodeParts, String)>, TrainError> {
+        let random = |seed: u64| -> Result<_, TrainError> {
+            let note = format!("80/10/10 of the labelled nodes at random (seed {seed})");
+            Ok(NodeParts::random(dataset, seed)?.map(|parts| (parts, note)))
+        };
+        match self {
+            Self::Auto { .. } | Self::Official if dataset.node_parts.is_some() => {
+                Ok(dataset.node_parts.clone().map(|parts| (parts, "as given in the data".to_owned())))
+            }
+            Self::Auto { .. } if dataset.official_split.is_some() => Ok(None),
+            Self::Auto { seed } | Self::Random { seed } | Self::Stratified { seed } => random(*seed),
+            Self::File { path } => {
+                let text = graphminnet_data::fs::read(path)?;
+                let split = |nodes| Splits::from_json(&String::from_utf8_lossy(&text), nodes);
+                let parts = NodeParts::of_only_graph(dataset, split)?;
+                Ok(parts.map(|parts| (parts, format!("from {}", path.display()))))
+            }
+            Self::Official | Self::Scaffold => Ok(None),
+        }
     }
 
     fn apply(&self, read: &Read, scaffolds: &[String]) -> Result<(Splits, String), TrainError> {

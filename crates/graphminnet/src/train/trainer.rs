@@ -272,8 +272,9 @@ impl<'a, C: Architecture> Training<'a, C> {
         let training_seconds = self.state.sums.seconds;
         self.observer.event(&TrainEvent::Evaluating { epoch });
         let Some(model) = self.settled()? else { return Ok(false) };
-        let Some(valid) = self.evaluate(&model, &self.data.splits.valid)? else { return Ok(false) };
-        let Some(test) = self.evaluate(&model, &self.data.splits.test)? else { return Ok(false) };
+        let Some([valid, test]) = self.evaluate(&model, [Split::Valid, Split::Test])? else {
+            return Ok(false);
+        };
         for (split, samples, evaluation) in
             [("valid", &self.data.splits.valid, &valid), ("test", &self.data.splits.test, &test)]
         {
@@ -352,9 +353,13 @@ impl<'a, C: Architecture> Training<'a, C> {
         Ok(done.then_some(model))
     }
 
-    fn evaluate(&self, model: &C::Model, samples: &[usize]) -> Result<Option<Evaluation>, TrainError> {
+    fn evaluate<const PARTS: usize>(
+        &self,
+        model: &C::Model,
+        parts: [Split; PARTS],
+    ) -> Result<Option<[Evaluation; PARTS]>, TrainError> {
         let Settings { train, device, interrupt, .. } = self.settings;
-        evaluate(model, self.data, samples, train, self.scaler.as_ref(), device, interrupt)
+        evaluate(model, self.data, parts, train, self.scaler.as_ref(), device, interrupt)
     }
 
     /// Adds the time since the last call to the current epoch's.

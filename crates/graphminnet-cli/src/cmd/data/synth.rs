@@ -5,7 +5,7 @@ use crate::ui::say::say;
 use clap::{Args, ValueEnum};
 use graphminnet_data::GraphError;
 use graphminnet_data::generate::{
-    CircularSkipLinks, Cluster, Pattern, RandomGraph, RingTransfer, TreeNeighboursMatch,
+    CircularSkipLinks, Cluster, Papers, Pattern, RandomGraph, RingTransfer, TreeNeighboursMatch,
 };
 use graphminnet_data::text::grouped;
 use graphminnet_data::{Dataset, Level, escape, formats};
@@ -56,6 +56,8 @@ enum Kind {
     RingTransfer,
     /// Look up a key among the leaves of a binary tree.
     TreeNeighboursMatch,
+    /// One graph like a network of citations, some of whose nodes are labelled (a stochastic block model).
+    Papers,
     /// Circular skip links: regular graphs that message passing cannot distinguish.
     Csl,
 }
@@ -126,6 +128,12 @@ fn generate(arguments: &Arguments) -> Result<Dataset, Failure> {
                 settings.sizes = settings.sizes.scaled_to(graphs);
             }
             settings.generate(seed)
+        }
+        Kind::Papers => {
+            if graphs.is_some() {
+                return Err(Failure::usage("--graphs has no effect on papers: it is one graph"));
+            }
+            Papers::default().generate(seed)
         }
         Kind::Csl => {
             let mut settings = CircularSkipLinks::default();

@@ -1,10 +1,11 @@
-//! `graphminnet repro`: the paper's tables and figures, each a command with a verdict.
+//! `graphminnet repro`: the paper's tables and figures, each a command with a verdict, and comparisons of our own.
 
 mod ablation;
 mod datasets;
 mod draw;
 mod expressiveness;
 mod long_range;
+mod nodes;
 mod params;
 mod queue;
 mod robustness;
@@ -45,6 +46,8 @@ enum What {
     LongRange(long_range::Arguments),
     /// Graphs that are distinguished: circular skip links, EXP, strongly regular graphs, all graphs of 8 nodes.
     Expressiveness(expressiveness::Arguments),
+    /// Classes of nodes on one graph, of which some are known: the defaults for own data beside SGC and GCN.
+    Nodes(nodes::Arguments),
     /// Lipschitz constants and the error of permutation equivariance.
     Stability(stability::Arguments),
     /// Full-length trainings from a list, at low priority: resumed, paused, with the time that is left.
@@ -63,6 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         What::Ablation(arguments) => ablation::run(arguments),
         What::LongRange(arguments) => long_range::run(arguments),
         What::Expressiveness(arguments) => expressiveness::run(arguments),
+        What::Nodes(arguments) => nodes::run(arguments),
         What::Stability(arguments) => stability::run(arguments),
         What::Queue(arguments) => queue::run(arguments),
     }

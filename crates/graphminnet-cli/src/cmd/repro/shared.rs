@@ -1,7 +1,8 @@
 //! What the experiments have in common: arguments, surroundings, and where results go.
 
 use super::draw;
-use crate::cmd::train::arguments::{MachineArguments, command_line};
+use crate::cmd::command_line;
+use crate::cmd::train::arguments::MachineArguments;
 use crate::cmd::train::request::read_seeds;
 use crate::failure::Failure;
 use crate::ui::say::Verbosity;

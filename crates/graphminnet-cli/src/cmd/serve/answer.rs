@@ -3,7 +3,7 @@
 use super::Bounds;
 use graphminnet::Ensemble;
 use graphminnet::bundle::{AnswerKind, AnswerRow, Answers, MaybeGraph, PredictError};
-use graphminnet::explain::{Explainer, Explanation, Method, Target};
+use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet_data::Graph;
 use graphminnet_data::formats::Format;
 use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
@@ -133,15 +133,8 @@ fn one_explanation(
     let answer = answers.graph(at).map_err(|error| text(&error))?;
     // All models explain the class that they chose together.
     let target = Target { node: None, output: answer.rows().next().and_then(|row| row.class()) };
-    let mut explanations = Vec::with_capacity(ensemble.len());
-    for member in ensemble.members() {
-        let explainer = Explainer::new(member);
-        let prepared = explainer.prepare(std::slice::from_ref(graph)).pop().ok_or("no graph")?;
-        let prepared = prepared.map_err(|error| text(&error))?;
-        let explanation = explainer.explain_unless(&prepared, target, Method::Integrated, stop);
-        explanations.push(explanation.map_err(|error| text(&error))?);
-    }
-    let explanation = Explanation::mean(explanations).ok_or("no model")?;
+    let explanation = explain_together(ensemble, graph, target, Method::Integrated, stop);
+    let explanation = explanation.map_err(|error| text(&error))?;
     let picture = GraphPicture {
         meaning: "red raises the prediction, blue lowers it",
         featurizer: ensemble.description().featurizer,

@@ -1,6 +1,7 @@
 //! Arguments that several commands share: where the data comes from, and the machine.
 
 use super::execute::Context;
+use crate::cmd::command_line;
 use crate::cmd::limit_args::LimitArguments;
 use crate::cmd::read_args::Reading;
 use crate::cmd::threads::Threads;
@@ -141,10 +142,4 @@ pub fn in_context(
             command: command_line(),
         })
     })
-}
-
-/// The command as it was given, under the name by which the program is known.
-pub fn command_line() -> Vec<String> {
-    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-    std::iter::once("graphminnet".to_owned()).chain(arguments).collect()
 }

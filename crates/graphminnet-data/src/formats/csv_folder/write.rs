@@ -53,8 +53,10 @@ fn write_nodes(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {
     let has_targets = schema.level == Level::Node;
     let features = schema.node_columns.iter().map(|column| column.name.as_str());
     let targets = schema.targets.iter().filter(|_| has_targets).map(String::as_str);
-    table.row(["graph_id", "node_id"].into_iter().chain(features).chain(targets))?;
-    for sample in &dataset.samples {
+    let parts = dataset.node_parts.as_ref();
+    let split = parts.map(|_| "split");
+    table.row(["graph_id", "node_id"].into_iter().chain(features).chain(targets).chain(split))?;
+    for (position, sample) in dataset.samples.iter().enumerate() {
         let width = schema.num_targets();
         for node in 0..sample.graph.num_nodes() {
             table.field(&sample.id)?;
@@ -63,6 +65,10 @@ fn write_nodes(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {
             if has_targets {
                 let row = sample.targets.get(node * width..(node + 1) * width).unwrap_or_default();
                 write_targets(row, schema, table)?;
+            }
+            if let Some(parts) = parts {
+                let part = parts.graph(position).get(node).copied().flatten();
+                table.field(part.map_or_else(String::new, |part| part.to_string()))?;
             }
             table.end_row()?;
         }

@@ -2,9 +2,11 @@
 //! where they stand, and nothing is stored that the graph does not need.
 
 use crate::budget::{Share, bytes_of};
+use crate::formats::Masks;
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 use std::fmt;
 
 /// A value of a feature table or a target.
@@ -43,7 +45,8 @@ pub(super) struct Line {
     pub(super) edge_features: Option<Rows>,
     pub(super) target: Option<Target>,
     pub(super) node_target: Option<Rows>,
-    pub(super) split: Option<String>,
+    /// Fields that name parts: `split` (or the one that was asked for) and masks.
+    pub(super) parts: Vec<(String, Value)>,
     /// Names of fields that are not understood.
     pub(super) unknown: Vec<String>,
 }
@@ -60,13 +63,18 @@ fn expected_in(field: &str) -> &'static str {
             "one list for each, all of one length, of finite numbers or texts"
         }
         "target" | "y" | "node_target" => "a finite number, a text, null, or a list of these",
-        "split" => "`train`, `valid`, `test` or blank",
         _ => EXPECTED_LINE,
     }
 }
 
 /// Parses one line.
-pub(super) fn line(text: &str, place: &Place, limits: &Limits, held: &mut Share) -> Result<Line, DataError> {
+pub(super) fn line(
+    text: &str,
+    split_field: &str,
+    place: &Place,
+    limits: &Limits,
+    held: &mut Share,
+) -> Result<Line, DataError> {
     let (depth, commas) = depth_and_commas(text);
     within("json_depth", depth, limits.json_depth).map_err(DataError::limit(place.clone()))?;
     // A comma between any two cells; a list that grows takes twice what is in it.
@@ -75,7 +83,7 @@ pub(super) fn line(text: &str, place: &Place, limits: &Limits, held: &mut Share)
     let mut line = Line::default();
     let mut field = String::new();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let result = LineSeed { line: &mut line, field: &mut field }
+    let result = LineSeed { line: &mut line, field: &mut field, split_field }
         .deserialize(&mut deserializer)
         .and_then(|()| deserializer.end());
     match result {
@@ -118,6 +126,7 @@ fn depth_and_commas(text: &str) -> (u64, u64) {
 struct LineSeed<'a> {
     line: &'a mut Line,
     field: &'a mut String,
+    split_field: &'a str,
 }
 
 impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
@@ -164,14 +173,12 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
                 }
                 "target" | "y" => line.target = Some(map.next_value_seed(Table)?),
                 "node_target" => line.node_target = Some(map.next_value_seed(Table)?.into_rows()),
+                name if name == self.split_field || Masks::part_of(name).is_some() => {
+                    line.parts.push((key.clone(), map.next_value()?));
+                }
+                // Another column of parts, which is not asked for.
                 "split" => {
-                    line.split = match map.next_value_seed(CellSeed)? {
-                        Cell::Text(text) => Some(text),
-                        Cell::Null => None,
-                        _ => {
-                            return Err(A::Error::custom("something that is not `train`, `valid` or `test`"));
-                        }
-                    }
+                    map.next_value::<IgnoredAny>()?;
                 }
                 _ => {
                     map.next_value::<IgnoredAny>()?;

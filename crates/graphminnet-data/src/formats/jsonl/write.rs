@@ -27,7 +27,8 @@ pub(crate) fn write_jsonl_to(dataset: &Dataset, out: &mut dyn Write) -> io::Resu
     super::super::check_writable(dataset)?;
     for (position, sample) in dataset.samples.iter().enumerate() {
         let split = dataset.official_split.as_ref().and_then(|splits| splits.get(position));
-        write_sample(sample, &dataset.schema, split.copied(), out)?;
+        let nodes = dataset.node_parts.as_ref().map(|parts| parts.graph(position));
+        write_sample(sample, &dataset.schema, split.copied(), nodes, out)?;
     }
     Ok(())
 }
@@ -36,6 +37,7 @@ fn write_sample(
     sample: &Sample,
     schema: &Schema,
     split: Option<Split>,
+    nodes: Option<&[Option<Split>]>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let graph = &sample.graph;
@@ -50,13 +52,20 @@ fn write_sample(
     if !schema.targets.is_empty() {
         write_targets(sample, schema, out)?;
     }
-    if let Some(split) = split {
-        let name = match split {
-            Split::Train => "train",
-            Split::Valid => "valid",
-            Split::Test => "test",
-        };
-        write!(out, ",\"split\":\"{name}\"")?;
+    match (nodes, split) {
+        (Some(nodes), _) => {
+            out.write_all(b",\"split\":[")?;
+            for (position, part) in nodes.iter().enumerate() {
+                let comma = if position > 0 { "," } else { "" };
+                match part {
+                    Some(part) => write!(out, "{comma}\"{part}\"")?,
+                    None => write!(out, "{comma}null")?,
+                }
+            }
+            out.write_all(b"]")?;
+        }
+        (None, Some(split)) => write!(out, ",\"split\":\"{split}\"")?,
+        (None, None) => {}
     }
     out.write_all(b"}\n")
 }

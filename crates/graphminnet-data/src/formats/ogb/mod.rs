@@ -24,8 +24,8 @@ use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::schema::both_ways;
 use crate::{
-    Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, Limits, Place, Read, ReadOptions, Report,
-    Sample, Schema, escape_up_to,
+    Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, Limits, NodeParts, Place, Read,
+    ReadOptions, Report, Sample, Schema, escape_up_to,
 };
 use features::read_features;
 use labels::{check_labels, infer_task, read_labels};
@@ -64,7 +64,16 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     let (node_columns, (edge_columns, graphs)) = (nodes.columns, graphs);
 
     let schema = schema(&meta, level, &labels, node_columns, edge_columns, options, tree)?;
-    let official_split = read_split(tree, &meta, graphs.len(), options, &mut held)?;
+    let (official_split, node_parts) = match (level, graphs.as_slice()) {
+        (Level::Node, [only]) if options.rules >= 3 => {
+            let parts = read_split(tree, &meta, (only.num_nodes(), "node"), options, &mut held)?;
+            (None, parts.map(|parts| NodeParts::new(vec![parts])))
+        }
+        _ => {
+            let parts = read_split(tree, &meta, (graphs.len(), "graph"), options, &mut held)?;
+            (parts.and_then(|parts| parts.into_iter().collect()), None)
+        }
+    };
     let samples = graphs
         .into_iter()
         .zip(labels.pieces)
@@ -86,7 +95,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
         .clone()
         .unwrap_or_else(|| tree.root().file_stem().unwrap_or_default().to_string_lossy().into_owned());
     let rows = (0..samples.len()).map(Some).collect();
-    let dataset = Dataset { name, schema, samples, official_split };
+    let dataset = Dataset { name, schema, samples, official_split, node_parts };
     Ok(Read { dataset, report: Report { notes, differences, rows, ..Report::default() } })
 }
 

@@ -1,4 +1,5 @@
-//! The official split: `split/<scheme>/{train,valid,test}.csv`, each a list of graph numbers.
+//! The official split: `split/<scheme>/{train,valid,test}.csv`, each a list of graph numbers, or of node numbers where the
+//! data is one graph with targets of nodes.
 
 use super::meta::Meta;
 use super::missing;
@@ -11,10 +12,10 @@ use crate::{DataError, ReadOptions, Split};
 pub(super) fn read_split(
     tree: &dyn Tree,
     meta: &Meta,
-    num_graphs: usize,
+    (count, what): (usize, &str),
     options: &ReadOptions,
     held: &mut Share,
-) -> Result<Option<Vec<Split>>, DataError> {
+) -> Result<Option<Vec<Option<Split>>>, DataError> {
     let scheme = match options.split.as_ref().or(meta.split.as_ref()) {
         Some(scheme) => scheme.clone(),
         None => match only_scheme(tree)? {
@@ -29,13 +30,13 @@ pub(super) fn read_split(
             "the name of a folder",
         ));
     }
-    let mut parts: Vec<Option<Split>> = vec![None; num_graphs];
+    let mut parts: Vec<Option<Split>> = vec![None; count];
     for (part, name) in [(Split::Train, "train"), (Split::Valid, "valid"), (Split::Test, "test")] {
         let file = format!("split/{scheme}/{name}.csv");
         let Some(mut lines) = lines_of(tree, &file, &options.limits)? else {
             return Err(missing(tree, &file));
         };
-        let indices: Vec<u32> = read_column(&mut lines, options.limits.graphs, held)?;
+        let indices: Vec<u32> = read_column(&mut lines, options.limits.graphs.max(count as u64), held)?;
         for (row, index) in indices.into_iter().enumerate() {
             let place = || tree.place(&file).at_line(row as u64 + 1);
             match parts.get_mut(index as usize) {
@@ -48,14 +49,14 @@ pub(super) fn read_split(
                     ));
                 }
                 None => {
-                    let expected = format!("a graph from 0 to {}", num_graphs.saturating_sub(1));
+                    let expected = format!("a {what} from 0 to {}", count.saturating_sub(1));
                     return Err(DataError::value(place(), index.to_string(), expected));
                 }
             }
         }
     }
-    match parts.iter().position(Option::is_none) {
-        None => Ok(parts.into_iter().collect()),
+    match parts.iter().position(Option::is_none).filter(|_| what == "graph") {
+        None => Ok(Some(parts)),
         Some(graph) => Err(DataError::malformed(
             tree.place(&format!("split/{scheme}")),
             format!("no part for graph {graph}"),

@@ -16,7 +16,7 @@
 
 use super::{GredConfig, GredInput, cut_normal, dense};
 use crate::systems::SystemConfig;
-use crate::systems::norm::LayerNorm;
+use crate::systems::norm::{LayerNorm, gelu};
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, TensorData, activation};
 use graphminnet::nn::{Init, Linear, Pass, Site};
@@ -98,7 +98,7 @@ impl GredLayer {
         }
         let drop = |place: &'static str| pass.dropout(self.rate, Site { layer: number, place });
         let a = sum_members(x, &input.members, &input.shells);
-        let inner = activation::gelu_approximate(self.W1.forward(self.mlp_norm.forward(a.clone())));
+        let inner = gelu(self.W1.forward(self.mlp_norm.forward(a.clone())));
         let b = a + self.W2.forward(inner);
 
         let scale = self.gamma_log.val().exp().unsqueeze::<2>();
@@ -114,7 +114,7 @@ impl GredLayer {
         let map = |state: Tensor<2>, map: &Param<Tensor<2>>| {
             linear(state, map.val().transpose(), None, Epilogue::None)
         };
-        let o = activation::gelu_approximate(map(state_re, &self.C_re) - map(state_im, &self.C_im));
+        let o = gelu(map(state_re, &self.C_re) - map(state_im, &self.C_im));
         let o = dropout(o, drop("state"));
         let o = self.Wa.forward(o.clone()) * activation::sigmoid(self.Wg.forward(o));
         b.reshape([nodes, count, h]).narrow(1, 0, 1).reshape([nodes, h]) + dropout(o, drop("gated"))

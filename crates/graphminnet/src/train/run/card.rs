@@ -25,15 +25,16 @@ pub(crate) struct DataCard {
 impl DataCard {
     pub(super) fn of(data: &TrainingData) -> Self {
         let samples = &data.dataset.samples;
+        let parts = data.positions();
         Self {
             name: data.dataset.name.clone(),
             fingerprint: data.fingerprint.clone(),
             graphs: samples.len(),
             nodes: samples.iter().map(|sample| sample.prepared.graph.num_nodes()).sum(),
             edges: samples.iter().map(|sample| sample.prepared.graph.num_edges()).sum(),
-            train: data.splits.train.len(),
-            valid: data.splits.valid.len(),
-            test: data.splits.test.len(),
+            train: parts.train.len(),
+            valid: parts.valid.len(),
+            test: parts.test.len(),
             schema: data.dataset.schema.clone(),
             differences: data.differences.clone(),
         }

@@ -93,7 +93,7 @@ impl RunDir {
         let recorded: DataCard = match read_json(&path) {
             Ok(recorded) => recorded,
             Err(TrainError::Io(error)) if error.is_not_found() => {
-                fs::write_atomically(&self.path.join(SPLITS), data.splits.to_json().as_bytes())?;
+                fs::write_atomically(&self.path.join(SPLITS), data.positions().to_json().as_bytes())?;
                 return write_json(&path, &DataCard::of(data));
             }
             Err(error) => return Err(error),

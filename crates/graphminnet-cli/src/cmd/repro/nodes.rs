@@ -1,0 +1,32 @@
+//! `graphminnet repro nodes`.
+
+use super::shared::{Effort, Place, Talk, experiment, no_choice};
+use crate::cmd::train::arguments::MachineArguments;
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet_lab::repro::nodes;
+use std::process::ExitCode;
+
+/// How much.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    place: Place,
+    /// Seeds of graphs and weights: one (3), a list (0,2,5) or a range with both ends (0..4) (default: 0..4).
+    #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
+    seeds: Option<String>,
+    /// Epochs of all systems instead of their own.
+    #[arg(long)]
+    epochs: Option<usize>,
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    talk: Talk,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { place, seeds, epochs, machine, talk } = arguments;
+    let effort = Effort { seeds: seeds.clone(), epochs: *epochs, train_graphs: None };
+    experiment(place, &no_choice(), &effort, machine, talk, nodes::run)
+}

@@ -1,0 +1,101 @@
+//! The parts that a line names: one for the graph, or one for every node.
+
+use crate::formats::{Masks, parse_split};
+use crate::{DataError, Place, ReadOptions, Split};
+use serde_json::Value;
+
+/// The part of the graph, or of its nodes.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) graph: Option<Split>,
+    pub(super) nodes: Option<Vec<Option<Split>>>,
+}
+
+/// The field that names parts.
+pub(super) fn split_field(options: &ReadOptions) -> &str {
+    options.split_column.as_deref().unwrap_or("split")
+}
+
+impl Parts {
+    /// Reads `split` (a text, or a list of texts), or the masks of nodes.
+    pub(super) fn read(
+        fields: &[(String, Value)],
+        num_nodes: usize,
+        options: &ReadOptions,
+        place: &Place,
+    ) -> Result<Self, DataError> {
+        let name = split_field(options);
+        if let Some((_, value)) = fields.iter().find(|(field, _)| field == name) {
+            let wrong = || {
+                let place = place.clone().in_column(name);
+                DataError::malformed(
+                    place,
+                    "something else",
+                    "`train`, `valid`, `test` or null, or a list of one of these for each node",
+                )
+            };
+            return match value {
+                Value::Null => Ok(Self::default()),
+                Value::String(text) => Ok(Self { graph: parse_split(Some(text), name, place)?, nodes: None }),
+                Value::Array(list) => {
+                    check_length(name, list.len(), num_nodes, place)?;
+                    let part = |item: &Value| match item {
+                        Value::Null => Ok(None),
+                        Value::String(text) => parse_split(Some(text), name, place),
+                        _ => Err(wrong()),
+                    };
+                    Ok(Self { graph: None, nodes: Some(list.iter().map(part).collect::<Result<_, _>>()?) })
+                }
+                _ => Err(wrong()),
+            };
+        }
+        let mut flags = vec![[false; 3]; num_nodes];
+        let mut has_masks = false;
+        for (field, value) in fields {
+            let (Some(part), Value::Array(list)) = (Masks::part_of(field), value) else { continue };
+            has_masks = true;
+            check_length(field, list.len(), num_nodes, place)?;
+            for (node, (flags, item)) in flags.iter_mut().zip(list).enumerate() {
+                flags[part as usize] = flag(item, options).ok_or_else(|| {
+                    DataError::malformed(
+                        place.clone().in_column(field),
+                        format!("something else for node {node}"),
+                        "true or false (or 1 or 0) for each node, or a list of these with `--split-column` as the \
+                         number of the one to use, from 0",
+                    )
+                })?;
+            }
+        }
+        if !has_masks {
+            return Ok(Self::default());
+        }
+        let parts = flags.into_iter().map(|flags| Masks::part(flags, place));
+        Ok(Self { graph: None, nodes: Some(parts.collect::<Result<_, _>>()?) })
+    }
+}
+
+/// One entry of a mask; of several columns the one that the options number.
+fn flag(item: &Value, options: &ReadOptions) -> Option<bool> {
+    match item {
+        Value::Bool(flag) => Some(*flag),
+        Value::Number(number) => match number.as_u64() {
+            Some(0) => Some(false),
+            Some(1) => Some(true),
+            _ => None,
+        },
+        Value::Array(columns) => {
+            let column =
+                options.split_column.as_deref().map_or(Some(0), |text| text.parse::<usize>().ok())?;
+            columns.get(column).filter(|item| !item.is_array()).and_then(|item| flag(item, options))
+        }
+        _ => None,
+    }
+}
+
+fn check_length(field: &str, found: usize, num_nodes: usize, place: &Place) -> Result<(), DataError> {
+    if found == num_nodes {
+        return Ok(());
+    }
+    let place = place.clone().in_column(field);
+    Err(DataError::malformed(place, format!("{found} entries"), format!("{num_nodes}, one for each node")))
+}

@@ -1,0 +1,135 @@
+//! Parts of the nodes of graphs: on one graph some nodes train, some choose, some report.
+
+use crate::dataset::{Dataset, Level, Split};
+use crate::split::{Ratios, SplitError, Splits};
+
+/// Which part of the data every node belongs to, graph by graph; a node may belong to none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeParts {
+    graphs: Vec<Vec<Option<Split>>>,
+}
+
+impl NodeParts {
+    /// From the part of every node of every graph.
+    pub fn new(graphs: Vec<Vec<Option<Split>>>) -> Self {
+        Self { graphs }
+    }
+
+    /// Of a single graph whose nodes are split by position; `None` unless the data is one graph with targets of nodes.
+    pub fn of_only_graph(
+        dataset: &Dataset,
+        split: impl FnOnce(usize) -> Result<Splits, SplitError>,
+    ) -> Result<Option<Self>, SplitError> {
+        let [only] = dataset.samples.as_slice() else { return Ok(None) };
+        if dataset.schema.level != Level::Node {
+            return Ok(None);
+        }
+        let splits = split(only.graph.num_nodes())?;
+        let mut nodes = vec![None; only.graph.num_nodes()];
+        for part in Split::ALL {
+            for &node in splits.part(part) {
+                if let Some(slot) = nodes.get_mut(node) {
+                    *slot = Some(part);
+                }
+            }
+        }
+        Ok(Some(Self::new(vec![nodes])))
+    }
+
+    /// 80/10/10 of the labelled nodes of a single graph at random, in equal shares of the classes where there are some.
+    ///
+    /// # Errors
+    ///
+    /// None in practice; the type is that of [`Splits::stratified`].
+    pub fn random(dataset: &Dataset, seed: u64) -> Result<Option<Self>, SplitError> {
+        Self::of_only_graph(dataset, |nodes| {
+            let columns = dataset.schema.num_targets().max(1);
+            let targets = dataset.samples.first().map_or(&[][..], |sample| &sample.targets);
+            let rows: Vec<&[f32]> = targets.chunks(columns).collect();
+            let known =
+                |node: &usize| rows.get(*node).is_some_and(|row| row.iter().any(|value| !value.is_nan()));
+            let known: Vec<usize> = (0..nodes).filter(known).collect();
+            let is_class = columns == 1 && dataset.schema.task != crate::Task::Regression;
+            let label = |&node: &usize| if is_class { rows[node][0] as i64 } else { 0 };
+            let labels: Vec<i64> = known.iter().map(label).collect();
+            let among = Splits::stratified(&labels, Ratios::default(), seed)?;
+            let nodes_of = |part: Split| among.part(part).iter().map(|&at| known[at]).collect();
+            Splits::new(nodes_of(Split::Train), nodes_of(Split::Valid), nodes_of(Split::Test), nodes)
+        })
+    }
+
+    /// The part of every node of a graph.
+    pub fn graph(&self, graph: usize) -> &[Option<Split>] {
+        self.graphs.get(graph).map_or(&[], Vec::as_slice)
+    }
+
+    /// Nodes of a part.
+    pub fn count(&self, part: Split) -> usize {
+        self.graphs.iter().flatten().filter(|found| **found == Some(part)).count()
+    }
+
+    /// The graphs that have nodes of each part. A graph is in all parts that its nodes are in.
+    pub fn graphs_by_part(&self) -> Splits {
+        let with = |part: Split| {
+            let has = |graph: &usize| self.graphs[*graph].contains(&Some(part));
+            (0..self.graphs.len()).filter(has).collect()
+        };
+        Splits {
+            train: with(Split::Train),
+            valid: with(Split::Valid),
+            test: with(Split::Test),
+            ..Splits::default()
+        }
+    }
+
+    /// The nodes of each part, counted through all graphs.
+    pub fn nodes_by_part(&self) -> Splits {
+        let nodes: Vec<Option<Split>> = self.graphs.iter().flatten().copied().collect();
+        let of = |part: Split| (0..nodes.len()).filter(|&node| nodes[node] == Some(part)).collect();
+        Splits {
+            train: of(Split::Train),
+            valid: of(Split::Valid),
+            test: of(Split::Test),
+            ..Splits::default()
+        }
+    }
+
+    /// Makes all targets unknown but those of a part; `targets` are those of the listed graphs, one after the other, in
+    /// rows of `columns`.
+    pub fn hide_others(&self, part: Split, graphs: &[usize], columns: usize, targets: &mut [f32]) {
+        let parts = graphs.iter().flat_map(|&graph| self.graph(graph));
+        for (row, found) in targets.chunks_mut(columns.max(1)).zip(parts) {
+            if *found != Some(part) {
+                row.fill(f32::NAN);
+            }
+        }
+    }
+}
+
+impl Dataset {
+    /// Splits the nodes; returns the graphs by part, which overlap.
+    pub fn split_nodes(&mut self, parts: NodeParts) -> Splits {
+        let splits = parts.graphs_by_part();
+        self.node_parts = Some(parts);
+        splits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_of_other_parts_become_unknown() {
+        use Split::{Test, Train, Valid};
+        let parts = NodeParts::new(vec![vec![Some(Train), None, Some(Test)], vec![Some(Valid), Some(Train)]]);
+        let mut targets: Vec<f32> = (0..10).map(|at| at as f32).collect();
+        parts.hide_others(Train, &[1, 0], 2, &mut targets);
+        let known: Vec<f32> = targets.into_iter().filter(|value| !value.is_nan()).collect();
+        assert_eq!(known, [2.0, 3.0, 4.0, 5.0]);
+        assert_eq!([Train, Valid, Test].map(|part| parts.count(part)), [2, 1, 1]);
+        assert_eq!(parts.graphs_by_part().train, [0, 1]);
+        assert_eq!(parts.graphs_by_part().test, [0]);
+        assert_eq!(parts.nodes_by_part().train, [0, 4]);
+    }
+}

@@ -1,0 +1,345 @@
+//! Calls about a trained model.
+
+use crate::calls::{Call, Reply, bytes};
+use crate::pool;
+use crate::source::Source;
+use graphminnet::bundle::{Answers, Description, MaybeGraph};
+use graphminnet::config::LevelKind;
+use graphminnet::data::{Graph, PrepareOptions, prepare_graph};
+use graphminnet::explain::{Method, Target, explain_together};
+use graphminnet::report::explanation_picture;
+use graphminnet::{Bundle, DeviceKind, Ensemble, weights};
+use graphminnet_cli::Failure;
+use graphminnet_data::spectral::NEVER;
+use graphminnet_data::{InputRow, Level, ReadOptions};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Loads the models that some paths stand for.
+pub fn load(call: &Call) -> Result<Reply, Failure> {
+    let paths: Vec<PathBuf> = call.read()?;
+    loaded(pool::install(None, || Ensemble::load(&paths))??)
+}
+
+/// Takes models from the bytes of their files, one array each; the request has their names.
+pub fn from_bytes(call: &Call) -> Result<Reply, Failure> {
+    let names: Vec<String> = call.read()?;
+    let device = DeviceKind::Cpu.open()?;
+    let each = names.iter().zip(&call.arrays.0);
+    let members = each.map(|(name, bytes)| Bundle::from_bytes(bytes, name, &device));
+    loaded(Ensemble::new(members.collect::<Result<_, _>>()?)?)
+}
+
+/// Puts a model together from its description and the bytes of its weights.
+pub fn assemble(call: &Call) -> Result<Reply, Failure> {
+    let about: Description = call.read()?;
+    let [weights] = call.arrays.0.as_slice() else { return Err(Failure::usage("one array of weights")) };
+    loaded(Ensemble::new(vec![Bundle::new(about, weights, &DeviceKind::Cpu.open()?)?])?)
+}
+
+fn loaded(ensemble: Ensemble) -> Result<Reply, Failure> {
+    let members: Vec<Value> = ensemble
+        .members()
+        .map(|member| {
+            let parameters = weights::count_parameters(member.model());
+            json!({ "path": member.path(), "parameters": parameters, "description": member.description() })
+        })
+        .collect();
+    let about = ensemble.description();
+    let classes: Vec<String> = match about.answers() {
+        graphminnet::bundle::AnswerKind::Classes => {
+            (0..about.model.out_dim).map(|class| about.class_name(class)).collect()
+        }
+        _ => about.schema.class_names.clone(),
+    };
+    let kind = format!("{:?}", about.answers()).to_lowercase();
+    let value = json!({ "members": members, "kind": kind, "classes": classes });
+    Ok(Reply { value, handle: Some(Arc::new(ensemble)), ..Reply::default() })
+}
+
+/// The bytes of the files of all members.
+pub fn to_bytes(call: &Call) -> Result<Reply, Failure> {
+    let arrays = call.model()?.members().map(Bundle::to_bytes).collect::<Result<_, _>>()?;
+    Ok(Reply { arrays, ..Reply::default() })
+}
+
+/// The weights of the first member, as the bytes of a safetensors file.
+pub fn weights(call: &Call) -> Result<Reply, Failure> {
+    let first = call.model()?.members().next().ok_or_else(|| Failure::usage("no model"))?;
+    let arrays = vec![weights::to_bytes(first.model()).map_err(graphminnet::train::TrainError::from)?];
+    Ok(Reply { arrays, ..Reply::default() })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    source: Source,
+    threads: Option<usize>,
+    /// For vectors: of graphs or of nodes.
+    level: Option<Level>,
+    /// For preparation without a model: what to compute.
+    wanted: Option<Wanted>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    eigenpairs: usize,
+    random_walk_steps: usize,
+}
+
+/// What the models say: values, deviations between models, classes.
+pub fn predict(call: &Call) -> Result<Reply, Failure> {
+    let asked: Asked = call.read()?;
+    let ensemble = call.model()?;
+    pool::install(asked.threads, || {
+        let rows = asked.source.rows(&call.arrays, &ensemble.description().read_options())?;
+        let answers = ensemble.answer(&rows);
+        let per_node = ensemble.description().schema.level == Level::Node;
+        let table = Table::of(&answers, &rows, per_node, |answer, table| {
+            for row in answer.rows() {
+                table.values.extend(row.values());
+                if ensemble.len() > 1 {
+                    table.deviations.extend(row.deviations());
+                }
+                table.classes.extend(row.class().map(|class| class as i64));
+            }
+        });
+        let deviations = bytes(&table.deviations, f64::to_ne_bytes);
+        let classes = bytes(&table.classes, i64::to_ne_bytes);
+        let arrays = vec![bytes(&table.values, f64::to_ne_bytes), deviations, classes];
+        Ok(Reply { value: table.about(), arrays, handle: None })
+    })?
+}
+
+/// The vectors of graphs or nodes.
+pub fn embed(call: &Call) -> Result<Reply, Failure> {
+    let asked: Asked = call.read()?;
+    let ensemble = call.model()?;
+    let Some(bundle) = ensemble.members().next().filter(|_| ensemble.len() == 1) else {
+        return Err(Failure::usage(
+            "several models have no vectors in common: choose one with model.members",
+        ));
+    };
+    pool::install(asked.threads, || {
+        let rows = asked.source.rows(&call.arrays, &bundle.description().read_options())?;
+        let per_node = asked.level == Some(Level::Node);
+        let level = if per_node { LevelKind::Node } else { LevelKind::Graph };
+        let answers = bundle.embed(&rows, level);
+        let mut vectors: Vec<f32> = Vec::new();
+        let table = Table::of(&answers, &rows, per_node, |answer, _| vectors.extend(answer.outputs()));
+        if !per_node {
+            vectors = table.with_gaps(&vectors, answers.columns());
+        }
+        Ok(Reply { value: table.about(), arrays: vec![bytes(&vectors, f32::to_ne_bytes)], handle: None })
+    })?
+}
+
+/// Answers as arrays: a row of NaN for a graph without an answer, or no row where rows belong to nodes.
+#[derive(Default)]
+struct Table {
+    columns: usize,
+    reasons: Vec<Option<String>>,
+    /// Rows of each graph, where they belong to nodes.
+    rows: Vec<usize>,
+    per_node: bool,
+    values: Vec<f64>,
+    deviations: Vec<f64>,
+    classes: Vec<i64>,
+}
+
+impl Table {
+    fn of(
+        answers: &Answers,
+        rows: &[InputRow],
+        per_node: bool,
+        mut take: impl FnMut(graphminnet::bundle::Answer<'_>, &mut Self),
+    ) -> Self {
+        let mut table = Self { columns: answers.columns(), per_node, ..Self::default() };
+        let several = answers.num_models() > 1;
+        for (_, answer) in rows.iter().zip(answers.iter()) {
+            match answer {
+                Ok(answer) => {
+                    table.rows.push(answer.num_rows());
+                    take(answer, &mut table);
+                    table.reasons.push(None);
+                }
+                Err(reason) => {
+                    table.rows.push(0);
+                    table.reasons.push(Some(reason.to_string()));
+                    if !per_node {
+                        table.values.extend(std::iter::repeat_n(f64::NAN, answers.columns()));
+                        let deviations = if several { answers.columns() } else { 0 };
+                        table.deviations.extend(std::iter::repeat_n(f64::NAN, deviations));
+                        table.classes.push(-1);
+                    }
+                }
+            }
+        }
+        table
+    }
+
+    /// One row per graph: those that were answered, and rows of NaN for the others.
+    fn with_gaps(&self, answered: &[f32], columns: usize) -> Vec<f32> {
+        let mut answered = answered.chunks_exact(columns.max(1));
+        let gap = vec![f32::NAN; columns];
+        let row = |reason: &Option<String>| match reason {
+            None => answered.next().unwrap_or(&gap).to_vec(),
+            Some(_) => gap.clone(),
+        };
+        self.reasons.iter().flat_map(row).collect()
+    }
+
+    fn about(&self) -> Value {
+        let rows = self.per_node.then_some(&self.rows);
+        json!({ "columns": self.columns, "reasons": self.reasons, "rows": rows })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Why {
+    source: Source,
+    method: String,
+    node: Option<usize>,
+    output: Option<usize>,
+    title: String,
+}
+
+/// Which nodes and edges a prediction rests on.
+pub fn explain(call: &Call) -> Result<Reply, Failure> {
+    let why: Why = call.read()?;
+    let ensemble = call.model()?;
+    let about = ensemble.description();
+    let method: Method = why
+        .method
+        .parse()
+        .map_err(|_| Failure::usage(format!("method={:?}: expected gradient or integrated", why.method)))?;
+    pool::install(None, || {
+        let rows = why.source.rows(&call.arrays, &about.read_options())?;
+        let [row] = rows.as_slice() else {
+            return Err(Failure::usage(format!("{} graphs were given; explain takes one", rows.len())));
+        };
+        let graph: &Arc<Graph> = row.graph()?;
+        // All models explain the class that they chose together.
+        let answers = ensemble.answer(&rows);
+        let said = answers.graph(0)?.rows().nth(why.node.unwrap_or(0)).and_then(|row| row.class());
+        let target = Target { node: why.node, output: why.output.or(said) };
+        let explanation = explain_together(ensemble, graph, target, method, NEVER)?;
+        let picture = explanation_picture(about, &why.title, graph, &explanation);
+        let (sources, targets): (Vec<i64>, Vec<i64>) =
+            graph.edges().iter().map(|[source, target]| (i64::from(*source), i64::from(*target))).unzip();
+        let value = json!({
+            "subject": explanation.subject(about),
+            "method": method.to_string(),
+            "node": explanation.node,
+            "output": explanation.output,
+            "prediction": explanation.prediction,
+            "baseline": explanation.baseline,
+            "gap": explanation.gap(),
+            "svg": picture.map_err(Failure::usage)?.to_string(),
+        });
+        let arrays = vec![
+            bytes(&explanation.nodes, f64::to_ne_bytes),
+            bytes(&explanation.edges, f64::to_ne_bytes),
+            bytes(&[sources, targets].concat(), i64::to_ne_bytes),
+        ];
+        Ok(Reply { value, arrays, handle: None })
+    })?
+}
+
+/// What a model (or a layer that wants as much) reads about graphs: features, eigenpairs, random walks and degrees as arrays, for other frameworks.
+pub fn prepare(call: &Call) -> Result<Reply, Failure> {
+    let asked: Asked = call.read()?;
+    let (options, read) = match asked.wanted {
+        Some(Wanted { eigenpairs, random_walk_steps }) => {
+            let options = PrepareOptions { eigenpairs, random_walk_steps, ..PrepareOptions::default() };
+            (options, ReadOptions::default())
+        }
+        None => {
+            let about = call.model()?.description();
+            (about.model.prepare_options(), about.read_options())
+        }
+    };
+    pool::install(asked.threads, || {
+        let rows = asked.source.rows(&call.arrays, &read)?;
+        let mut arrays = PreparedArrays::default();
+        for row in &rows {
+            arrays.push(row.graph()?, &options)?;
+        }
+        Ok(arrays.reply(&options))
+    })?
+}
+
+/// Prepared graphs side by side.
+#[derive(Default)]
+struct PreparedArrays {
+    nodes: Vec<i64>,
+    sources: Vec<i64>,
+    targets: Vec<i64>,
+    node_categories: Vec<i64>,
+    node_numbers: Vec<f32>,
+    edge_categories: Vec<i64>,
+    edge_numbers: Vec<f32>,
+    eigenvalues: Vec<f32>,
+    eigenvectors: Vec<f32>,
+    num_eigenpairs: Vec<i64>,
+    usable_eigenpairs: Vec<i64>,
+    random_walk: Vec<f32>,
+    log_degree: Vec<f32>,
+    /// Categories and numbers of nodes and edges.
+    widths: [usize; 4],
+}
+
+impl PreparedArrays {
+    fn push(&mut self, graph: &Arc<Graph>, options: &PrepareOptions) -> Result<(), Failure> {
+        let prepared = prepare_graph(graph, options)?;
+        let graph = &prepared.graph;
+        let first = self.log_degree.len() as i64;
+        self.nodes.push(graph.num_nodes() as i64);
+        self.sources.extend(graph.edges().iter().map(|[source, _]| first + i64::from(*source)));
+        self.targets.extend(graph.edges().iter().map(|[_, target]| first + i64::from(*target)));
+        let (nodes, edges) = (graph.node_features(), graph.edge_features());
+        self.node_categories.extend(nodes.category_values().iter().map(|value| i64::from(*value)));
+        self.node_numbers.extend(nodes.number_values());
+        self.edge_categories.extend(edges.category_values().iter().map(|value| i64::from(*value)));
+        self.edge_numbers.extend(edges.number_values());
+        self.widths = [
+            nodes.category_columns(),
+            nodes.number_columns(),
+            edges.category_columns(),
+            edges.number_columns(),
+        ];
+        self.eigenvalues.extend(&prepared.eigenvalues);
+        self.eigenvectors.extend(&prepared.eigenvectors);
+        self.num_eigenpairs.push(prepared.num_eigenpairs as i64);
+        self.usable_eigenpairs.push(prepared.usable_eigenpairs as i64);
+        self.random_walk.extend(&prepared.random_walk);
+        self.log_degree.extend(&prepared.log_degree);
+        Ok(())
+    }
+
+    fn reply(self, options: &PrepareOptions) -> Reply {
+        let integers = |values: &[i64]| bytes(values, i64::to_ne_bytes);
+        let numbers = |values: &[f32]| bytes(values, f32::to_ne_bytes);
+        let arrays = vec![
+            integers(&self.nodes),
+            integers(&[self.sources, self.targets].concat()),
+            integers(&self.node_categories),
+            numbers(&self.node_numbers),
+            integers(&self.edge_categories),
+            numbers(&self.edge_numbers),
+            numbers(&self.eigenvalues),
+            numbers(&self.eigenvectors),
+            integers(&self.num_eigenpairs),
+            integers(&self.usable_eigenpairs),
+            numbers(&self.random_walk),
+            numbers(&self.log_degree),
+        ];
+        let (eigenpairs, steps) = (options.eigenpairs, options.random_walk_steps);
+        let value = json!({ "widths": self.widths, "eigenpairs": eigenpairs, "random_walk_steps": steps });
+        Reply { value, arrays, handle: None }
+    }
+}

@@ -1,0 +1,154 @@
+//! Graphs as Python gives them: a path, SMILES, the text of a table, or arrays.
+
+use crate::calls::Arrays;
+use graphminnet_cli::Failure;
+use graphminnet_data::formats::Format;
+use graphminnet_data::memory::{Cells, GraphTables, TableColumns, molecule_rows};
+use graphminnet_data::{InputRow, RULES, Read, ReadOptions, RowReader, Split, open, read_stream};
+use serde::Deserialize;
+use serde_json::Value;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+/// Rows that are read at a time.
+const ROWS: usize = 4096;
+
+/// Where graphs come from.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Source {
+    /// A file or folder.
+    Path(PathBuf),
+    /// SMILES, for prediction.
+    Smiles(Vec<String>),
+    /// The text of a CSV table with a column of SMILES.
+    Csv {
+        /// Name of the data set.
+        name: String,
+        /// The table.
+        text: String,
+    },
+    /// Arrays of all nodes and edges.
+    Tables(Tables),
+}
+
+/// Graphs one after the other; numbers are positions among the arrays of the call.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tables {
+    name: String,
+    nodes: usize,
+    edges: usize,
+    edge_index: [usize; 2],
+    node_columns: Vec<Columns>,
+    edge_columns: Vec<Columns>,
+    targets: Vec<Columns>,
+    parts: Option<Vec<Split>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Columns {
+    width: usize,
+    names: Option<Vec<String>>,
+    cells: CellsAt,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CellsAt {
+    Integers(usize),
+    Numbers(usize),
+    Text(Vec<Option<String>>),
+}
+
+impl Source {
+    /// The graphs for a model whose options these are; none is lost.
+    pub fn rows(&self, arrays: &Arrays, options: &ReadOptions) -> Result<Vec<InputRow>, Failure> {
+        Ok(match self {
+            Self::Smiles(smiles) => molecule_rows(smiles, options)?,
+            Self::Tables(tables) => tables.build(arrays)?.rows(options)?,
+            Self::Path(path) => all_rows(RowReader::open(path, options)?)?,
+            Self::Csv { name, text } => {
+                let options = csv(options);
+                all_rows(RowReader::from_stream(stream(text), name, &options)?)?
+            }
+        })
+    }
+
+    /// A data set to train on.
+    pub fn read(&self, arrays: &Arrays, options: &ReadOptions) -> Result<Read, Failure> {
+        Ok(match self {
+            Self::Path(path) => open(path, options)?,
+            Self::Csv { name, text } => read_stream(stream(text), name, &csv(options))?,
+            Self::Tables(tables) => tables.build(arrays)?.read(&tables.name, options)?,
+            Self::Smiles(_) => return Err(Failure::usage("SMILES without targets cannot be trained on")),
+        })
+    }
+
+    /// The path, where there is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+fn csv(options: &ReadOptions) -> ReadOptions {
+    ReadOptions { format: Some(Format::SmilesCsv), ..options.clone() }
+}
+
+fn stream(text: &str) -> Box<dyn std::io::Read + Send> {
+    Box::new(Cursor::new(text.as_bytes().to_vec()))
+}
+
+fn all_rows(mut reader: RowReader) -> Result<Vec<InputRow>, Failure> {
+    let mut rows = Vec::new();
+    loop {
+        let some = reader.next_rows(ROWS)?;
+        if some.is_empty() {
+            return Ok(rows);
+        }
+        rows.extend(some);
+    }
+}
+
+impl Tables {
+    fn build(&self, arrays: &Arrays) -> Result<GraphTables, Failure> {
+        let counts = |at: usize| -> Result<Vec<usize>, Failure> {
+            let count = |count: &i64| usize::try_from(*count);
+            let counts: Result<Vec<usize>, _> = arrays.integers(at)?.iter().map(count).collect();
+            counts.map_err(|_| Failure::usage("a graph cannot have a negative number of nodes or edges"))
+        };
+        let columns = |all: &[Columns]| all.iter().map(|some| some.build(arrays)).collect::<Result<_, _>>();
+        let [sources, targets] = self.edge_index;
+        Ok(GraphTables {
+            nodes: counts(self.nodes)?,
+            edges: counts(self.edges)?,
+            edge_index: [arrays.integers(sources)?, arrays.integers(targets)?],
+            node_columns: columns(&self.node_columns)?,
+            edge_columns: columns(&self.edge_columns)?,
+            targets: columns(&self.targets)?,
+            parts: self.parts.clone(),
+        })
+    }
+}
+
+impl Columns {
+    fn build(&self, arrays: &Arrays) -> Result<TableColumns, Failure> {
+        let cells = match &self.cells {
+            CellsAt::Integers(at) => Cells::Integers(arrays.integers(*at)?),
+            CellsAt::Numbers(at) => Cells::Numbers(arrays.numbers(*at)?),
+            CellsAt::Text(cells) => Cells::Text(cells.clone()),
+        };
+        Ok(TableColumns { width: self.width, names: self.names.clone(), cells })
+    }
+}
+
+/// Options for reading as Python gives them: the keys of [`ReadOptions`].
+pub fn read_options(mut keys: serde_json::Map<String, Value>) -> Result<ReadOptions, Failure> {
+    // A file without a version is an old one, a call is a new one.
+    keys.insert("rules".to_owned(), RULES.into());
+    serde_json::from_value(Value::Object(keys)).map_err(Failure::usage)
+}

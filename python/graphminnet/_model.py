@@ -1,0 +1,309 @@
+"""Trained models: predictions, vectors, explanations."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _html, _inputs
+from ._call import Reply, call
+from ._errors import DataError, UsageError
+from ._runs import Report, Run
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which nodes and edges a prediction rests on; a notebook shows it as a picture."""
+
+    #: The number that is explained, in words.
+    subject: str
+    #: The prediction: a number in the units of the data, or a score (logit).
+    prediction: float
+    #: What the model says about the same graph with all features empty.
+    baseline: float
+    #: The share of every node.
+    nodes: Array
+    #: The share of every directed edge; empty for models without edge features.
+    edges: Array
+    #: The ends of those edges, ``[2, edges]``.
+    edge_index: Array
+    #: How far the shares are from adding up, relative to ``prediction - baseline``.
+    gap: float
+    #: ``integrated`` or ``gradient``.
+    method: str
+    #: The node that is explained, for models that answer per node.
+    node: int | None
+    #: The picture.
+    svg: str
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the picture as SVG."""
+        Path(path).write_text(self.svg, encoding="utf-8")
+        return Path(path)
+
+    def __repr__(self) -> str:
+        strongest = sorted(range(len(self.nodes)), key=lambda node: -abs(self.nodes[node]))[:3]
+        words = ", ".join(f"{node} ({self.nodes[node]:+.4f})" for node in strongest)
+        return f"<Explanation of {self.subject} = {self.prediction:.4f}; strongest nodes: {words}>"
+
+    def _repr_html_(self) -> str:
+        return f'<div style="max-width:640px">{self.svg}</div>'
+
+
+class Model:
+    """A trained model, or several that answer together (the seeds of a run).
+
+    Made by :func:`graphminnet.load` and :func:`graphminnet.train`. Models may be shared between threads, and pickled.
+    """
+
+    def __init__(self, reply: Reply, run: Run | None = None) -> None:
+        self._handle = reply.handle
+        self._about: dict[str, Any] = reply.value
+        self._local = threading.local()
+        #: The run that the model came from, where it is known.
+        self.run = run
+
+    # What it is
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Everything about the (first) model but its weights."""
+        about: dict[str, Any] = self._about["members"][0]["description"]
+        return about
+
+    @property
+    def path(self) -> Path:
+        """The file that the (first) model came from."""
+        return Path(self._about["members"][0]["path"])
+
+    @property
+    def kind(self) -> str:
+        """What predictions are: ``numbers``, ``binary`` (the probability of yes) or ``classes`` (of each class)."""
+        kind: str = self._about["kind"]
+        return kind
+
+    @property
+    def level(self) -> str:
+        """Whether it answers per ``graph`` or per ``node``."""
+        level: str = self.description["schema"]["level"]
+        return level
+
+    @property
+    def targets(self) -> list[str]:
+        """Names of the targets."""
+        targets: list[str] = self.description["schema"]["targets"]
+        return targets
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, where there are some; of two, the second is the one whose probability is predicted."""
+        classes: list[str] = self._about["classes"]
+        return classes
+
+    @property
+    def parameters(self) -> int:
+        """Trainable parameters of the (first) model."""
+        parameters: int = self._about["members"][0]["parameters"]
+        return parameters
+
+    def __len__(self) -> int:
+        return len(self._about["members"])
+
+    @property
+    def members(self) -> list[Model]:
+        """The models one by one."""
+        names = [member["path"] for member in self._about["members"]]
+        return [
+            Model(call("from_bytes", [name], (data,)), self.run) for name, data in zip(names, self.to_bytes(), strict=True)
+        ]
+
+    @property
+    def reasons(self) -> list[str | None]:
+        """Why rows of the last :meth:`predict` or :meth:`embed` in this thread have no numbers; None where they have."""
+        reasons: list[str | None] = getattr(self._local, "reasons", [])
+        return reasons
+
+    @property
+    def deviations(self) -> Array | None:
+        """How far apart several models were in the last :meth:`predict` in this thread (standard deviation)."""
+        return getattr(self._local, "deviations", None)
+
+    @property
+    def history(self) -> Any:
+        """The epochs of the model's run: a pandas frame where pandas is installed, else a list."""
+        return self._known_run().history
+
+    # What it says
+
+    def _ask(self, method: str, data: Any, **more: Any) -> tuple[Reply, _inputs.Source]:
+        source = _inputs.to_predict(data, self.description["schema"])
+        reply = call(method, {"source": source.request, **more}, source.arrays, self._handle)
+        self._local.reasons = reply.value["reasons"]
+        return reply, source
+
+    def predict(self, data: Any, *, threads: int | None = None) -> Any:
+        """What the model says about graphs, in their order, as a numpy array.
+
+        Numbers are in the units of the data; classes are probabilities: of yes, ``[graphs]``, or of each class,
+        ``[graphs, classes]``. Several targets are columns. A graph that cannot be used is NaN, and :attr:`reasons` says
+        why. A model that answers per node gives a list with one array per graph, empty for one that cannot be used.
+        """
+        reply, source = self._ask("predict", data, threads=threads)
+        values = self._shaped(reply, 0, "f8", source)
+        self._local.deviations = self._shaped(reply, 1, "f8", source) if len(self) > 1 else None
+        return values
+
+    def predict_class(self, data: Any, *, threads: int | None = None) -> Any:
+        """The name of the class that is most probable for each graph (for each node of it), None where there is none."""
+        import numpy as np
+
+        if not self.classes:
+            raise UsageError(f"the model predicts {self.kind} of {', '.join(self.targets)}: it knows no classes by name")
+        reply, source = self._ask("predict", data, threads=threads)
+        if self.kind == "classes":
+            chosen = np.frombuffer(reply.arrays[2], "i8")
+        else:
+            values = np.frombuffer(reply.arrays[0], "f8")
+            chosen = np.where(np.isnan(values), -1, values > 0.5)
+        names = np.array([*self.classes, None], dtype=object)[chosen.astype(int)]
+        return _per_graph(names, reply.value["rows"], source)
+
+    def _shaped(self, reply: Reply, at: int, kind: str, source: _inputs.Source) -> Any:
+        import numpy as np
+
+        columns = reply.value["columns"]
+        values = np.frombuffer(reply.arrays[at], kind)
+        if columns > 1 or at >= 3:
+            values = values.reshape(-1, columns)
+        return _per_graph(values, reply.value["rows"], source)
+
+    def embed(self, data: Any, *, level: str = "graph", threads: int | None = None) -> Any:
+        """The vectors of graphs, ``[graphs, hidden]``, as they are pooled before the head; with ``level="node"`` a list
+        with one array ``[nodes, hidden]`` per graph, as after the last layer."""
+        import numpy as np
+
+        if level not in ("graph", "node"):
+            raise UsageError(f"level={level!r}: expected graph or node")
+        reply, source = self._ask("embed", data, level=level, threads=threads)
+        values = np.frombuffer(reply.arrays[0], "f4").reshape(-1, reply.value["columns"])
+        return _per_graph(values, reply.value["rows"], source)
+
+    def explain(
+        self, graph: Any, *, method: str = "integrated", target: int | str | None = None, node: int | None = None
+    ) -> Explanation:
+        """Which nodes and edges of one graph a prediction rests on.
+
+        ``target`` is a target or class, by number or name; without it the predicted class, or the first target.
+        """
+        import numpy as np
+
+        source = _inputs.to_predict(graph, self.description["schema"])
+        names = self.classes if self.kind == "classes" else self.targets
+        if isinstance(target, str):
+            if target not in names:
+                raise UsageError(f"target={target!r}: expected one of {', '.join(names)}")
+            target = names.index(target)
+        order = source.orders[0] if source.orders else None
+        asked = node if node is None or order is None else order.index(node)
+        title = graph if isinstance(graph, str) else ""
+        request = {"source": source.request, "method": method, "node": asked, "output": target, "title": title}
+        reply = call("explain", request, source.arrays, self._handle)
+        nodes, edges = (np.frombuffer(reply.arrays[at], "f8") for at in (0, 1))
+        ends = np.frombuffer(reply.arrays[2], "i8").reshape(2, -1)
+        about = {key: value for key, value in reply.value.items() if key != "output"} | {"node": node}
+        if order is not None and len(order) == len(nodes):
+            place = np.array(order)
+            nodes, ends = nodes[np.argsort(place)], place[ends]
+        return Explanation(nodes=nodes, edges=edges, edge_index=ends, **about)
+
+    def report(self) -> Report:
+        """The page of the model's run."""
+        return self._known_run().report()
+
+    def _known_run(self) -> Run:
+        if self.run is None:
+            raise UsageError(f"{self.path}: a model file alone has no run; load its run directory")
+        return self.run
+
+    # Where it goes
+
+    def to_bytes(self) -> list[bytes]:
+        """The bytes of the files of all models."""
+        return [bytes(array) for array in call("to_bytes", None, (), self._handle).arrays]
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the model to a file, the same as the command's."""
+        files = self.to_bytes()
+        if len(files) > 1:
+            raise UsageError(f"{len(files)} models do not fit into one file: save those of model.members one by one")
+        Path(path).write_bytes(files[0])
+        return Path(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = [member["path"] for member in self._about["members"]]
+        return _from_bytes, (names, self.to_bytes())
+
+    def _rows(self) -> list[tuple[str, object]]:
+        about = self.description
+        chosen, metric = about["selection"], about["metric"]
+        rows: list[tuple[str, object]] = [
+            ("answers", f"{self.kind} per {self.level}: {', '.join(self.classes or self.targets)}"),
+            ("network", f"{about['model']['layers']} layers of width {about['model']['hidden']}, {self.parameters} parameters"),
+            ("trained on", f"{about['data']['train']} graphs of {about['data']['name']}, epoch {chosen['epoch'] + 1}"),
+            (metric, f"validation {_html.number(chosen['valid'])}, test {_html.number(chosen['test'])}"),
+        ]
+        return rows + [("models", len(self))] * (len(self) > 1)
+
+    def __repr__(self) -> str:
+        inner = "; ".join(f"{name}: {value}" for name, value in self._rows())
+        return f"<Model {self.description['name']}: {inner}>"
+
+    def _repr_html_(self) -> str:
+        return _html.table(f"Model {self.description['name']}", self._rows())
+
+
+def _per_graph(values: Any, rows: list[int] | None, source: _inputs.Source) -> Any:
+    """Rows of nodes as one array per graph, in the order of the atoms where molecules have one of their own."""
+    import numpy as np
+
+    if rows is None:
+        return values
+    arrays = np.split(values, np.cumsum(rows)[:-1]) if rows else []
+    orders = source.orders or [None] * len(arrays)
+    return [
+        one[np.argsort(order)] if order is not None and len(order) == len(one) else one
+        for one, order in zip(arrays, orders, strict=True)
+    ]
+
+
+def _from_bytes(names: list[str], files: list[bytes]) -> Model:
+    return Model(call("from_bytes", names, tuple(files)))
+
+
+def load(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Model:
+    """Loads a model: a ``.gmn`` file, the folder of a seed, or a run; several of them answer together.
+
+    >>> import graphminnet as gmn
+    >>> gmn.load("no-such-model.gmn")
+    Traceback (most recent call last):
+    ...
+    graphminnet.MissingError: cannot open no-such-model.gmn
+    """
+    one = isinstance(path, (str, os.PathLike))
+    paths = [Path(path)] if one else [Path(some) for some in path]  # type: ignore[arg-type, union-attr]
+    reply = call("load", paths)
+    homes = [paths[0], *paths[0].parents[:2]] if len(paths) == 1 else []
+    run = next((home for home in homes if (home / "run.toml").is_file()), None)
+    return Model(reply, None if run is None else Run(run))
+
+
+__all__ = ["DataError", "Explanation", "Model", "load"]

@@ -1,0 +1,365 @@
+"""Graphs as tables of all their nodes and edges: from arrays, PyTorch Geometric and NetworkX, none of which is imported.
+
+Objects are told apart by what they have, not by their classes. Everything becomes one layout: how many nodes and edges
+each graph has, the ends of the edges counted within each graph, and blocks of columns with one row per node or edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ._errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+@dataclass
+class Columns:
+    """Columns that belong together: an array of numbers ``[rows, width]``, or a list of text with width 1."""
+
+    cells: Array | list[str | None]
+    names: list[str] | None = None
+
+    @property
+    def rows(self) -> int:
+        return len(self.cells)
+
+    def taken(self, rows: Array) -> Columns:
+        """Some of the rows, in another order."""
+        if isinstance(self.cells, list):
+            return Columns([self.cells[row] for row in rows], self.names)
+        return Columns(self.cells[rows], self.names)
+
+
+@dataclass
+class Tables:
+    """Graphs one after the other."""
+
+    nodes: Array
+    edges: Array
+    edge_index: Array
+    node_columns: list[Columns] = field(default_factory=list)
+    edge_columns: list[Columns] = field(default_factory=list)
+    targets: list[Columns] = field(default_factory=list)
+    parts: list[str] | None = None
+
+    @property
+    def level(self) -> str:
+        """Whether the rows of the targets belong to graphs or to nodes."""
+        if self.targets and self.targets[0].rows != len(self.nodes) and self.targets[0].rows == int(self.nodes.sum()):
+            return "node"
+        return "graph"
+
+    def request(self, name: str) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """The JSON of the native module, and the arrays that it speaks of."""
+        import numpy as np
+
+        arrays: list[Any] = []
+
+        def put(values: Array, kind: Any) -> int:
+            arrays.append(np.ascontiguousarray(values, dtype=kind))
+            return len(arrays) - 1
+
+        def columns(all_columns: list[Columns]) -> list[dict[str, Any]]:
+            return [block(some) for some in all_columns]
+
+        def block(some: Columns) -> dict[str, Any]:
+            if isinstance(some.cells, list):
+                return {"width": 1, "names": some.names, "cells": {"text": some.cells}}
+            integers = some.cells.dtype.kind in "iub"
+            kind, number = ("integers", np.int64) if integers else ("numbers", np.float64)
+            return {"width": some.cells.shape[1], "names": some.names, "cells": {kind: put(some.cells, number)}}
+
+        request = {
+            "name": name,
+            "nodes": put(self.nodes, np.int64),
+            "edges": put(self.edges, np.int64),
+            "edge_index": [put(self.edge_index[0], np.int64), put(self.edge_index[1], np.int64)],
+            "node_columns": columns(self.node_columns),
+            "edge_columns": columns(self.edge_columns),
+            "targets": columns(self.targets),
+            "parts": self.parts,
+        }
+        return {"tables": request}, tuple(arrays)
+
+
+def array(values: Any) -> Array:
+    """A numpy array of a tensor or of anything like an array."""
+    import numpy as np
+
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    return np.asarray(values)
+
+
+def concatenated(parts: Sequence[Any], axis: int = 0) -> Array:
+    """Arrays or tensors one after the other; tensors in one piece, because each conversion takes its time."""
+    import numpy as np
+
+    if hasattr(parts[0], "detach"):
+        import torch
+
+        return array(torch.cat(list(parts), dim=axis))
+    return np.concatenate([np.asarray(part) for part in parts], axis=axis)
+
+
+def as_columns(values: Any, names: list[str] | None = None) -> list[Columns]:
+    """A one- or two-dimensional array (or frame) of numbers or text as blocks of columns."""
+    if hasattr(values, "columns") and names is None:
+        names = [str(name) for name in values.columns]
+        values = values.to_numpy()
+    elif names is None and isinstance(getattr(values, "name", None), str) and hasattr(values, "to_numpy"):
+        names = [values.name]
+        values = values.to_numpy()
+    table = array(values)
+    table = table.reshape(len(table), -1) if table.ndim != 2 else table
+    if table.dtype.kind in "iufb":
+        return [Columns(table, names)]
+    return [_column(table[:, at].tolist(), None if names is None else [names[at]]) for at in range(table.shape[1])]
+
+
+def _column(cells: list[Any], names: list[str] | None) -> Columns:
+    """A column of Python's own values: numbers where all of them are, else text."""
+    import numpy as np
+
+    def is_missing(cell: Any) -> bool:
+        return cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ == "NAType"
+
+    present = [cell for cell in cells if not is_missing(cell)]
+    if all(isinstance(cell, (bool, int, float, np.number, np.bool_)) for cell in present):
+        whole = len(present) == len(cells) and not any(isinstance(cell, (float, np.floating)) for cell in present)
+        values = [np.nan if is_missing(cell) else cell for cell in cells]
+        return Columns(np.array(values, dtype=np.int64 if whole else np.float64).reshape(-1, 1), names)
+    return Columns([None if is_missing(cell) else str(cell) for cell in cells], names)
+
+
+def from_arrays(arrays: Mapping[str, Any]) -> Tables:
+    """From plain arrays: ``edge_index`` [2, edges]; ``ptr`` [graphs + 1] and edges numbered over all graphs, as in a
+    batch of PyTorch Geometric, or a single graph; ``x``, ``edge_attr``, ``y``."""
+    import numpy as np
+
+    known = {"ptr", "edge_index", "x", "edge_attr", "y", "num_nodes"}
+    if unknown := sorted(set(arrays) - known):
+        raise UsageError(f"arrays {', '.join(unknown)}: the known ones are {', '.join(sorted(known))}")
+    if "edge_index" not in arrays:
+        raise UsageError("a graph of arrays needs `edge_index`")
+    ends = _edge_index(arrays["edge_index"])
+    if "ptr" in arrays:
+        ptr = array(arrays["ptr"]).astype(np.int64)
+    else:
+        ptr = np.array([0, len(arrays["x"]) if "x" in arrays else _num_nodes(arrays.get("num_nodes"))])
+    graph = np.searchsorted(ptr, ends[0], side="right") - 1
+    if len(graph) and (graph.min() < 0 or graph.max() >= len(ptr) - 1):
+        at = int(np.flatnonzero((graph < 0) | (graph >= len(ptr) - 1))[0])
+        raise DataError(f"edge {at}: `{int(ends[0][at])}` is no node: there are {int(ptr[-1])}, counted from 0")
+    order = np.argsort(graph, kind="stable") if np.any(np.diff(graph) < 0) else None
+    if order is not None:
+        graph, ends = graph[order], ends[:, order]
+    tables = Tables(np.diff(ptr), np.bincount(graph, minlength=len(ptr) - 1), ends - ptr[graph])
+    if arrays.get("x") is not None:
+        tables.node_columns = as_columns(arrays["x"])
+    if arrays.get("edge_attr") is not None:
+        tables.edge_columns = as_columns(arrays["edge_attr"])
+        if order is not None:
+            tables.edge_columns = [some.taken(order) for some in tables.edge_columns]
+    if arrays.get("y") is not None:
+        tables.targets = as_columns(arrays["y"])
+    return tables
+
+
+def _num_nodes(count: Any) -> int:
+    if count is None:
+        raise UsageError("a graph without node features needs `num_nodes`: it is never guessed from the edges")
+    return int(count)
+
+
+def _edge_index(values: Any) -> Array:
+    ends = array(values)
+    if ends.ndim != 2 or ends.shape[0] != 2:
+        raise DataError(f"`edge_index` has shape {list(ends.shape)}, expected [2, edges]")
+    return ends
+
+
+def from_pyg(graphs: Sequence[Any]) -> Tables:
+    """From a list of ``Data``, or of anything with ``edge_index`` and perhaps ``x``, ``edge_attr`` and ``y``."""
+    import numpy as np
+
+    if len(graphs) == 1 and getattr(graphs[0], "train_mask", None) is not None:
+        return _from_masks(graphs[0])
+    ends = [graph.edge_index for graph in graphs]
+    wrong = next((at for at, some in enumerate(ends) if some.ndim != 2 or some.shape[0] != 2), None)
+    if wrong is not None:
+        raise DataError(f"graph {wrong}: `edge_index` has shape {list(ends[wrong].shape)}, expected [2, edges]")
+    features = _present([getattr(graph, "x", None) for graph in graphs], "x")
+    if features:
+        nodes = [len(some) for some in features]
+    else:
+        nodes = [_num_nodes(getattr(graph, "num_nodes", None)) for graph in graphs]
+    tables = Tables(np.array(nodes), np.array([some.shape[1] for some in ends]), concatenated(ends, axis=1))
+    if features:
+        tables.node_columns = as_columns(concatenated(features))
+    if attributes := _present([getattr(graph, "edge_attr", None) for graph in graphs], "edge_attr"):
+        tables.edge_columns = as_columns(concatenated(attributes))
+    labels = [getattr(graph, "y", None) for graph in graphs]
+    if all(label is not None for label in labels):
+        tables.targets = as_columns(_labels(labels, nodes))
+    return tables
+
+
+def _present(values: list[Any], what: str) -> list[Any]:
+    """The values of all graphs, or none at all."""
+    if all(value is None for value in values):
+        return []
+    if any(value is None for value in values):
+        at = next(at for at, value in enumerate(values) if value is None)
+        raise DataError(f"graph {at}: `{what}` is missing; other graphs have it")
+    return values
+
+
+def _labels(labels: list[Any], nodes: list[int]) -> Array:
+    """One row per graph, or per node where there are as many."""
+    import numpy as np
+
+    tables = [array(label) for label in labels]
+    lengths = [1 if table.ndim == 0 else len(table) for table in tables]
+    if all(length == 1 for length in lengths):
+        return np.concatenate([table.reshape(1, -1) for table in tables])
+    if lengths == nodes:
+        return np.concatenate([table.reshape(len(table), -1) for table in tables])
+    if all(table.ndim == 1 and length == lengths[0] for table, length in zip(tables, lengths)):
+        return np.stack(tables)
+    raise DataError("`y` has neither one row per graph nor one per node")
+
+
+def _from_masks(graph: Any) -> Tables:
+    """One large graph whose nodes are divided by masks: a copy per part, with the labels of that part alone."""
+    import numpy as np
+
+    plain = Tables(np.array([0]), np.array([0]), np.zeros((2, 0), dtype=np.int64))
+    copies = [
+        (part, getattr(graph, mask, None))
+        for part, mask in [("train", "train_mask"), ("valid", "val_mask"), ("test", "test_mask")]
+    ]
+    labels = array(graph.y).reshape(len(array(graph.y)), -1)
+    used = [(part, array(mask).astype(bool)) for part, mask in copies if mask is not None]
+    if any(mask.ndim != 1 for _, mask in used):
+        raise DataError("masks have several columns, one per split: choose one, as in data.train_mask[:, 0]")
+    whole = from_arrays(
+        {key: value for key in ("edge_index", "x", "edge_attr") if (value := getattr(graph, key, None)) is not None}
+        | {"num_nodes": graph.num_nodes}
+    )
+    count = len(used)
+    plain.nodes, plain.edges = np.repeat(whole.nodes, count), np.repeat(whole.edges, count)
+    plain.edge_index = np.tile(whole.edge_index, count)
+    for name in ("node_columns", "edge_columns"):
+        blocks = getattr(whole, name)
+        setattr(plain, name, [some.taken(np.tile(np.arange(some.rows), count)) for some in blocks])
+    if labels.dtype.kind in "iub":
+        # Classes: text, because an array of integers has no place for a missing one.
+        if labels.shape[1] == 1:
+            cells: list[str | None] = []
+            for _, mask in used:
+                cells += [str(int(label)) if seen else None for label, seen in zip(labels[:, 0], mask)]
+            plain.targets = [Columns(cells)]
+    if not plain.targets:
+        numbers = labels.astype(np.float64)
+        plain.targets = [Columns(np.concatenate([np.where(mask[:, None], numbers, np.nan) for _, mask in used]))]
+    plain.parts = [part for part, _ in used]
+    return plain
+
+
+def from_pyg_batch(batch: Any) -> Tables:
+    """From a ``Batch``: its arrays as they are."""
+    names = ("ptr", "edge_index", "x", "edge_attr", "y")
+    return from_arrays({name: value for name in names if (value := getattr(batch, name, None)) is not None})
+
+
+def from_pyg_dataset(dataset: Any) -> Tables | None:
+    """From the collated storage of an ``InMemoryDataset``, where all of it is used; None where it is not that simple."""
+    import numpy as np
+
+    slices, stored = getattr(dataset, "slices", None), getattr(dataset, "_data", None)
+    if not slices or stored is None or getattr(dataset, "_indices", None) is not None:
+        return None
+    if getattr(dataset, "transform", None) is not None or "edge_index" not in slices or len(dataset) == 1:
+        return None
+    if "x" in slices:
+        nodes = np.diff(array(slices["x"]))
+    elif isinstance(stored.num_nodes, list):
+        nodes = np.array(stored.num_nodes)
+    else:
+        return None
+    tables = Tables(nodes, np.diff(array(slices["edge_index"])), _edge_index(stored.edge_index))
+    if "x" in slices:
+        tables.node_columns = as_columns(stored.x)
+    if "edge_attr" in slices:
+        tables.edge_columns = as_columns(stored.edge_attr)
+    if "y" in slices:
+        rows, labels = np.diff(array(slices["y"])), array(stored.y)
+        if not (np.all(rows == 1) or np.array_equal(rows, nodes)):
+            return None
+        tables.targets = as_columns(labels)
+    return tables
+
+
+def from_networkx(
+    graphs: Sequence[Any], target: str | list[str] | None, level: str | None, known: Mapping[str, Any] | None
+) -> Tables:
+    """From NetworkX graphs: every attribute of a node or edge is a column of its name.
+
+    An edge of an undirected graph stands for both directions. ``known`` is the schema of a model, which says which
+    attributes are needed; without it they are those of the first node and edge.
+    """
+    import numpy as np
+
+    named = [target] if isinstance(target, str) else list(target or [])
+    node_rows: list[Mapping[str, Any]] = []
+    edge_rows: list[Mapping[str, Any]] = []
+    nodes: list[int] = []
+    edges: list[int] = []
+    sources: list[int] = []
+    targets: list[int] = []
+    for graph in graphs:
+        position = {node: at for at, node in enumerate(graph.nodes)}
+        node_rows += [data for _, data in graph.nodes(data=True)]
+        before = len(sources)
+        for source, end, data in graph.edges(data=True):
+            ways = [(source, end)] if graph.is_directed() or source == end else [(source, end), (end, source)]
+            for one, other in ways:
+                sources.append(position[one])
+                targets.append(position[other])
+                edge_rows.append(data)
+        nodes.append(len(position))
+        edges.append(len(sources) - before)
+
+    def columns(rows: list[Mapping[str, Any]], what: str, without: set[str]) -> list[Columns]:
+        if known is not None:
+            names = [column["name"] for column in known[f"{what}_columns"]]
+        else:
+            names = [str(name) for name in (rows[0] if rows else {}) if str(name) not in without]
+        blocks = []
+        for name in names:
+            cells = [row.get(name) for row in rows]
+            if None in cells and not all(cell is None for cell in cells):
+                at = cells.index(None)
+                raise DataError(f"{what} {at} of all graphs has no attribute `{name}`; others have it")
+            if cells and cells[0] is None:
+                raise DataError(f"no {what} has an attribute `{name}`, which the model needs")
+            blocks.append(_column(cells, [name]))
+        return blocks
+
+    tables = Tables(np.array(nodes), np.array(edges), np.array([sources, targets], dtype=np.int64).reshape(2, -1))
+    tables.node_columns = columns(node_rows, "node", set(named))
+    tables.edge_columns = columns(edge_rows, "edge", set())
+    if named:
+        rows = node_rows if level == "node" else [graph.graph for graph in graphs]
+        for name in named:
+            if all(row.get(name) is None for row in rows):
+                raise UsageError(f"no {level or 'graph'} has an attribute `{name}`")
+        tables.targets = [_column([row.get(name) for row in rows], [name]) for name in named]
+    return tables

@@ -1,0 +1,53 @@
+"""What the README, the guide and the notebook show is run as it is printed."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import chains, sizes
+
+ROOT = Path(__file__).parents[2]
+
+
+def blocks(page):
+    """The Python blocks of a page, in order."""
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """What the examples speak of."""
+    smiles = chains(60)
+    rows = [f"{text},{size}" for text, size in zip(smiles, sizes(smiles))]
+    (tmp_path / "molecules.csv").write_text("\n".join(["smiles,solubility", *rows]) + "\n")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide/python.md"])
+def test_the_lines_of_a_page_run_as_they_are_printed(page, files):
+    found = [block for block in blocks(page) if "torch" not in block]
+    assert found
+    for package in ("pandas", "sklearn", "networkx", "rdkit"):
+        pytest.importorskip(package)
+    names: dict = {}
+    for block in found:
+        # As long as a test may take.
+        exec(compile(block.replace("epochs=40", "epochs=2"), page, "exec"), names)
+
+
+@pytest.mark.parametrize("page", ["docs/guide/python.md"])
+def test_the_lines_on_pytorch_run_as_they_are_printed(page, files):
+    pytest.importorskip("torch_geometric")
+    names: dict = {}
+    for block in blocks(page):
+        exec(compile(block.replace("epochs=40", "epochs=2"), page, "exec"), names)
+
+
+def test_the_notebook_runs(tmp_path):
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    for package in ("ipykernel", "pandas", "sklearn", "networkx"):
+        pytest.importorskip(package)
+    notebook = nbformat.read(ROOT / "examples/tour.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    html = "".join(output["data"].get("text/html", "") for output in shown if "data" in output)
+    assert "<svg" in html and "<progress" in html and "Model molecules" in html
