@@ -96,8 +96,7 @@ pub fn train(call: Call, caller: &mut dyn Caller) -> Result<Reply, Failure> {
         let (source, loaded) = request.data.load(&arrays)?;
         let overrides =
             request.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let inferred =
-            infer_recipe(&request.name, &loaded.dataset.schema, loaded.splits.train.len(), &overrides)?;
+        let inferred = infer_recipe(&request.name, &loaded.dataset.schema, &loaded, &overrides)?;
         let path = request.run_dir.unwrap_or_else(|| fresh_run_path(Path::new("runs"), &request.name));
         let recipe = inferred.recipe;
         job.say(json!({ "event": "inferred", "notes": inferred.notes, "metric": recipe.train.metric }));
