@@ -47,7 +47,6 @@ pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result
 }
 
 /// Reads a CSV table of molecules from any stream of lines.
-#[cfg(feature = "benchmarks")]
 pub(crate) fn read_lines(lines: Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     let mut notes = Vec::new();
     let reader = CsvReader::of_molecules(lines, path, options, &mut notes)?;
