@@ -5,6 +5,9 @@ pub mod card;
 pub mod coverage;
 pub mod disk;
 pub mod output;
+// For the training queue.
+#[cfg(feature = "lab")]
+pub mod pause;
 pub mod preparation;
 pub mod priority;
 pub mod progress;

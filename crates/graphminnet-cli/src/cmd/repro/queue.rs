@@ -5,8 +5,9 @@
 //! it at any moment, start it again, and it continues with what is left.
 
 use crate::failure::Failure;
+use crate::ui::pause::Pause;
 use crate::ui::say::Verbosity;
-use crate::ui::signals::{INTERRUPTED, Interrupt, Pause};
+use crate::ui::signals::{INTERRUPTED, Interrupt};
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet_data::fs;
