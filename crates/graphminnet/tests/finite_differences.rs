@@ -464,6 +464,18 @@ fn every_operation_has_the_gradient_of_its_forward_pass() {
     assert!(failures.is_empty(), "{} of the gradients are wrong:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// Operations that the laboratory's systems use. Their gradients are held to differences in the tests of the kernels and of
+/// the systems, and their two bodies to each other beside the operation.
+const OF_OTHER_SYSTEMS: [&str; 7] = [
+    "edge_attention",
+    "gather_rows",
+    "pair_messages",
+    "pair_scores",
+    "selective_scan",
+    "sum_members",
+    "sum_rows",
+];
+
 /// The list above must grow with the library.
 #[test]
 fn every_public_operation_is_in_the_list() {
@@ -477,7 +489,8 @@ fn every_public_operation_is_in_the_list() {
     let mut count = 0;
     for name in exported {
         count += 1;
-        assert!(names.contains(&name), "{name} has no test of its gradient");
+        let is_tested = names.contains(&name) || OF_OTHER_SYSTEMS.contains(&name);
+        assert!(is_tested, "{name} has no test of its gradient");
     }
     assert!(count > 15, "the list of exports was not found");
 }

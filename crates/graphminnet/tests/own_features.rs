@@ -35,8 +35,14 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
     std::fs::write(&path, text).unwrap();
     let options = ReadOptions { numeric: vec!["node_1".into(), "edge_0".into()], ..ReadOptions::default() };
     let dataset = open(&path, &options).unwrap().dataset;
-    let fields =
-        ["train.epochs=4", "train.batch_size=8", "model.hidden=32", "model.layers=2", "model.pe_dim=8"];
+    let fields = [
+        "train.epochs=4",
+        "train.batch_size=8",
+        "model.hidden=32",
+        "model.layers=2",
+        "model.pe_dim=8",
+        "model.local=gatedgcn",
+    ];
     let overrides: Vec<_> =
         fields.iter().chain(settings).map(|field| Override::parse(field).unwrap()).collect();
     let inferred = infer_recipe("own", &dataset.schema, 48, &overrides).unwrap();

@@ -158,7 +158,8 @@ mod tests {
             assert_eq!(Recipe::parse(name, &recipe.to_toml()).unwrap(), recipe, "{}", recipe.to_toml());
         }
         let gcn = with_local(Recipe::named("zinc").unwrap());
-        assert_eq!(Recipe::parse("zinc", &gcn.to_toml()).unwrap(), gcn);
+        // Keys without effect are not written, so they may come back as something else.
+        assert_eq!(Recipe::parse("zinc", &gcn.to_toml()).unwrap().to_toml(), gcn.to_toml());
     }
 
     /// A recipe in which many keys have no effect.
