@@ -301,7 +301,7 @@ fn values_of_the_wrong_form_are_refused_by_key() {
         ("[model]\nbeta = \"fixed:nan\"", "model.beta", "finite"),
         ("[model]\nself_term = 1", "model.self_term", "boolean"),
         ("[model]\nnode_vocab = 3", "model.node_vocab", "sequence"),
-        ("[train]\nmetric = \"mape\"", "train.metric", "mae"),
+        ("[train]\nmetric = \"r2\"", "train.metric", "mae"),
         ("title = 3", "title", "text"),
         ("model = 3", "model", "section"),
     ] {
