@@ -464,8 +464,8 @@ fn every_operation_has_the_gradient_of_its_forward_pass() {
     assert!(failures.is_empty(), "{} of the gradients are wrong:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Operations that the laboratory's systems use. Their gradients are held to differences in the tests of the kernels and of
-/// the systems, and their two bodies to each other beside the operation.
+/// Operations of the laboratory's systems, not in the list yet. Their two bodies are held to each other beside the operation;
+/// the kernels' tests hold those of attention and scan to differences, the row operations have no such test of their own.
 const OF_OTHER_SYSTEMS: [&str; 7] = [
     "edge_attention",
     "gather_rows",
