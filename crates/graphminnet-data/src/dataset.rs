@@ -59,7 +59,7 @@ impl fmt::Display for Task {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Regression => out.write_str("regression"),
-            Self::Binary => out.write_str("yes/no"),
+            Self::Binary => out.write_str("binary"),
             Self::MultiClass { classes } => write!(out, "{classes} classes"),
         }
     }

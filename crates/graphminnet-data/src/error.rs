@@ -7,7 +7,7 @@ use super::limits::Exceeded;
 use crate::budget::{MEMORY, bytes_of};
 use crate::fs::IoError;
 use crate::graph::GraphError;
-use crate::text::escape;
+use crate::text::{counted, escape};
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -337,7 +337,7 @@ impl DataError {
 
 fn describe_bad_rows(rows: &[BadRow], total: u64) -> String {
     const SHOWN: usize = 10;
-    let mut text = format!("{total} bad row{}:", if total == 1 { "" } else { "s" });
+    let mut text = format!("{}:", counted(total as usize, "bad row"));
     for row in rows.iter().take(SHOWN) {
         text.push_str("\n  ");
         text.push_str(&row.to_string());

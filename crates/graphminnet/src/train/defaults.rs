@@ -2,6 +2,7 @@
 
 use super::Loaded;
 use crate::config::{ConfigError, Loss, Override, Recipe, with_overrides};
+use graphminnet_data::text::counted;
 use graphminnet_data::{Dataset, Level, Schema, Split, Task};
 use toml::{Table, Value};
 
@@ -301,13 +302,16 @@ fn inferred_table(
     let targets = schema.num_targets();
     let (outputs, loss, metric, task) = match schema.task {
         Task::Regression => (targets, "l1", "mae", "regression".to_owned()),
-        Task::Binary => (targets, "binary_cross_entropy", "roc_auc", "yes/no classification".to_owned()),
+        Task::Binary => (targets, "binary_cross_entropy", "roc_auc", "binary classification".to_owned()),
         // Two classes of a multi-class task still have an output each.
         Task::MultiClass { classes } => {
             (classes.max(2), "cross_entropy", "accuracy", format!("classification into {classes} classes"))
         }
     };
-    notes.insert(0, format!("{task} per {per}, {targets} target column(s): {}", schema.targets.join(", ")));
+    notes.insert(
+        0,
+        format!("{task} per {per}, {}: {}", counted(targets, "target column"), schema.targets.join(", ")),
+    );
     set("out_dim", number(outputs));
 
     let steps_per_epoch = train_graphs.div_ceil(BATCH_SIZE).max(1);

@@ -28,13 +28,13 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum What {
-    /// Parameter counts of the ten recipes.
+    /// Parameter counts of the ten recipes and of the other systems, beside the published ones.
     Params(params::Arguments),
-    /// Counts of the data sets.
+    /// Sizes of the data sets beside those that the paper prints.
     Datasets(datasets::Arguments),
-    /// The table of results: seven systems under one protocol, the others as cited.
+    /// The table of results: GraphMinNet and the eleven systems that the paper compares it with.
     Table1(table1::Arguments),
-    /// Time per epoch of the runnable systems.
+    /// Time per epoch of the systems.
     Runtime(runtime::Arguments),
     /// Operations, time and memory against the number of nodes.
     Scalability(scalability::Arguments),
@@ -50,7 +50,7 @@ enum What {
     Nodes(nodes::Arguments),
     /// Lipschitz constants and the error of permutation equivariance.
     Stability(stability::Arguments),
-    /// Full-length trainings from a list, at low priority: resumed, paused, with the time that is left.
+    /// Train a list of runs to their full length at low priority; resumable, with the time that is left.
     Queue(queue::Arguments),
 }
 

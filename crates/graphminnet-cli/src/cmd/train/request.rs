@@ -8,6 +8,7 @@ use crate::ui::preparation::say_loaded;
 use graphminnet::config::{Override, Recipe};
 use graphminnet::train::{DataSource, Generator, Inferred, Loaded, RunSpec, SplitChoice};
 use graphminnet_data::LimitChange;
+use graphminnet_data::text::counted;
 
 /// A configuration with its data.
 pub struct Request {
@@ -47,11 +48,11 @@ impl Request {
             }
             let (model, train) = (&recipe.model, &recipe.train);
             verbosity.say(format_args!(
-                "  model: {} layers of width {}, {} eigenpairs; {} epochs, batches of {}, loss {}, metric {}",
-                model.layers,
+                "  model: {} of width {}, {}; {}, batches of {}, loss {}, metric {}",
+                counted(model.layers, "layer"),
                 model.hidden,
-                model.lap_dim,
-                train.epochs,
+                counted(model.lap_dim, "eigenpair"),
+                counted(train.epochs, "epoch"),
                 train.batch_size,
                 train.loss,
                 train.metric
