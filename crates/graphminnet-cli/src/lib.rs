@@ -24,13 +24,24 @@ use std::process::ExitCode;
 /// Memory of the command's own program. A module inside a foreign process leaves allocation to that process.
 pub static ALLOCATOR: KeepLargeBlocks = KeepLargeBlocks::new();
 
-/// Learning on graphs with long-range dependencies at linear cost.
 #[derive(Parser)]
-#[command(name = "graphminnet", version, about, arg_required_else_help = true)]
+#[command(
+    name = "graphminnet",
+    version,
+    about = "Learn from graphs, with long-range dependencies at linear cost",
+    after_help = FIRST_STEPS,
+    arg_required_else_help = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// What a newcomer types first.
+const FIRST_STEPS: &str = "First steps:
+  graphminnet train                                          a demonstration, in seconds
+  graphminnet train --data molecules.csv --target logS       a file of your own
+  graphminnet predict --model runs/NAME --data new.csv       what the model says of new graphs";
 
 #[derive(Subcommand)]
 enum Command {

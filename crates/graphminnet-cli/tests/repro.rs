@@ -135,6 +135,11 @@ fn robustness() {
 }
 
 #[test]
+fn what_the_block_does() {
+    experiment("block", "block", &["share of the block", "inputs bounded", "training", "validation", "test"]);
+}
+
+#[test]
 fn every_ablation() {
     let columns = ["test", "validation", "last train loss", "worst error"];
     for name in [

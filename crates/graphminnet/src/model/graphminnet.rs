@@ -7,7 +7,9 @@
 //! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
 //! ```
 
-use super::{FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place, Shared, Spectrum};
+use super::{
+    BlockUse, FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place, Shared, Spectrum,
+};
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
 use crate::nn::{Gcn, Head, Init, Pass, SetEncoder, Site, Standardize};
 use crate::ops::{PoolKind, dropout, pool, values};
@@ -155,6 +157,21 @@ impl GraphMinNet {
         };
         let Ok((nodes, edges)) = self.run_layers(encoded, input, pass, true, observe);
         Trace { output: self.predict(nodes, input), nodes: trace, edges }
+    }
+
+    /// What the block does in every layer when a batch is answered for; empty for models without the block.
+    #[doc(hidden)]
+    pub fn block_use(&self, input: &ModelInput) -> Vec<BlockUse> {
+        let Encoded { mut nodes, mut edges } = self.encode(input, Pass::Eval);
+        let spectrum = self.spectrum(input);
+        let shared = Shared { config: &self.config, input, spectrum: &spectrum };
+        let mut found = Vec::with_capacity(self.layers.len());
+        for (layer, parameters) in self.layers.iter().enumerate() {
+            let place = Place { layer, pass: Pass::Eval, update_edges: true };
+            found.extend(parameters.block_use(nodes.clone(), edges.clone(), shared, place));
+            (nodes, edges) = parameters.forward(nodes, edges, shared, place);
+        }
+        found
     }
 
     /// What the eigenpairs of a batch contribute, shared by all layers.

@@ -21,6 +21,7 @@
 mod attention;
 mod block;
 mod block_layer;
+mod block_use;
 mod encoder;
 mod graphminnet;
 mod gssc;
@@ -32,6 +33,9 @@ mod spectrum;
 pub(crate) use attention::Attention;
 pub(crate) use block::Block;
 pub use block_layer::{BlockConfig, BlockInput, GraphMinNetBlock};
+// For the laboratory, which says what the block of a trained model does.
+#[doc(hidden)]
+pub use block_use::BlockUse;
 use encoder::{FeatureEncoder, NodePe};
 // For explanations of single layers.
 #[doc(hidden)]

@@ -86,6 +86,8 @@ pub use data::data_fingerprint;
 #[doc(hidden)]
 pub use gradient_pass::GradientPass;
 #[doc(hidden)]
+pub use norms::recompute as recompute_norms;
+#[doc(hidden)]
 pub use trainer::{Outcome, Settings, train_seed};
 // For the command, which names a run after the time.
 #[doc(hidden)]

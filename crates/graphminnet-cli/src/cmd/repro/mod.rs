@@ -1,6 +1,7 @@
 //! `graphminnet repro`: the paper's tables and figures, each a command with a verdict, and comparisons of our own.
 
 mod ablation;
+mod block;
 mod datasets;
 mod draw;
 mod expressiveness;
@@ -42,6 +43,8 @@ enum What {
     Robustness(robustness::Arguments),
     /// A choice inside the model, switched: the paper's six ablations and three of our own.
     Ablation(ablation::Arguments),
+    /// What the block does in a trained model: its share of every layer, and the results without it.
+    Block(block::Arguments),
     /// Gradient against distance, with fresh and with trained weights.
     LongRange(long_range::Arguments),
     /// Graphs that are distinguished: circular skip links, EXP, strongly regular graphs, all graphs of 8 nodes.
@@ -64,6 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         What::Scalability(arguments) => scalability::run(arguments),
         What::Robustness(arguments) => robustness::run(arguments),
         What::Ablation(arguments) => ablation::run(arguments),
+        What::Block(arguments) => block::run(arguments),
         What::LongRange(arguments) => long_range::run(arguments),
         What::Expressiveness(arguments) => expressiveness::run(arguments),
         What::Nodes(arguments) => nodes::run(arguments),
