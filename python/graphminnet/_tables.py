@@ -96,8 +96,24 @@ def array(values: Any) -> Array:
     import numpy as np
 
     if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
+        try:
+            values = values.detach().cpu().numpy()
+        except (TypeError, RuntimeError) as error:
+            # Sparse ones, and numbers of kinds that numpy does not know.
+            raise DataError(f"a tensor of {values.dtype} ({values.layout}) is no array of numpy: {error}") from error
     return np.asarray(values)
+
+
+def whole_numbers(values: Any, what: str) -> Array:
+    """An array of integers."""
+    import numpy as np
+
+    found = array(values)
+    if found.dtype.kind not in "iubf":
+        raise DataError(f"`{what}` holds {found.dtype}: expected whole numbers")
+    if found.dtype.kind == "f" and (wrong := found[~np.isfinite(found) | (found != np.trunc(found))]).size:
+        raise DataError(f"`{what}` holds {wrong[0]}: expected whole numbers")
+    return found.astype(np.int64, copy=False)
 
 
 def concatenated(parts: Sequence[Any], axis: int = 0) -> Array:
@@ -123,6 +139,8 @@ def as_columns(values: Any, names: list[str] | None = None) -> list[Columns]:
     table = table.reshape(len(table), -1) if table.ndim != 2 else table
     if table.dtype.kind in "iufb":
         return [Columns(table, names)]
+    if table.dtype.kind == "c":
+        raise DataError("complex numbers: expected real ones, or text")
     return [_column(table[:, at].tolist(), None if names is None else [names[at]]) for at in range(table.shape[1])]
 
 
@@ -153,7 +171,7 @@ def from_arrays(arrays: Mapping[str, Any], column: int = 0) -> Tables:
         raise UsageError("a graph of arrays needs `edge_index`")
     ends = _edge_index(arrays["edge_index"])
     if "ptr" in arrays:
-        ptr = array(arrays["ptr"]).astype(np.int64)
+        ptr = whole_numbers(arrays["ptr"], "ptr")
     else:
         ptr = np.array([0, len(arrays["x"]) if "x" in arrays else _num_nodes(arrays.get("num_nodes"))])
     graph = np.searchsorted(ptr, ends[0], side="right") - 1
@@ -183,7 +201,7 @@ def _num_nodes(count: Any) -> int:
 
 
 def _edge_index(values: Any) -> Array:
-    ends = array(values)
+    ends = whole_numbers(values, "edge_index")
     if ends.ndim != 2 or ends.shape[0] != 2:
         raise DataError(f"`edge_index` has shape {list(ends.shape)}, expected [2, edges]")
     return ends
@@ -204,7 +222,7 @@ def from_pyg(graphs: Sequence[Any], column: int = 0) -> Tables:
         nodes = [some.shape[0] for some in features]
     else:
         nodes = [_num_nodes(getattr(graph, "num_nodes", None)) for graph in graphs]
-    tables = Tables(np.array(nodes), np.array([shape[1] for shape in shapes]), concatenated(ends, axis=1))
+    tables = Tables(np.array(nodes), np.array([shape[1] for shape in shapes]), _edge_index(concatenated(ends, axis=1)))
     if features:
         tables.node_columns = as_columns(concatenated(features))
     if attributes := given.of_all("edge_attr"):

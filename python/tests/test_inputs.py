@@ -276,6 +276,20 @@ def test_masks_that_make_no_sense_are_refused():
         train(graph, split=["train", "valid", "test"])
 
 
+def test_numbers_that_are_none_are_refused():
+    ends = np.array([[0, 1], [1, 0]])
+    with pytest.raises(gmn.DataError, match="`edge_index` holds 0.5: expected whole numbers"):
+        train({"edge_index": ends + [[0.5], [0]], "x": np.ones((2, 1)), "y": [1.0]})
+    with pytest.raises(gmn.DataError, match="`edge_index` holds object"):
+        train({"edge_index": ends.astype(object), "x": np.ones((2, 1)), "y": [1.0]})
+    with pytest.raises(gmn.DataError, match="complex numbers"):
+        train({"edge_index": ends, "x": np.ones((2, 1)) * 1j, "y": [1.0]})
+    with pytest.raises(gmn.UsageError, match="negative number of nodes"):
+        train({"edge_index": ends, "ptr": [0, 3, 2], "y": [1.0, 2.0]})
+    whole = _tables.from_arrays({"edge_index": ends.astype(float), "num_nodes": 2})
+    assert whole.edge_index.dtype == np.int64
+
+
 def test_text_that_is_neither_a_file_nor_a_data_set_is_refused():
     for text in ["CCO", "molecules", "MUTAG"]:
         with pytest.raises(gmn.UsageError, match="no file or folder, and no name of a data set"):

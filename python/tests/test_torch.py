@@ -229,6 +229,17 @@ def test_data_batches_and_datasets_of_pytorch_geometric_are_the_same_graphs(tmp_
     np.testing.assert_array_equal(model.predict(graphs[3]), model.predict(graphs)[3:4])
 
 
+def test_tensors_that_are_no_arrays_are_refused(tmp_path):
+    pytest.importorskip("torch_geometric")
+    graphs = pyg_rings(4)
+    for change in (torch.Tensor.to_sparse, torch.Tensor.bfloat16):
+        wrong = [graph.clone() for graph in graphs]
+        for graph in wrong:
+            graph.x = change(graph.x)
+        with pytest.raises(gmn.DataError, match="is no array of numpy"):
+            train(wrong)
+
+
 def test_masks_are_parts_of_one_large_graph(tmp_path):
     pytest.importorskip("torch_geometric")
     from torch_geometric.data import Batch, Data
