@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import _named, _tables
+from . import _named, _pyg, _tables
 from ._errors import UsageError
 from ._tables import Columns, Tables
 
@@ -121,14 +121,14 @@ def _graphs(
     if isinstance(data, Mapping):
         return _tables.from_arrays(data, column)
     if _is_pyg(data) and getattr(data, "ptr", None) is not None:
-        return _tables.from_pyg_batch(data, column)
-    if _is_dataset(data) and (found := _tables.from_pyg_dataset(data, column)) is not None:
+        return _pyg.from_pyg_batch(data, column)
+    if _is_dataset(data) and (found := _pyg.from_pyg_dataset(data, column)) is not None:
         return found
     items = _items(data)
     # One of each type, because a look at every graph of many takes its time.
     kinds = {type(item): item for item in items}.values()
     if kinds and all(_is_pyg(item) for item in kinds):
-        return _tables.from_pyg(items, column)
+        return _pyg.from_pyg(items, column)
     if kinds and all(_is_networkx(item) for item in kinds):
         return _tables.from_networkx(items, target, level, known)
     return None

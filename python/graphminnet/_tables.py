@@ -1,4 +1,4 @@
-"""Graphs as tables of all their nodes and edges: from arrays, PyTorch Geometric and NetworkX, none of which is imported.
+"""Graphs as tables of all their nodes and edges: from arrays and NetworkX (those of PyTorch Geometric are in ``_pyg``).
 
 Objects are told apart by what they have, not by their classes. Everything becomes one layout: how many nodes and edges
 each graph has, the ends of the edges counted within each graph, and blocks of columns with one row per node or edge.
@@ -169,11 +169,11 @@ def from_arrays(arrays: Mapping[str, Any], column: int = 0) -> Tables:
         raise UsageError(f"arrays {', '.join(unknown)}: the known ones are {', '.join(sorted(known))}")
     if "edge_index" not in arrays:
         raise UsageError("a graph of arrays needs `edge_index`")
-    ends = _edge_index(arrays["edge_index"])
+    ends = edge_index_of(arrays["edge_index"])
     if "ptr" in arrays:
         ptr = whole_numbers(arrays["ptr"], "ptr")
     else:
-        ptr = np.array([0, len(arrays["x"]) if "x" in arrays else _num_nodes(arrays.get("num_nodes"))])
+        ptr = np.array([0, len(arrays["x"]) if "x" in arrays else num_nodes(arrays.get("num_nodes"))])
     graph = np.searchsorted(ptr, ends[0], side="right") - 1
     if len(graph) and (graph.min() < 0 or graph.max() >= len(ptr) - 1):
         at = int(np.flatnonzero((graph < 0) | (graph >= len(ptr) - 1))[0])
@@ -190,81 +190,28 @@ def from_arrays(arrays: Mapping[str, Any], column: int = 0) -> Tables:
             tables.edge_columns = [some.taken(order) for some in tables.edge_columns]
     if arrays.get("y") is not None:
         tables.targets = as_columns(arrays["y"])
-    tables.node_parts = _parts_of_nodes(arrays, int(tables.nodes.sum()), column)
+    tables.node_parts = parts_of_nodes(arrays, int(tables.nodes.sum()), column)
     return tables
 
 
-def _num_nodes(count: Any) -> int:
+def num_nodes(count: Any) -> int:
     if count is None:
         raise UsageError("a graph without node features needs `num_nodes`: it is never guessed from the edges")
     return int(count)
 
 
-def _edge_index(values: Any) -> Array:
+def edge_index_of(values: Any) -> Array:
     ends = whole_numbers(values, "edge_index")
     if ends.ndim != 2 or ends.shape[0] != 2:
         raise DataError(f"`edge_index` has shape {list(ends.shape)}, expected [2, edges]")
     return ends
 
 
-def from_pyg(graphs: Sequence[Any], column: int = 0) -> Tables:
-    """From a list of ``Data``, or of anything with ``edge_index`` and perhaps ``x``, ``edge_attr``, ``y`` and masks."""
-    import numpy as np
-
-    given = _Fields(graphs)
-    ends = given.of_all("edge_index")
-    shapes = [some.shape for some in ends]
-    wrong = next((at for at, shape in enumerate(shapes) if len(shape) != 2 or shape[0] != 2), None)
-    if wrong is not None:
-        raise DataError(f"graph {wrong}: `edge_index` has shape {list(shapes[wrong])}, expected [2, edges]")
-    features = given.of_all("x")
-    if features:
-        nodes = [some.shape[0] for some in features]
-    else:
-        nodes = [_num_nodes(getattr(graph, "num_nodes", None)) for graph in graphs]
-    tables = Tables(np.array(nodes), np.array([shape[1] for shape in shapes]), _edge_index(concatenated(ends, axis=1)))
-    if features:
-        tables.node_columns = as_columns(concatenated(features))
-    if attributes := given.of_all("edge_attr"):
-        tables.edge_columns = as_columns(concatenated(attributes))
-    labels = given.of("y")
-    if all(label is not None for label in labels):
-        tables.targets = as_columns(_labels(labels, nodes))
-    masks = {name: concatenated(found) for name in MASKS if (found := given.of_all(name))}
-    tables.node_parts = _parts_of_nodes(masks, int(tables.nodes.sum()), column)
-    return tables
-
-
-class _Fields:
-    """The fields of many graphs. Those of PyG are taken from a dictionary: each look at an attribute takes its time."""
-
-    def __init__(self, graphs: Sequence[Any]) -> None:
-        self.graphs = graphs
-        to_dict = hasattr(graphs[0], "to_dict") and len({type(graph) for graph in graphs}) == 1
-        self.dictionaries = [graph.to_dict() for graph in graphs] if to_dict else None
-
-    def of(self, name: str) -> list[Any]:
-        """A field of every graph, None where there is none."""
-        if self.dictionaries is not None:
-            return [fields.get(name) for fields in self.dictionaries]
-        return [getattr(graph, name, None) for graph in self.graphs]
-
-    def of_all(self, name: str) -> list[Any]:
-        """A field that all graphs have, or nothing if none has it."""
-        values = self.of(name)
-        missing = next((at for at, value in enumerate(values) if value is None), None)
-        if missing is None:
-            return values
-        if all(value is None for value in values):
-            return []
-        raise DataError(f"graph {missing}: `{name}` is missing; other graphs have it")
-
-
 #: Masks of nodes, and the number of the part that each is for.
 MASKS = {"train_mask": 0, "val_mask": 1, "valid_mask": 1, "test_mask": 2}
 
 
-def _parts_of_nodes(masks: Mapping[str, Any], nodes: int, column: int) -> Array | None:
+def parts_of_nodes(masks: Mapping[str, Any], nodes: int, column: int) -> Array | None:
     """The number of every node's part by the masks of the parts, -1 for none; of masks with several columns, one is used."""
     import numpy as np
 
@@ -284,61 +231,6 @@ def _parts_of_nodes(masks: Mapping[str, Any], nodes: int, column: int) -> Array 
             raise DataError(f"`{name}`: node {twice[0]} is in two parts, expected one part for each node")
         parts[chosen] = MASKS[name]
     return parts
-
-
-def _labels(labels: list[Any], nodes: list[int]) -> Array:
-    """One row per graph, or per node where there are as many."""
-    import numpy as np
-
-    shapes = [tuple(getattr(label, "shape", ())) for label in labels]
-    lengths = [shape[0] if shape else 1 for shape in shapes]
-    if shapes[0] and len({shape[1:] for shape in shapes}) == 1 and (max(lengths) == 1 or lengths == nodes):
-        table = concatenated(labels)
-        return table.reshape(len(table), -1)
-    tables = [array(label) for label in labels]
-    if all(length == 1 for length in lengths):
-        return np.concatenate([table.reshape(1, -1) for table in tables])
-    if lengths == nodes:
-        return np.concatenate([table.reshape(len(table), -1) for table in tables])
-    if all(table.ndim == 1 and length == lengths[0] for table, length in zip(tables, lengths)):
-        return np.stack(tables)
-    raise DataError("`y` has neither one row per graph nor one per node")
-
-
-def from_pyg_batch(batch: Any, column: int = 0) -> Tables:
-    """From a ``Batch``: its arrays as they are."""
-    names = ("ptr", "edge_index", "x", "edge_attr", "y", *MASKS)
-    return from_arrays({name: value for name in names if (value := getattr(batch, name, None)) is not None}, column)
-
-
-def from_pyg_dataset(dataset: Any, column: int = 0) -> Tables | None:
-    """From the collated storage of an ``InMemoryDataset``, where all of it is used; None where it is not that simple."""
-    import numpy as np
-
-    slices, stored = getattr(dataset, "slices", None), getattr(dataset, "_data", None)
-    if not slices or stored is None or getattr(dataset, "_indices", None) is not None:
-        return None
-    if getattr(dataset, "transform", None) is not None or "edge_index" not in slices or len(dataset) == 1:
-        return None
-    if "x" in slices:
-        nodes = np.diff(array(slices["x"]))
-    elif isinstance(stored.num_nodes, list):
-        nodes = np.array(stored.num_nodes)
-    else:
-        return None
-    tables = Tables(nodes, np.diff(array(slices["edge_index"])), _edge_index(stored.edge_index))
-    if "x" in slices:
-        tables.node_columns = as_columns(stored.x)
-    if "edge_attr" in slices:
-        tables.edge_columns = as_columns(stored.edge_attr)
-    if "y" in slices:
-        rows, labels = np.diff(array(slices["y"])), array(stored.y)
-        if not (np.all(rows == 1) or np.array_equal(rows, nodes)):
-            return None
-        tables.targets = as_columns(labels)
-    masks = {name: getattr(stored, name) for name in MASKS if name in slices}
-    tables.node_parts = _parts_of_nodes(masks, int(nodes.sum()), column)
-    return tables
 
 
 def from_networkx(

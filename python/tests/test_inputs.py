@@ -8,7 +8,7 @@ import pytest
 from conftest import SMALL, sizes, train
 
 import graphminnet as gmn
-from graphminnet import _tables
+from graphminnet import _pyg, _tables
 
 
 def rings(count=30, seed=0):
@@ -286,6 +286,10 @@ def test_numbers_that_are_none_are_refused():
         train({"edge_index": ends, "x": np.ones((2, 1)) * 1j, "y": [1.0]})
     with pytest.raises(gmn.UsageError, match="negative number of nodes"):
         train({"edge_index": ends, "ptr": [0, 3, 2], "y": [1.0, 2.0]})
+    with pytest.raises(gmn.DataError, match=r"graph 1: `x` has shape \[2, 3\], in graph 0 it has \[2, 1\]"):
+        train([Data(edge_index=ends, x=np.ones((2, width)), y=1.0) for width in (1, 3)])
+    listed = Data(edge_index=ends.tolist(), x=[[1.0], [2.0]])
+    assert _pyg.from_pyg([listed, listed]).nodes.tolist() == [2, 2]
     whole = _tables.from_arrays({"edge_index": ends.astype(float), "num_nodes": 2})
     assert whole.edge_index.dtype == np.int64
 
