@@ -253,7 +253,7 @@ def test_masks_are_the_parts_of_nodes_as_in_a_file_to_the_bit(tmp_path):
         model = train(given, run_dir=name, name="ring", **more)
         assert model.kind == "classes" and model.level == "node"
         assert model.run.summary["seeds"][0]["best_weights_sha256"] == about["best_weights_sha256"], name
-        assert json.loads(Path(name, "seed-0/splits.json").read_text()) == json.loads(Path("file/seed-0/splits.json").read_text())
+        assert json.loads(Path(name, "splits.json").read_text()) == json.loads(Path("file/splits.json").read_text())
     (values,) = model.predict(graph)
     assert values.shape == (90, 3)
 

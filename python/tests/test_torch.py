@@ -254,7 +254,7 @@ def test_masks_are_parts_of_one_large_graph(tmp_path):
     )  # fmt: skip
     model = train(data, run_dir=tmp_path / "run")
     assert model.level == "node" and model.kind == "classes" and model.classes == ["0", "1", "2"]
-    parts = json.loads((tmp_path / "run/seed-0/splits.json").read_text())
+    parts = json.loads((tmp_path / "run/splits.json").read_text())
     (values,) = model.predict(data)
     assert values.shape == (60, 3)
     # Several splits side by side, as in the data sets of PyG with ten of them; a batch and a list keep the masks.
@@ -263,7 +263,7 @@ def test_masks_are_parts_of_one_large_graph(tmp_path):
     for name, given in [("one", data), ("list", [data]), ("batch", Batch.from_data_list([data]))]:
         other = train(given, run_dir=tmp_path / name, read={"split_column": 1})
         assert other.to_bytes() == model.to_bytes(), name
-        assert json.loads((tmp_path / name / "seed-0/splits.json").read_text()) == parts
+        assert json.loads((tmp_path / name / "splits.json").read_text()) == parts
 
 
 def test_a_dataset_of_the_tu_collection_as_pytorch_geometric_reads_it(tmp_path, monkeypatch):
@@ -318,7 +318,7 @@ def test_a_dataset_of_ogb_by_name_with_its_own_split(tmp_path, monkeypatch):
     model = train("ogbg-molesol", run_dir=tmp_path / "run")
     about = model.description
     assert (about["name"], about["schema"]["task"]) == ("ogbg-molesol", "regression")
-    parts = json.loads((tmp_path / "run/seed-0/splits.json").read_text())
+    parts = json.loads((tmp_path / "run/splits.json").read_text())
     assert [about["data"][part] for part in ("train", "valid", "test")] == [20, 4, 6], parts
     with pytest.raises(gmn.MachineError, match="ogbg-nonsense cannot be fetched or read"):
         train("ogbg-nonsense")

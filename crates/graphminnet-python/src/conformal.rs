@@ -36,7 +36,7 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
         let classes = match kind {
             AnswerKind::Numbers => 0,
             AnswerKind::Binary => 2,
-            AnswerKind::Classes => about.model.out_dim,
+            _ => about.model.out_dim,
         };
         let width = if kind == AnswerKind::Numbers { 2 } else { classes };
         let mut shift = Shift::new(&conformal);
