@@ -72,7 +72,8 @@ def _is_dataset(data: Any) -> bool:
 
 
 def _is_pyg(data: Any) -> bool:
-    return hasattr(data, "edge_index") and not isinstance(data, Mapping) and not _is_dataset(data)
+    # In this order: whoever asks a data set for a field puts all of its graphs together again.
+    return not isinstance(data, Mapping) and not _is_dataset(data) and hasattr(data, "edge_index")
 
 
 def _is_list(data: Any) -> bool:

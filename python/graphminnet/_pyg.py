@@ -53,12 +53,15 @@ def _together(values: list[Any], what: str) -> Array:
 
 
 class _Fields:
-    """The fields of many graphs. Those of PyG are taken from a dictionary: each look at an attribute takes its time."""
+    """The fields of many graphs. Those of PyG are taken from the dictionary behind them: each look at an attribute takes
+    its time, and so does each copy of the dictionary."""
 
     def __init__(self, graphs: Sequence[Any]) -> None:
         self.graphs = graphs
-        to_dict = hasattr(graphs[0], "to_dict") and len({type(graph) for graph in graphs}) == 1
-        self.dictionaries = [graph.to_dict() for graph in graphs] if to_dict else None
+        try:
+            self.dictionaries: list[Any] | None = [graph._store._mapping for graph in graphs]
+        except AttributeError:
+            self.dictionaries = None
 
     def of(self, name: str) -> list[Any]:
         """A field of every graph, None where there is none."""
@@ -82,7 +85,7 @@ def _labels(labels: list[Any], nodes: list[int]) -> Array:
     """One row per graph, or per node where there are as many."""
     import numpy as np
 
-    shapes = [tuple(getattr(label, "shape", ())) for label in labels]
+    shapes = [getattr(label, "shape", ()) for label in labels]
     lengths = [shape[0] if shape else 1 for shape in shapes]
     if shapes[0] and len({shape[1:] for shape in shapes}) == 1 and (max(lengths) == 1 or lengths == nodes):
         table = concatenated(labels)

@@ -110,6 +110,7 @@ impl Call<'_> {
             "embed" => model::embed(&self),
             "explain" => model::explain(&self),
             "prepare" => model::prepare(&self),
+            "read" => model::read(&self),
             "train" => training::train(self, caller),
             "resume" => training::resume(self, caller),
             "run" => training::describe(&self),

@@ -261,6 +261,17 @@ pub fn explain(call: &Call<'_>) -> Result<Reply, Failure> {
     })?
 }
 
+/// How many graphs there are, and how many of them can be used; that of a model, where there is one.
+pub fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let asked: Asked = call.read()?;
+    let options = call.handle.as_ref().map(|model| model.description().read_options()).unwrap_or_default();
+    pool::install(asked.threads, || {
+        let rows = asked.source.rows(&call.arrays, &options)?;
+        let usable = rows.iter().filter(|row| row.graph.is_ok()).count();
+        Ok(json!({ "graphs": rows.len(), "usable": usable }).into())
+    })?
+}
+
 /// What a model (or a layer that wants as much) reads about graphs: features, eigenpairs, random walks and degrees as arrays, for other frameworks.
 pub fn prepare(call: &Call<'_>) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
