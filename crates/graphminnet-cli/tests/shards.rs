@@ -80,7 +80,8 @@ fn graphs_that_are_no_molecules_come_in_shards_too() {
     let workspace = Workspace::new();
     let rings: String = (3..30)
         .map(|nodes| {
-            let edges: Vec<String> = (0..nodes).map(|node| format!("[{node},{}]", (node + 1) % nodes)).collect();
+            let edges: Vec<String> =
+                (0..nodes).map(|node| format!("[{node},{}]", (node + 1) % nodes)).collect();
             format!("{{\"num_nodes\":{nodes},\"edges\":[{}],\"target\":{}}}\n", edges.join(","), nodes % 2)
         })
         .collect();
@@ -143,7 +144,9 @@ fn what_shards_prepare_is_found_in_the_cache_like_that_of_one_process() {
         assert_eq!(run.code, 2, "{run:?}");
         run.stderr
     };
-    assert!(refused("prepare --data train.csv --join parts").contains("the options by which the shards read"));
+    assert!(
+        refused("prepare --data train.csv --join parts").contains("the options by which the shards read")
+    );
     assert!(refused("prepare --data train.csv --shard 1/2 -o x").contains("--shard needs --eigenpairs"));
     let entry = workspace.path("parts").read_dir().unwrap().map(|entry| entry.unwrap().path());
     let entry = entry.into_iter().find(|path| path.extension().is_some_and(|end| end == "gmncache")).unwrap();

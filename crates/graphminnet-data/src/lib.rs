@@ -85,6 +85,9 @@ pub use dataset::{Column, ColumnKind, Dataset, Level, MoleculeTable, Sample, Sch
 pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use fs::IoError;
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
+// For the server, whose options are others than those of commands that read files.
+#[doc(hidden)]
+pub use limits::ADVICE;
 pub use limits::{Exceeded, LimitChange, Limits};
 pub use node_parts::NodeParts;
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, read_stream};

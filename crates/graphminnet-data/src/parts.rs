@@ -166,10 +166,13 @@ impl PartFolder {
     /// [`DataError`] for what is missing, changed, or of another work.
     pub fn collect(&self) -> Result<Vec<Part>, DataError> {
         let mut parts: Vec<Part> = Vec::new();
-        let entries = std::fs::read_dir(&self.folder).map_err(DataError::io(&self.folder, "read the folder"))?;
+        let entries =
+            std::fs::read_dir(&self.folder).map_err(DataError::io(&self.folder, "read the folder"))?;
         for entry in entries {
             let name = entry.map_err(DataError::io(&self.folder, "read the folder"))?.file_name();
-            if let Some(name) = name.to_str().filter(|name| name.starts_with("part-") && name.ends_with(".json")) {
+            if let Some(name) =
+                name.to_str().filter(|name| name.starts_with("part-") && name.ends_with(".json"))
+            {
                 parts.push(self.read_record(name)?);
             }
         }
@@ -182,7 +185,8 @@ impl PartFolder {
             self.check_same(&first, part)?;
         }
         let numbers = parts.iter().map(|part| part.shard.number());
-        let missing: Vec<String> = absent(numbers, first.shard.count()).map(|number| number.to_string()).collect();
+        let missing: Vec<String> =
+            absent(numbers, first.shard.count()).map(|number| number.to_string()).collect();
         if !missing.is_empty() {
             let count = first.shard.count();
             let what = format!("shard {} of {count}", missing.join(", "));
@@ -202,9 +206,7 @@ impl PartFolder {
     /// [`IoError`].
     pub fn write_manifest(&self, parts: &[Part]) -> Result<(), IoError> {
         let work = parts.first().map(|part| &part.work);
-        let entry = |part: &Part| {
-            serde_json::json!({ "shard": part.shard, "file": part.file, "rows": part.rows, "without": part.without })
-        };
+        let entry = |part: &Part| serde_json::json!({ "shard": part.shard, "file": part.file, "rows": part.rows, "without": part.without });
         let parts: Vec<Value> = parts.iter().map(entry).collect();
         let manifest = serde_json::json!({ "work": work, "parts": parts });
         write_atomically(&self.folder.join(MANIFEST), &pretty(&manifest))
@@ -221,9 +223,9 @@ impl PartFolder {
             .map_err(|error| DataError::malformed(Place::file(&path), error.to_string(), expected()))?;
         // A record under another name could make a part count twice, or lead out of the folder.
         let is_its_own = |file: &PartFile| {
-            Path::new(&file.name).extension().and_then(|extension| extension.to_str()).is_some_and(|extension| {
-                file.name == Self::name(part.shard, extension) && extension != "json"
-            })
+            Path::new(&file.name).extension().and_then(|extension| extension.to_str()).is_some_and(
+                |extension| file.name == Self::name(part.shard, extension) && extension != "json",
+            )
         };
         if name != Self::name(part.shard, "json") || !part.file.iter().all(is_its_own) {
             let found = format!("the record of shard {}", part.shard);

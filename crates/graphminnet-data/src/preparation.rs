@@ -285,7 +285,9 @@ pub fn join_prepared(
         ("random_walk", RANDOM_WALK_VERSION, options.random_walk_steps, walk_bytes),
     ];
     let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
-    for (name, version, parameter, bytes) in transforms.into_iter().filter(|(_, _, parameter, _)| *parameter > 0) {
+    for (name, version, parameter, bytes) in
+        transforms.into_iter().filter(|(_, _, parameter, _)| *parameter > 0)
+    {
         let key = |graphs: &[Arc<Graph>]| CacheKey::new(name, version, &[parameter as u64], graphs);
         let payload = |graphs: &[Arc<Graph>]| graphs.iter().map(|graph| bytes(graph, parameter as u64)).sum();
         let mut problem = None;

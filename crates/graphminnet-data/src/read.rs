@@ -3,7 +3,9 @@
 //! The formats themselves are in [`formats`](super::formats).
 
 use super::formats::{self, Format};
-use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Shard, Task};
+use super::{
+    BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Shard, Task,
+};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;

@@ -132,7 +132,10 @@ impl RowReader {
             Source::Jsonl { lines, records } => {
                 let (before, first) = (lines.number(), *records);
                 let (mut text, mut found) = (Vec::new(), 0);
-                while found < count && (found == 0 || text.len() < PIECE_BYTES) && lines.advance_to_record()? {
+                while found < count
+                    && (found == 0 || text.len() < PIECE_BYTES)
+                    && lines.advance_to_record()?
+                {
                     text.extend(lines.bytes());
                     text.push(b'\n');
                     found += usize::from(!lines.bytes().trim_ascii().is_empty());

@@ -69,7 +69,8 @@ impl Shard {
 
     /// The bytes of a file in which records of this shard begin.
     pub(crate) fn bytes_of(self, path: &Path) -> Result<Range<u64>, DataError> {
-        let refused = |reason: &str| DataError::Schema { place: Place::file(path), reason: reason.to_owned() };
+        let refused =
+            |reason: &str| DataError::Schema { place: Place::file(path), reason: reason.to_owned() };
         if without_compression(path) != path {
             return Err(refused(
                 "a compressed file cannot be read in shards, because it can only be read from its beginning; \

@@ -105,7 +105,8 @@ fn files_without_quotes_are_cut_at_lines() {
 #[test]
 fn labelled_graphs_in_shards_are_those_of_the_whole() {
     let folder = tempfile::tempdir().unwrap();
-    let table: String = (0..17).map(|row| format!("{},\"n{row}\n\",{row}.5\n", "C".repeat(1 + row % 5))).collect();
+    let table: String =
+        (0..17).map(|row| format!("{},\"n{row}\n\",{row}.5\n", "C".repeat(1 + row % 5))).collect();
     let path = file(&folder, "a.csv", &format!("smiles,id,y\n{table}bad(,x,1\n"));
     let options = ReadOptions {
         targets: Some(vec!["y".to_owned()]),

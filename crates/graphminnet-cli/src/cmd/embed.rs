@@ -57,7 +57,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let (folder, input) = (Some(arguments.output.as_path()), arguments.input.path());
         let shared = arguments.shards.begin("embed", folder, input, Some(&arguments.model), settings)?;
         let shard = shared.as_ref().map(SharedWork::shard);
-        let extension = arguments.output.extension().and_then(|extension| extension.to_str()).unwrap_or("csv");
+        let extension =
+            arguments.output.extension().and_then(|extension| extension.to_str()).unwrap_or("csv");
         let path = shared.as_ref().map(|shared| shared.file(extension)).transpose()?;
         let mut reader = arguments.input.open(bundle.description(), shard)?;
         let path = path.as_deref().unwrap_or(&arguments.output);

@@ -152,8 +152,11 @@ fn share(arguments: &Arguments) -> Result<Option<SharedWork>, Failure> {
              file (`prepare` without --shard says it, also for the first rows of the file)",
         ));
     }
-    let settings =
-        [("reading", reading(&options(arguments))?), (EIGENPAIRS, json!(eigenpairs)), (RANDOM_WALK, json!(steps))];
+    let settings = [
+        ("reading", reading(&options(arguments))?),
+        (EIGENPAIRS, json!(eigenpairs)),
+        (RANDOM_WALK, json!(steps)),
+    ];
     arguments.shards.begin("prepare", arguments.output.as_deref(), arguments.data.as_deref(), None, settings)
 }
 
@@ -173,7 +176,8 @@ fn join(arguments: &Arguments, folder: &Path, data: &Path) -> Result<ExitCode, F
     if first.work.settings.get("reading") != Some(&reading(&options)?) {
         return Err(Failure::usage("--join: give the options by which the shards read the file"));
     }
-    let number = |name| first.work.settings.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let number =
+        |name| first.work.settings.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
     let wanted = PrepareOptions {
         eigenpairs: number(EIGENPAIRS).unwrap_or(0),
         random_walk_steps: number(RANDOM_WALK).unwrap_or(0),

@@ -178,7 +178,9 @@ fn unknown(path: &Path, reason: String) -> DataError {
 /// [`DataError::UnknownFormat`] if they do not, or name a format that is no stream.
 pub(crate) fn of_stream(path: &Path, options: &ReadOptions) -> Result<Format, DataError> {
     let reason = match options.format {
-        _ if options.shard.is_some() => "a stream cannot be read in shards: it has no parts to begin at".to_owned(),
+        _ if options.shard.is_some() => {
+            "a stream cannot be read in shards: it has no parts to begin at".to_owned()
+        }
         Some(format @ (Format::SmilesCsv | Format::Jsonl)) => return Ok(format),
         Some(format) => format!("{} cannot be read from a stream", format.name()),
         None => "a stream has no name to tell its format by".to_owned(),

@@ -41,7 +41,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 "these are prepared graphs; `graphminnet prepare --data FILE --join {name}` puts them into the cache"
             )));
         }
-        other => return Err(Failure::usage(format!("{name}: parts of `{}`, which cannot be joined", escape(other)))),
+        other => {
+            return Err(Failure::usage(format!(
+                "{name}: parts of `{}`, which cannot be joined",
+                escape(other)
+            )));
+        }
     }
     let (rows, without) = totals(&parts);
     if let Some(output) = &arguments.output {
@@ -60,7 +65,8 @@ pub fn collect(folder: &PartFolder) -> Result<Vec<Part>, Failure> {
     let parts = folder.collect()?;
     folder.write_manifest(&parts)?;
     let (rows, without) = totals(&parts);
-    let without = if without > 0 { format!(", {} of them without a result", grouped(without)) } else { String::new() };
+    let without =
+        if without > 0 { format!(", {} of them without a result", grouped(without)) } else { String::new() };
     say!("{} parts, {} rows{without}", grouped(parts.len()), grouped(rows));
     Ok(parts)
 }

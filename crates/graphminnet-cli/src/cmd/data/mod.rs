@@ -8,9 +8,9 @@ mod get;
 mod import;
 #[cfg(feature = "benchmarks")]
 mod info;
+pub mod join;
 #[cfg(feature = "benchmarks")]
 mod list;
-pub mod join;
 mod split;
 mod stats;
 mod synth;
