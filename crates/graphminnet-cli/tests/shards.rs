@@ -88,7 +88,7 @@ fn graphs_that_are_no_molecules_come_in_shards_too() {
     workspace.write("rings.jsonl", &rings);
     ok(workspace.run(
         "train --data rings.jsonl --seeds 0 --run-dir run --no-cache -q --set train.epochs=1 --set model.hidden=16 \
-         --set model.layers=1",
+         --set model.layers=1 --set model.lap_dim=4 --set model.pe_dim=4",
     ));
     workspace.write("input.jsonl", format!("\n{rings}{{broken\n"));
     ok(workspace.run("predict -m run --data input.jsonl -o whole.csv"));
@@ -180,6 +180,7 @@ fn a_part_that_failed_is_done_again_alone_and_foreign_parts_are_not_mixed_in() {
     ok(workspace.run("predict -m run --data train.csv -o parts --shard 2/3"));
     let run = join();
     assert!(run.code == 3 && run.stderr.contains("different inputs"), "{run:?}");
+    ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/3"));
     ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/4"));
     let run = join();
     assert!(run.code == 3 && run.stderr.contains("different numbers of shards"), "{run:?}");
