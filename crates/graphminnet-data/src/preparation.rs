@@ -256,7 +256,7 @@ fn through_cache<T: Send>(
             Err(problem) => origin = Origin::Rebuilt { problem },
         }
     }
-    if let Some(found) = codec.from_rank_0(graphs, parameter, found, exchange)? {
+    if let Some(found) = codec.found_by_rank_0(graphs, parameter, found, exchange)? {
         progress.update(transform, graphs.len(), graphs.len());
         parts.push((transform, Origin::Cached, start.elapsed()));
         return Ok(found);

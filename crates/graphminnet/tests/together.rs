@@ -224,9 +224,8 @@ fn a_number_that_is_not_finite_on_one_rank_ends_all_and_rank_0_describes_the_bat
                 error => panic!("{error}"),
             }
         }
-        let files = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
-        let file =
-            files.filter(|file| file.file_name().to_string_lossy().starts_with("nonfinite-")).next().unwrap();
+        let mut files = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
+        let file = files.find(|file| file.file_name().to_string_lossy().starts_with("nonfinite-")).unwrap();
         described.push((file.file_name(), std::fs::read_to_string(file.path()).unwrap()));
     }
     assert!(described[0].1.contains(&dataset.samples[8].id));

@@ -36,7 +36,7 @@ impl<T: Send> Codec<T> {
     }
 
     /// What rank 0 found in its cache, on every rank; `None` if it found nothing.
-    pub(super) fn from_rank_0(
+    pub(super) fn found_by_rank_0(
         &self,
         graphs: &[Arc<Graph>],
         parameter: usize,

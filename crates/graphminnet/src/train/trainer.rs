@@ -149,7 +149,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 problems,
             })?,
         };
-        let saved = together::from_rank_0(settings.exchange, saved, &state)?;
+        let saved = together::state_of_rank_0(settings.exchange, saved, &state)?;
         let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);

@@ -172,7 +172,7 @@ struct Start {
 /// # Errors
 ///
 /// [`TrainError::Unlike`] on a rank that has another configuration or other data than rank 0.
-pub(super) fn from_rank_0(
+pub(super) fn state_of_rank_0(
     exchange: &dyn Exchange,
     saved: Option<Saved>,
     fresh: &TrainState,
