@@ -58,6 +58,9 @@ pub mod import;
 pub(crate) mod limits;
 pub mod memory;
 mod node_parts;
+// For the library, which trains on pieces of large graphs.
+#[doc(hidden)]
+pub mod pieces;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]
