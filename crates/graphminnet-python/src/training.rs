@@ -101,7 +101,7 @@ pub fn train(call: Call, caller: &mut dyn Caller) -> Result<Reply, Failure> {
         let recipe = inferred.recipe;
         job.say(json!({ "event": "inferred", "notes": inferred.notes, "metric": recipe.train.metric }));
         job.loaded(&loaded);
-        let spec = RunSpec { recipe, source, seeds: request.seeds, command: request.command };
+        let spec = RunSpec { recipe, source, seeds: request.seeds, from: None, command: request.command };
         let run = Run::create(&path, &spec)?.with_data(loaded);
         finish(run, request.cache, request.report, job)
     })

@@ -38,6 +38,7 @@ pub(crate) mod group;
 mod infer;
 mod locate;
 mod migrate;
+mod origin;
 mod scaler;
 mod shift;
 mod table;
@@ -56,6 +57,7 @@ pub(crate) use infer::prepare;
 // For the command and the laboratory, which look for models in run directories.
 #[doc(hidden)]
 pub use locate::{EXTENSION, locate};
+pub use origin::Origin;
 pub use scaler::TargetScaler;
 pub use shift::Shift;
 // For the command, which writes predictions as CSV.
