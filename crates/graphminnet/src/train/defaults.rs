@@ -337,10 +337,6 @@ fn inferred_table(
     ] {
         train.insert(key.to_owned(), value);
     }
-    if train_nodes.is_some() {
-        // Where an epoch is one step, none of them is to be lost to the warm-up.
-        train.insert("schedule_unit".to_owned(), text("step"));
-    }
     if schema.task == Task::Regression {
         notes.push("targets are standardised for training; results are in the data's own units".into());
         train.insert("target_scaling".to_owned(), text("standard"));
