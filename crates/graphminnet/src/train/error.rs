@@ -1,6 +1,7 @@
 //! What can stop a training run.
 
 use super::checkpoint::CheckpointProblem;
+use super::transfer::TransferError;
 use crate::bundle::BundleError;
 use crate::config::ConfigError;
 use crate::model::InputError;
@@ -124,6 +125,15 @@ pub enum TrainError {
         /// What rank 0 has.
         there: String,
     },
+    /// Several ranks cannot do this together.
+    #[error("{what} works in one process only; start it without `mpirun`")]
+    OneProcessOnly {
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// The run cannot begin with the model that it was given.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
     /// Weights could not be read or written.
     #[error(transparent)]
     Weights(#[from] WeightsError),
