@@ -87,7 +87,9 @@ pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, 
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};
-pub use smiles::{Featurizer, MoleculeForm, MoleculeReading, SmilesError, molecule_graph, scaffold_key};
+pub use smiles::{
+    BASIC_DESCRIPTORS, Featurizer, Fingerprint, MoleculeForm, MoleculeReading, SmilesError, molecule_graph, scaffold_key,
+};
 pub use statistics::{Statistics, statistics};
 // For the other crates of this workspace.
 #[doc(hidden)]

@@ -81,13 +81,14 @@ pub enum Unnamed {
 }
 
 /// Keys that follow from the columns and targets of the data, whatever a recipe says.
-const DECIDED_BY_DATA: [&str; 9] = [
+const DECIDED_BY_DATA: [&str; 10] = [
     "model.node_encoder",
     "model.node_in",
     "model.node_vocab",
     "model.edge_encoder",
     "model.edge_in",
     "model.edge_vocab",
+    "model.graph_in",
     "model.standardize",
     "model.level",
     "model.out_dim",
@@ -283,6 +284,10 @@ fn inferred_table(
         Level::Graph => {
             set("head", text("san"));
             set("pooling", text("mean"));
+            if schema.graph_numbers() > 0 {
+                notes.push(format!("{} descriptors join every graph before the head", schema.graph_numbers()));
+                set("graph_in", number(schema.graph_numbers()));
+            }
         }
         Level::Node => {
             set("level", text("node"));

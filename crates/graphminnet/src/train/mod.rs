@@ -38,6 +38,7 @@
 mod architecture;
 mod average;
 mod checkpoint;
+mod cross_validation;
 mod data;
 mod defaults;
 mod doubts;
@@ -67,6 +68,7 @@ pub mod tune;
 pub use architecture::Architecture;
 pub use burn::tensor::Device;
 pub use checkpoint::CheckpointProblem;
+pub use cross_validation::{CrossValidation, RoundResult, Rounds};
 pub use data::TrainingData;
 pub use defaults::{DataSize, Inferred, Unnamed, fit_recipe, infer_recipe};
 pub use error::TrainError;
@@ -76,7 +78,7 @@ pub use norms::{Compared, TrainingLoss};
 pub(crate) use run::{DataCard, read_json};
 pub use run::{EnsembleResult, Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, runs_in};
 pub(crate) use run_environment::RunEnvironment;
-pub use source::{DataSource, Generator, Loaded, SplitChoice};
+pub use source::{DataSource, FoldBy, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position};
 pub use summary::{MeanStd, SeedResult, Summary};
 
