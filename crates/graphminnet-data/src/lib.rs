@@ -88,7 +88,8 @@ pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, 
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};
 pub use smiles::{
-    BASIC_DESCRIPTORS, Featurizer, Fingerprint, MoleculeForm, MoleculeReading, SmilesError, molecule_graph, scaffold_key,
+    BASIC_DESCRIPTORS, Featurizer, Fingerprint, MoleculeForm, MoleculeReading, SmilesError, molecule_graph,
+    scaffold_key,
 };
 pub use statistics::{Statistics, statistics};
 // For the other crates of this workspace.

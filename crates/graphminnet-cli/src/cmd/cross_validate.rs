@@ -124,9 +124,8 @@ fn print(result: &CrossValidation, folder: &Path, context: &Context) -> Result<E
         columns.push(("seeds together", Align::Right));
     }
     columns.push(("time", Align::Right));
-    let over = |values: Option<MeanStd>| {
-        values.map_or_else(|| "undefined".to_owned(), |values| values.printed(4))
-    };
+    let over =
+        |values: Option<MeanStd>| values.map_or_else(|| "undefined".to_owned(), |values| values.printed(4));
     let mut table = Table::new(&columns);
     let mut row = |name: &str, valid: Option<MeanStd>, test, ensemble: Option<String>, seconds| {
         let mut cells = vec![name.to_owned(), over(valid), over(test)];

@@ -52,7 +52,16 @@ impl SmilesRows {
             None => reader.record(),
             Some(_) => reader.header_record(),
         };
-        Ok(Self { reader, header, smiles, smiles_name, descriptors, reading, notes, options: options.clone() })
+        Ok(Self {
+            reader,
+            header,
+            smiles,
+            smiles_name,
+            descriptors,
+            reading,
+            notes,
+            options: options.clone(),
+        })
     }
 
     /// What was found out about the table.

@@ -40,7 +40,8 @@ impl Fingerprint {
         };
         let mut codes: Vec<u64> = (0..graph.num_nodes()).map(atom).collect();
         let mut counts = vec![0; Self::PLACES];
-        let mut count = |codes: &[u64]| codes.iter().for_each(|code| counts[(code % Self::PLACES as u64) as usize] += 1);
+        let mut count =
+            |codes: &[u64]| codes.iter().for_each(|code| counts[(code % Self::PLACES as u64) as usize] += 1);
         count(&codes);
         for radius in 1..=RADIUS {
             // A sum does not depend on the order in which neighbours are written.

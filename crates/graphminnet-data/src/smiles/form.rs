@@ -1,8 +1,8 @@
 //! In which form molecules are read: with or without their hydrogens, their stereo marks, their counter-ions.
 
 use super::{
-    BASIC_DESCRIPTORS, Featurizer, Fingerprint, SmilesError, chemistry, contained, descriptors, guard, ogb_graph, parse,
-    scaffold, stereo, zinc,
+    BASIC_DESCRIPTORS, Featurizer, Fingerprint, SmilesError, chemistry, contained, descriptors, guard,
+    ogb_graph, parse, scaffold, stereo, zinc,
 };
 use crate::graph::{Features, Graph};
 use crate::{Limits, ReadOptions, Schema};

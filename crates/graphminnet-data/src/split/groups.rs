@@ -239,7 +239,17 @@ mod tests {
 
     /// Sizes as scaffolds have them: one group of a third, some of a few, many of one.
     fn like_scaffolds() -> Vec<usize> {
-        (0..300).map(|at| if at < 100 { 0 } else if at < 200 { at / 5 } else { at }).collect()
+        (0..300)
+            .map(|at| {
+                if at < 100 {
+                    0
+                } else if at < 200 {
+                    at / 5
+                } else {
+                    at
+                }
+            })
+            .collect()
     }
 
     fn are_apart(groups: &[usize], splits: &Splits) -> bool {

@@ -218,10 +218,8 @@ fn rankings(rows: &[Row], schema: &Schema) -> Vec<(Svg, String)> {
         let mut scored: Vec<(f64, bool)> = chances.map(|(truth, said)| (said, truth)).collect();
         let Some((points, area)) = roc_curve(&mut scored) else { continue };
         let caption = format!("Area under the curve {}, {} labels.", short_number(area), scored.len());
-        let even = Series {
-            dashed: true,
-            ..Series::line("guessing".to_owned(), vec![(0.0, 0.0), (1.0, 1.0)])
-        };
+        let even =
+            Series { dashed: true, ..Series::line("guessing".to_owned(), vec![(0.0, 0.0), (1.0, 1.0)]) };
         let chart = LineChart {
             title: format!("{target}: ROC curve"),
             description: caption.clone(),

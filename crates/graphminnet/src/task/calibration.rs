@@ -20,7 +20,8 @@ pub(super) fn of_said_class(rows: Rows<'_>) -> Vec<Said> {
     let labelled = rows.iter().filter(|(_, targets)| !targets[0].is_nan());
     labelled
         .map(|(outputs, targets)| {
-            let said = (0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
+            let said =
+                (0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
             let largest = outputs.get(said).copied().unwrap_or(0.0);
             let sum: f64 = outputs.iter().map(|output| f64::from(output - largest).exp()).sum();
             (1.0 / sum, targets[0] as usize == said)
@@ -64,8 +65,12 @@ mod tests {
     #[test]
     fn log_odds_and_scores_become_the_same_probabilities() {
         let odds = Rows { outputs: &[2.0, -1.0], columns: 1, targets: &[1.0, f32::NAN], target_columns: 1 };
-        let scores =
-            Rows { outputs: &[1.0, 3.0, 0.0, -1.0], columns: 2, targets: &[1.0, f32::NAN], target_columns: 1 };
+        let scores = Rows {
+            outputs: &[1.0, 3.0, 0.0, -1.0],
+            columns: 2,
+            targets: &[1.0, f32::NAN],
+            target_columns: 1,
+        };
         assert_eq!(of_yes(odds), [(probability(2.0), true)]);
         assert!((of_said_class(scores)[0].0 - probability(2.0)).abs() < 1e-12);
         let far = Rows { outputs: &[900.0, -900.0], columns: 2, targets: &[0.0], target_columns: 1 };

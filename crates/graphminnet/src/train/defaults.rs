@@ -285,7 +285,8 @@ fn inferred_table(
             set("head", text("san"));
             set("pooling", text("mean"));
             if schema.graph_numbers() > 0 {
-                notes.push(format!("{} descriptors join every graph before the head", schema.graph_numbers()));
+                notes
+                    .push(format!("{} descriptors join every graph before the head", schema.graph_numbers()));
                 set("graph_in", number(schema.graph_numbers()));
             }
         }
