@@ -207,3 +207,27 @@ fn the_report_has_errors_in_words_and_a_roc_curve() {
         assert!(evaluated.stdout.contains(metric), "{}", evaluated.stdout);
     }
 }
+
+/// The class has nothing to do with the molecules: whatever a model says with confidence is said too surely.
+#[test]
+fn corrected_probabilities_are_written_and_judged() {
+    let workspace = Workspace::new();
+    workspace.write("m.csv", table(300));
+    ok(workspace.run(&format!("train --data m.csv --target class --calibrate {TINY} -q --run-dir run")));
+    let predicted = ok(workspace.run("predict --model run --data m.csv"));
+    let mut rows = predicted.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = rows.next().unwrap();
+    let column = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (said, corrected) = (column("prob_yes"), column("cal_yes"));
+    let mut pairs: Vec<(f64, f64)> =
+        rows.map(|row| (row[said].parse().unwrap(), row[corrected].parse().unwrap())).collect();
+    assert!(pairs.iter().all(|(_, corrected)| (0.0..=1.0).contains(corrected)));
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(pairs.is_sorted_by(|a, b| a.1 <= b.1 + 1e-12), "the order stays: {pairs:?}");
+    let evaluated = ok(workspace.run("evaluate --model run --data m.csv"));
+    assert!(
+        evaluated.stdout.contains("calibration error of corrected probabilities"),
+        "{}",
+        evaluated.stdout
+    );
+}

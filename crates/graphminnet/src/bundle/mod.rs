@@ -38,6 +38,7 @@ pub(crate) mod group;
 mod infer;
 mod locate;
 mod migrate;
+mod platt;
 mod scaler;
 mod shift;
 mod table;

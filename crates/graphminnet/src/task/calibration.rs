@@ -30,7 +30,7 @@ pub(super) fn of_said_class(rows: Rows<'_>) -> Vec<Said> {
 }
 
 /// The mean over labels of the distance between probability and share of the true, in ten ranges of probability.
-pub(super) fn expected_error(said: &[Said]) -> Result<f64, Undefined> {
+pub(crate) fn expected_error(said: &[Said]) -> Result<f64, Undefined> {
     let mut ranges = [(0.0, 0.0); RANGES];
     for (chance, truth) in said {
         let range = ((chance * RANGES as f64) as usize).min(RANGES - 1);
