@@ -117,8 +117,8 @@ pub fn fit_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let in_recipe = |key: &&str| given.get("model").is_some_and(|model| model.get(**key).is_some());
-    let walks = asks_for_walks(overrides) || WALK_KEYS.iter().any(|key| in_recipe(&key));
+    let in_recipe = |key: &str| given.get("model").is_some_and(|model| model.get(key).is_some());
+    let walks = asks_for_walks(overrides) || WALK_KEYS.into_iter().any(in_recipe);
     let (mut table, mut notes) = inferred_table(name, schema, size.into(), walks)?;
     let inferred = Recipe::from_table(name, &table)?.train.loss;
     let given_loss = given.get("train").and_then(|train| train.get("loss")).and_then(Value::as_str);
