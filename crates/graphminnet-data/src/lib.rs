@@ -58,6 +58,9 @@ pub mod import;
 pub(crate) mod limits;
 pub mod memory;
 mod node_parts;
+// For the command: what its shards leave behind.
+#[doc(hidden)]
+pub mod parts;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]
@@ -67,6 +70,7 @@ pub mod registry;
 pub mod rng;
 mod rows;
 mod schema;
+mod shard;
 pub mod smiles;
 pub mod spectral;
 pub mod split;
@@ -81,12 +85,16 @@ pub use dataset::{Column, ColumnKind, Dataset, Level, MoleculeTable, Sample, Sch
 pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use fs::IoError;
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
+// For the server, whose options are others than those of commands that read files.
+#[doc(hidden)]
+pub use limits::ADVICE;
 pub use limits::{Exceeded, LimitChange, Limits};
 pub use node_parts::NodeParts;
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, read_stream};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};
+pub use shard::Shard;
 pub use smiles::{
     BASIC_DESCRIPTORS, Featurizer, Fingerprint, MoleculeForm, MoleculeReading, SmilesError, molecule_graph,
     scaffold_key,

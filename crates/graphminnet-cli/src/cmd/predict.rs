@@ -1,6 +1,7 @@
 //! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
 
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
+use super::shards::{ShardArguments, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
 use crate::ui::output::Output;
@@ -10,7 +11,9 @@ use graphminnet::bundle::{
     AnswerKind, Answers, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
 };
 use graphminnet_data::formats::csv::CsvWriter;
-use graphminnet_data::{InputRow, Level, ReadOptions, RowReader, open};
+use graphminnet_data::parts::InputIdentity;
+use graphminnet_data::{InputRow, Level, ReadOptions, RowReader, Shard, open};
+use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,9 +26,11 @@ pub struct Arguments {
     model: ModelArguments,
     #[command(flatten)]
     input: InputArguments,
-    /// Where the table goes; `-` is standard output.
+    /// Where the table goes; `-` is standard output. With --shard, a folder for the parts.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    #[command(flatten)]
+    shards: ShardArguments,
     /// Labelled graphs that were neither trained on nor used to choose the epoch; adds intervals or sets that hold the
     /// truth with probability `--level`. A model from `train --calibrate` needs no file.
     #[arg(long, value_name = "FILE")]
@@ -52,9 +57,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("--level needs --calibrate, or models from one `train --calibrate`"));
         }
         say_unnamed(ensemble.description());
-        let mut reader = arguments.input.open(ensemble.description())?;
+        let shared = share(arguments, &ensemble)?;
+        let shard = shared.as_ref().map(SharedWork::shard);
+        let mut reader = arguments.input.open(ensemble.description(), shard)?;
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
-        let mut writer = Writer::begin(&reader, &ensemble, table, Output::create(&arguments.output)?)?;
+        let path = shared.as_ref().map(|shared| shared.file(PART)).transpose()?;
+        let out = Output::create(path.as_deref().unwrap_or(&arguments.output))?;
+        let mut writer = Writer::begin(&reader, &ensemble, table, out, shard.is_none_or(Shard::is_first))?;
         writer.shift = conformal.as_ref().map(Shift::new);
         loop {
             let rows = reader.next_rows(ROWS)?;
@@ -72,8 +81,28 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let Writer { out, rows, bad, .. } = writer;
         out.into_inner().finish()?;
         say_done(rows, bad, "a prediction", start);
+        if let Some(shared) = shared {
+            // A part without a single prediction is done all the same; whoever joins the parts sees them all.
+            shared.finish(Some(PART), rows, bad)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
+}
+
+/// Extension of the parts.
+const PART: &str = "csv";
+
+/// This process's part of the work, if it does not do everything.
+fn share(arguments: &Arguments, ensemble: &Ensemble) -> Result<Option<SharedWork>, Failure> {
+    let calibration = arguments.calibrate.as_deref().map(InputIdentity::of).transpose()?;
+    let settings = [
+        ("reading", reading(&arguments.input.options(ensemble.description()))?),
+        ("level", json!(arguments.level)),
+        ("calibration", json!(calibration.map(|file| (file.bytes, file.ends_sha256)))),
+    ];
+    let (folder, input) = (Some(arguments.output.as_path()), arguments.input.path());
+    arguments.shards.begin("predict", folder, input, Some(&arguments.model), settings)
 }
 
 fn calibrate(
@@ -128,6 +157,7 @@ impl<'a> Writer<'a> {
         ensemble: &Ensemble,
         table: PredictionTable<'a>,
         out: Output,
+        has_header: bool,
     ) -> Result<Self, Failure> {
         let node_level = ensemble.description().schema.level == Level::Node;
         let columns = table.columns();
@@ -139,9 +169,11 @@ impl<'a> Writer<'a> {
             )));
         }
         let mut out = CsvWriter::new(out);
-        out.written(reader.header().unwrap_or(b"id"))?;
-        let own = node_level.then_some("node").into_iter().chain(columns.iter().map(String::as_str));
-        out.row(own.chain(["reason"]))?;
+        if has_header {
+            out.written(reader.header().unwrap_or(b"id"))?;
+            let own = node_level.then_some("node").into_iter().chain(columns.iter().map(String::as_str));
+            out.row(own.chain(["reason"]))?;
+        }
         let (keeps_input, columns) = (reader.header().is_some(), columns.len() + usize::from(node_level));
         Ok(Self { table, out, keeps_input, node_level, columns, rows: 0, bad: 0, shift: None })
     }

@@ -42,7 +42,7 @@ pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
 pub use jsonl::write_jsonl;
 pub(crate) use jsonl::write_jsonl_to;
-pub(crate) use jsonl::{names as jsonl_names, read_lines as read_jsonl_lines};
+pub(crate) use jsonl::{names as jsonl_names, open_lines as open_jsonl, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
@@ -179,6 +179,9 @@ fn unknown(path: &Path, reason: String) -> DataError {
 /// [`DataError::UnknownFormat`] if they do not, or name a format that is no stream.
 pub(crate) fn of_stream(path: &Path, options: &ReadOptions) -> Result<Format, DataError> {
     let reason = match options.format {
+        _ if options.shard.is_some() => {
+            "a stream cannot be read in shards: it has no parts to begin at".to_owned()
+        }
         Some(format @ (Format::SmilesCsv | Format::Jsonl)) => return Ok(format),
         Some(format) => format!("{} cannot be read from a stream", format.name()),
         None => "a stream has no name to tell its format by".to_owned(),
