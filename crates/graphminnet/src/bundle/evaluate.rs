@@ -65,9 +65,9 @@ pub fn evaluate_answers(
         return Err(PredictError::NoLabels { targets: about.schema.targets.join("`, `") });
     }
     let known = || of_graphs.iter().zip(answers.iter());
-    let labelled = known().filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
+    let covered = known().filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
     let conformal = ensemble.conformal(DEFAULT_LEVEL).ok().flatten();
-    let coverage = conformal.as_ref().map(|conformal| conformal.coverage(labelled)).unwrap_or_default();
+    let coverage = conformal.as_ref().map(|conformal| conformal.coverage(covered)).unwrap_or_default();
     let corrected_calibration_error = match (&conformal, about.answers()) {
         (Some(conformal), AnswerKind::Binary) => {
             let mut said = Vec::with_capacity(labels);
