@@ -85,7 +85,15 @@ fn validate(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failur
             other => other.clone(),
         };
         let path = folder.join(name);
-        let run = Run::open_or_create(&path, &RunSpec { source, ..spec.clone() })?;
+        let spec = RunSpec { source, ..spec.clone() };
+        let run = Run::open_or_create(&path, &spec)?;
+        // One that is done is not read again, so nothing else would notice.
+        if !run.file().data.is_same_as(&spec.source) {
+            return Err(Failure::usage(format!(
+                "{} is a run on other data or on another split; give another --run-dir",
+                path.display()
+            )));
+        }
         context.verbosity.say(format_args!("run directory: {}", path.display()));
         let mut run = match loaded.take() {
             Some(first) => run.with_data(first),

@@ -148,8 +148,8 @@ impl DataSource {
         }
     }
 
-    /// Whether both are the same data, read in the same way; how much a file may ask for does not matter.
-    pub(in crate::train) fn is_same_as(&self, other: &Self) -> bool {
+    /// Whether both are the same data, read and split in the same way; how much a file may ask for does not matter.
+    pub fn is_same_as(&self, other: &Self) -> bool {
         let unlimited = |source: &Self| match source.clone() {
             Self::File { path, mut read, split, calibrate } => {
                 read.limits = Limits::default();
