@@ -1,10 +1,12 @@
 """Times the Python package beside the command, on a machine where nothing else runs.
 
-    python benches/python.py path/to/graphminnet [molecules]
+    python benches/python.py path/to/graphminnet [molecules] [--wheel WHEEL] [--build]
 
-Prints one line of JSON per measurement: the import, conversion of graphs, and predictions of SMILES by both.
+Prints one line of JSON per measurement: the wheel (``--build`` makes it with maturin and says how long that took), the
+import, predictions of SMILES by both, and conversion of graphs on one core. The package must be installed from the wheel.
 """
 
+import argparse
 import json
 import random
 import subprocess
@@ -16,14 +18,15 @@ from pathlib import Path
 import numpy as np
 
 
-def least(work, times=5):
-    """The least time of several, in seconds."""
-    found = []
+def least(*works, times=5, clock=time.perf_counter):
+    """The least time of each of several, which take turns, in seconds."""
+    found = [[] for _ in works]
     for _ in range(times):
-        start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        for work, seconds in zip(works, found):
+            start = clock()
+            work()
+            seconds.append(clock() - start)
+    return [min(seconds) for seconds in found]
 
 
 def say(what, **values):
@@ -36,14 +39,24 @@ def molecules(count):
     return ["C" + "".join(rng.choice(pieces) for _ in range(rng.randrange(4, 12))) for _ in range(count)]
 
 
-def main():
-    command, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 40_000
+def wheel(path, build):
+    if build:
+        root = Path(__file__).parents[1]
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "maturin", "build", "--release", "--quiet"], check=True, cwd=root)
+        say("build", seconds=time.perf_counter() - start)
+        path = path or max((root / "target/wheels").glob("*.whl"), key=lambda found: found.stat().st_mtime)
+    if path:
+        say("wheel", name=Path(path).name, bytes=Path(path).stat().st_size)
+
+
+def importing():
     script = "import time; s = time.perf_counter(); import graphminnet; print(time.perf_counter() - s)"
     say("import", seconds=min(float(subprocess.check_output([sys.executable, "-c", script])) for _ in range(5)))
 
+
+def predicting(command, count):
     import graphminnet as gmn
-    from graphminnet import _tables
-    from graphminnet._call import call
 
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -54,11 +67,14 @@ def main():
         (place / "new.csv").write_text("smiles\n" + "\n".join(many) + "\n")
         path = model.save(place / "model.gmn")
         line = [command, "predict", "--model", path, "--data", place / "new.csv", "-o", place / "out.csv"]
-        theirs = least(lambda: subprocess.run(line, check=True, capture_output=True), 3)
-        ours = least(lambda: model.predict(many), 3)
+        ours, theirs = least(lambda: model.predict(many), lambda: subprocess.run(line, check=True, capture_output=True))
         say("predict", molecules=count, package=count / ours, command=count / theirs, ratio=ours / theirs)
 
-    nodes, edges, graphs = 20, 40, 10_000
+
+def converting(nodes=20, edges=40, graphs=10_000):
+    from graphminnet import _inputs
+    from graphminnet._call import call
+
     rng = np.random.default_rng(0)
     ring = np.stack([np.arange(nodes), (np.arange(nodes) + 1) % nodes])
     ends = np.concatenate([ring, ring[::-1]], axis=1)
@@ -70,12 +86,14 @@ def main():
         "y": rng.normal(size=graphs),
     }
 
-    def convert(tables):
+    def convert(given):
         """Into the library's validated graphs; nothing is computed for them."""
-        request, parts = tables.request("graphs")
-        return call("prepare", {"source": request, "wanted": {"eigenpairs": 0, "random_walk_steps": 0}, "threads": 1}, parts)
+        request, parts = _inputs._graphs(given).request("graphs")
+        assert call("read", {"source": request, "threads": 1}, parts).value == {"graphs": graphs, "usable": graphs}
 
-    say("convert", kind="batch of arrays", per_second=graphs / least(lambda: convert(_tables.from_arrays(arrays))))
+    def measure(kind, given):
+        # Seconds of a core, of all threads together.
+        say("convert", kind=kind, per_second=graphs / least(lambda: convert(given), clock=time.process_time)[0])
 
     class Data:
         pass
@@ -87,13 +105,15 @@ def main():
         one.edge_attr = arrays["edge_attr"][at * edges : (at + 1) * edges]
         one.edge_index, one.y = ends, arrays["y"][at : at + 1]
         objects.append(one)
-    say("convert", kind="objects with arrays", per_second=graphs / least(lambda: convert(_tables.from_pyg(objects))))
+    measure("mapping of arrays", arrays)
+    measure("objects with arrays", objects)
     try:
         import torch
-        from torch_geometric.data import Batch, Data as PygData
+        from torch_geometric.data import Batch, Data as PygData, InMemoryDataset
     except ImportError:
         say("convert", kind="PyTorch Geometric", per_second=None)
         return
+    torch.set_num_threads(1)
     given = [
         PygData(
             x=torch.from_numpy(one.x), edge_index=torch.from_numpy(ends.copy()), edge_attr=torch.from_numpy(one.edge_attr),
@@ -101,9 +121,28 @@ def main():
         )
         for one in objects
     ]  # fmt: skip
-    whole = Batch.from_data_list(given)
-    say("convert", kind="list of PyG Data", per_second=graphs / least(lambda: convert(_tables.from_pyg(given))))
-    say("convert", kind="PyG Batch", per_second=graphs / least(lambda: convert(_tables.from_pyg_batch(whole))))
+
+    class Rings(InMemoryDataset):
+        def __init__(self):
+            super().__init__(None)
+            self.data, self.slices = self.collate(given)
+
+    measure("list of PyG Data", given)
+    measure("PyG Batch", Batch.from_data_list(given))
+    measure("PyG InMemoryDataset", Rings())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", help="the program that Cargo built, in the same profile")
+    parser.add_argument("molecules", nargs="?", type=int, default=40_000)
+    parser.add_argument("--wheel", type=Path)
+    parser.add_argument("--build", action="store_true")
+    asked = parser.parse_args()
+    wheel(asked.wheel, asked.build)
+    importing()
+    predicting(asked.command, asked.molecules)
+    converting()
 
 
 if __name__ == "__main__":

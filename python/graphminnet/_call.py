@@ -29,8 +29,9 @@ def call(
     callback: Callable[[dict[str, Any]], object] | None = None,
 ) -> Reply:
     """Calls the library; paths may be part of the request, and arrays anything with a contiguous buffer."""
+    parts = tuple(part if isinstance(part, bytes) else memoryview(part).tobytes() for part in arrays)
     tell = None if callback is None else lambda event: callback(json.loads(event))
-    text, found, handle = _native.call(method, json.dumps(request, default=os.fspath), arrays, handle, tell)
+    text, found, handle = _native.call(method, json.dumps(request, default=os.fspath), parts, handle, tell)
     value = json.loads(text)
     if isinstance(value, dict) and "failure" in value:
         raise _exception(value["failure"])

@@ -7,9 +7,10 @@ a path, or text that ends like a data file    the file or folder, in any format 
 text, or a list of text                       SMILES
 a pandas or polars frame                      a table with a column of SMILES
 RDKit molecules                               their SMILES; results follow the order of their atoms
-``Data``, ``Batch`` or ``Dataset`` of PyG     graphs; ``y`` is the target, masks are the parts
+``Data``, ``Batch`` or ``Dataset`` of PyG     graphs; ``y`` is the target, masks are the parts of nodes
 NetworkX graphs                               graphs; attributes are columns by name
-a mapping of arrays                           ``ptr``, ``edge_index``, ``x``, ``edge_attr``, ``y``
+a mapping of arrays                           ``ptr``, ``edge_index``, ``x``, ``edge_attr``, ``y``, masks
+the name of a data set, to train on           that of OGB (``ogbg-molhiv``) or TU (``tu:MUTAG``), through PyG
 ============================================  =============================================
 """
 
@@ -23,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import _tables
+from . import _named, _pyg, _tables
 from ._errors import UsageError
 from ._tables import Columns, Tables
 
@@ -71,7 +72,8 @@ def _is_dataset(data: Any) -> bool:
 
 
 def _is_pyg(data: Any) -> bool:
-    return hasattr(data, "edge_index") and not isinstance(data, Mapping) and not _is_dataset(data)
+    # In this order: whoever asks a data set for a field puts all of its graphs together again.
+    return not isinstance(data, Mapping) and not _is_dataset(data) and hasattr(data, "edge_index")
 
 
 def _is_list(data: Any) -> bool:
@@ -110,19 +112,25 @@ def _smiles(items: list[Any]) -> tuple[list[str], list[list[int] | None] | None]
 
 
 def _graphs(
-    data: Any, target: str | list[str] | None, level: str | None, known: Mapping[str, Any] | None
+    data: Any,
+    target: str | list[str] | None = None,
+    level: str | None = None,
+    known: Mapping[str, Any] | None = None,
+    column: int = 0,
 ) -> Tables | None:
-    """Graphs of arrays, PyG or NetworkX; None if these are something else."""
+    """Graphs of arrays, PyG or NetworkX; None if these are something else. ``column`` is that of masks with several."""
     if isinstance(data, Mapping):
-        return _tables.from_arrays(data)
+        return _tables.from_arrays(data, column)
     if _is_pyg(data) and getattr(data, "ptr", None) is not None:
-        return _tables.from_pyg_batch(data)
-    if _is_dataset(data) and (found := _tables.from_pyg_dataset(data)) is not None:
+        return _pyg.from_pyg_batch(data, column)
+    if _is_dataset(data) and (found := _pyg.from_pyg_dataset(data, column)) is not None:
         return found
     items = _items(data)
-    if items and all(_is_pyg(item) for item in items):
-        return _tables.from_pyg(items)
-    if items and all(_is_networkx(item) for item in items):
+    # One of each type, because a look at every graph of many takes its time.
+    kinds = {type(item): item for item in items}.values()
+    if kinds and all(_is_pyg(item) for item in kinds):
+        return _pyg.from_pyg(items, column)
+    if kinds and all(_is_networkx(item) for item in kinds):
         return _tables.from_networkx(items, target, level, known)
     return None
 
@@ -137,16 +145,10 @@ def to_predict(data: Any, schema: Mapping[str, Any]) -> Source:
         data = _items(data)
         if (found := _smiles(data)) is not None:
             return Source({"smiles": found[0]}, orders=found[1])
-    tables = _graphs(data, None, None, schema)
+    tables = _graphs(data, known=schema)
     if tables is None:
         raise UsageError(_no_graphs(data))
-    if tables.parts is not None:
-        # Copies of one graph, of which a prediction needs one.
-        one = tables.nodes[:1], tables.edges[:1], tables.edge_index[:, : tables.edges[0]]
-        cut = lambda blocks, rows: [Columns(some.cells[:rows], some.names) for some in blocks]  # noqa: E731
-        nodes, edges = cut(tables.node_columns, one[0][0]), cut(tables.edge_columns, one[1][0])
-        tables = Tables(*one, nodes, edges)
-    tables.targets = []
+    tables.targets, tables.node_parts = [], None
     request, arrays = tables.request("graphs")
     return Source(request, arrays)
 
@@ -170,8 +172,40 @@ def _no_graphs(data: Any) -> str:
     )
 
 
-def to_train(data: Any, target: Any, valid: Any, test: Any, parts: Any, level: str | None) -> Source:
+def labelled(data: Any, schema: Mapping[str, Any], before: int) -> Source:
+    """Labelled graphs for a model with a schema, after ``before`` arrays: such as it was trained on, or a pair of data
+    and targets."""
+    data, target = data if isinstance(data, tuple) and len(data) == 2 else (data, None)
+    if is_path(data):
+        return Source({"path": Path(data)})
+    if _is_frame(data):
+        return _frame(data, None, None, None, None)
+    if _is_list(data):
+        data = _items(data)
+        if (found := _smiles(data)) is not None:
+            if target is None:
+                raise UsageError("SMILES alone have no targets: give a pair, the molecules and their targets")
+            column = (schema.get("molecules") or {}).get("column") or "smiles"
+            return _table(found[0], target, None, column, schema["targets"])
+    tables = _graphs(data, schema["targets"], schema["level"], schema)
+    if tables is None:
+        raise UsageError(_no_graphs(data))
+    if target is not None:
+        tables.targets = _tables.as_columns(target)
+    if not tables.targets:
+        raise UsageError("the graphs have no targets: give them as `y`, or a pair of graphs and targets")
+    tables.node_parts = None
+    request, arrays = tables.request("graphs", before)
+    return Source(request, arrays)
+
+
+def to_train(
+    data: Any, target: Any, valid: Any, test: Any, parts: Any, level: str | None, column: int = 0
+) -> Source:
     """The source of graphs to train on: ``target`` names columns or attributes, or is the targets themselves."""
+    if isinstance(data, str) and not is_path(data):
+        # One molecule cannot be trained on.
+        data = Path(data) if Path(data).exists() else _named.dataset(data)
     names = [target] if isinstance(target, str) else None
     if isinstance(target, (list, tuple)) and target and all(isinstance(name, str) for name in target):
         names = list(target) if is_path(data) or _is_frame(data) or len(target) != _length(data) else None
@@ -197,17 +231,26 @@ def to_train(data: Any, target: Any, valid: Any, test: Any, parts: Any, level: s
                 raise UsageError("SMILES alone have no targets: give them as target=, one per molecule")
             return _table(found[0], target, parts)
     by_name = names if target is None or names is not None else None
-    tables = _graphs(data, by_name, level, None)
+    tables = _graphs(data, by_name, level, column=column)
     if tables is None:
         raise UsageError(_no_graphs(data))
     if target is not None and names is None:
         tables.targets = _tables.as_columns(target)
     if not tables.targets:
         raise UsageError("the graphs have no targets: give them as `y`, or as target=")
-    tables.parts = _parts(parts, len(tables.nodes)) if parts is not None else tables.parts
-    tables.parts = tables.parts or _official(data, len(tables.nodes))
+    level = level or tables.level
+    if parts is None and hasattr(data, "get_idx_split"):
+        # The split that a data set of the Open Graph Benchmark brings along.
+        parts = data.get_idx_split()
+    if parts is not None and level == "node" and len(tables.nodes) == 1:
+        numbers = {"train": 0, "valid": 1, "test": 2, None: -1}
+        words = _parts(parts, int(tables.nodes[0]), "node")
+        tables.node_parts = _tables.array([numbers[word] for word in words])
+    elif parts is not None:
+        tables.parts, tables.node_parts = _parts(parts, len(tables.nodes)), None
     request, arrays = tables.request("graphs")
-    return Source(request, arrays, read={"level": level or tables.level})
+    name = data.name if _is_dataset(data) and isinstance(getattr(data, "name", None), str) else "graphs"
+    return Source(request, arrays, read={"level": level}, name=name)
 
 
 def _length(data: Any) -> int:
@@ -217,49 +260,52 @@ def _length(data: Any) -> int:
         return 1
 
 
-def _parts(parts: Any, count: int) -> list[str]:
-    """The part of each graph: from a list of words, or from positions by part."""
+def _parts(parts: Any, count: int, what: str = "graph") -> list[Any]:
+    """The part of each graph or node: from a list of words, or from positions by part. A node may be in none."""
     if isinstance(parts, Mapping):
-        words: list[str | None] = [None] * count
+        words: list[Any] = [None] * count
         for name, positions in parts.items():
             for at in _tables.array(positions).tolist():
+                if not 0 <= at < count:
+                    raise UsageError(f"split=: part {name!r} has {what} {at}, there are {count}, counted from 0")
+                if words[at] is not None:
+                    raise UsageError(f"split=: {what} {at} is in the parts {words[at]!r} and {name!r}")
                 words[at] = name
     else:
         words = list(parts)
     if len(words) != count:
-        raise UsageError(f"split= names the parts of {len(words)} graphs, there are {count}")
-    unknown = next((at for at, word in enumerate(words) if str(word).lower() not in _PARTS), None)
+        raise UsageError(f"split= names the parts of {len(words)} {what}s, there are {count}")
+    known: dict[Any, str | None] = {**_PARTS, **({"none": None} if what == "node" else {})}
+    unknown = next((at for at, word in enumerate(words) if str(word).lower() not in known), None)
     if unknown is not None:
-        raise UsageError(f"split=: graph {unknown} is in part {words[unknown]!r}; expected train, valid or test")
-    return [_PARTS[str(word).lower()] for word in words]
+        raise UsageError(f"split=: {what} {unknown} is in part {words[unknown]!r}; expected train, valid or test")
+    return [known[str(word).lower()] for word in words]
 
 
-def _official(data: Any, count: int) -> list[str] | None:
-    """The split that a data set of the Open Graph Benchmark brings along."""
-    if not hasattr(data, "get_idx_split"):
-        return None
-    return _parts(data.get_idx_split(), count)
-
-
-def _table(smiles: Sequence[str], target: Any, parts: Any) -> Source:
+def _table(
+    smiles: Sequence[str], target: Any, parts: Any, column: str = "smiles", names: list[str] | None = None
+) -> Source:
     """SMILES with targets as a table of text."""
     blocks = _tables.as_columns(target)
     width = sum(1 if isinstance(some.cells, list) else some.cells.shape[1] for some in blocks)
-    named = [name for some in blocks for name in some.names or []]
-    names = named if len(named) == width else ["target"] if width == 1 else [f"target_{at}" for at in range(width)]
+    if names is None:
+        named = [name for some in blocks for name in some.names or []]
+        names = named if len(named) == width else ["target"] if width == 1 else [f"target_{at}" for at in range(width)]
+    elif len(names) != width:
+        raise UsageError(f"{width} columns of targets, the model has {len(names)}: {', '.join(names)}")
     words = _parts(parts, len(smiles)) if parts is not None else None
     rows = blocks[0].rows
     if rows != len(smiles):
         raise UsageError(f"{rows} targets for {len(smiles)} molecules")
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["smiles", *names, *(["split"] if words else [])])
+    writer.writerow([column, *names, *(["split"] if words else [])])
     for at, text in enumerate(smiles):
         cells = [cell for some in blocks for cell in _cells(some, at)]
         writer.writerow([text, *cells, *([words[at]] if words else [])])
     # A class may be called "none": in a list, None is what is missing.
     words_in = [name for name, some in zip(names, blocks) if isinstance(some.cells, list)]
-    read: dict[str, Any] = {"targets": names, "smiles_column": "smiles", "text": words_in, "header": True}
+    read: dict[str, Any] = {"targets": names, "smiles_column": column, "text": words_in, "header": True}
     request = {"csv": {"name": "molecules", "text": out.getvalue()}}
     return Source(request, name="molecules", read=read)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,6 +178,57 @@ class Model:
         names = np.array([*self.classes, None], dtype=object)[chosen.astype(int)]
         return _per_graph(names, reply.value["rows"], source)
 
+    def predict_interval(self, data: Any, *, level: float = 0.9, calibrate: Any = None, threads: int | None = None) -> Any:
+        """The low and high ends of intervals that hold the truth with probability ``level``: ``[graphs, 2]``, of several
+        targets ``[graphs, targets, 2]``.
+
+        They come from graphs that were set aside by ``train(calibrate=True)``, or from ``calibrate``: labelled graphs
+        that the model has never seen, such as it was trained on, or a pair of graphs and targets. Graphs of another kind
+        get no such promise; a warning says where answers show that.
+        """
+        if self.kind != "numbers":
+            raise UsageError(f"the model predicts {self.kind}: predict_set gives the classes that hold the truth")
+        values, reply, source = self._conformal(data, level, calibrate, threads)
+        values = values.reshape(-1, reply.value["targets"], 2)
+        return _per_graph(values[:, 0] if values.shape[1] == 1 else values, reply.value["rows"], source)
+
+    def predict_set(self, data: Any, *, level: float = 0.9, calibrate: Any = None, threads: int | None = None) -> list[Any]:
+        """The classes of each graph that hold the true one with probability ``level``, as a tuple of names (0 and 1 where
+        they have none); None for a graph that cannot be used. Of several targets, a list of tuples.
+
+        An empty tuple says that no class is as likely as true ones usually are. ``calibrate`` is that of
+        :meth:`predict_interval`.
+        """
+        if self.kind == "numbers":
+            raise UsageError("the model predicts numbers: predict_interval gives the ends that hold the truth")
+        values, reply, source = self._conformal(data, level, calibrate, threads)
+        names: list[Any] = list(self.classes or (0, 1))
+        sets: list[Any] = []
+        for row in values.reshape(len(values), reply.value["targets"], -1):
+            inside = [tuple(name for name, chosen in zip(names, target) if chosen) for target in row.tolist()]
+            sets.append(None if row[0, 0] != row[0, 0] else inside if len(inside) > 1 else inside[0])
+        if (rows := reply.value["rows"]) is None:
+            return sets
+        ends = [sum(rows[:at]) for at in range(len(rows) + 1)]
+        each = [sets[start:end] for start, end in zip(ends, ends[1:])]
+        orders = source.orders or [None] * len(each)
+        return [_in_order(one, order) for one, order in zip(each, orders)]
+
+    def _conformal(self, data: Any, level: float, calibrate: Any, threads: int | None) -> tuple[Any, Reply, _inputs.Source]:
+        import numpy as np
+
+        schema = self.description["schema"]
+        source = _inputs.to_predict(data, schema)
+        known = None if calibrate is None else _inputs.labelled(calibrate, schema, len(source.arrays))
+        request = {
+            "source": source.request, "threads": threads, "level": level, "calibrate": None if known is None else known.request
+        }  # fmt: skip
+        reply = call("conformal", request, source.arrays + (known.arrays if known else ()), self._handle)
+        self._local.reasons = reply.value["reasons"]
+        for text in reply.value["warnings"]:
+            warnings.warn(text, stacklevel=3)
+        return np.frombuffer(reply.arrays[0], "f8").reshape(-1, reply.value["columns"]), reply, source
+
     def _shaped(self, reply: Reply, at: int, kind: str, source: _inputs.Source) -> Any:
         import numpy as np
 
@@ -241,11 +293,8 @@ class Model:
         return [bytes(array) for array in call("to_bytes", None, (), self._handle).arrays]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the model to a file, the same as the command's."""
-        files = self.to_bytes()
-        if len(files) > 1:
-            raise UsageError(f"{len(files)} models do not fit into one file: save those of model.members one by one")
-        Path(path).write_bytes(files[0])
+        """Writes the model to a file, the same as the command's; several models become one file, an ensemble."""
+        call("save", Path(path), (), self._handle)
         return Path(path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -283,6 +332,13 @@ def _per_graph(values: Any, rows: list[int] | None, source: _inputs.Source) -> A
         one[np.argsort(order)] if order is not None and len(order) == len(one) else one
         for one, order in zip(arrays, orders, strict=True)
     ]
+
+
+def _in_order(rows: list[Any], order: list[int] | None) -> list[Any]:
+    """Rows of the atoms of a molecule in the molecule's own order."""
+    if order is None or len(order) != len(rows):
+        return rows
+    return [row for _, row in sorted(zip(order, rows), key=lambda pair: pair[0])]
 
 
 def _from_bytes(names: list[str], files: list[bytes]) -> Model:

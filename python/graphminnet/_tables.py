@@ -1,4 +1,4 @@
-"""Graphs as tables of all their nodes and edges: from arrays, PyTorch Geometric and NetworkX, none of which is imported.
+"""Graphs as tables of all their nodes and edges: from arrays and NetworkX (those of PyTorch Geometric are in ``_pyg``).
 
 Objects are told apart by what they have, not by their classes. Everything becomes one layout: how many nodes and edges
 each graph has, the ends of the edges counted within each graph, and blocks of columns with one row per node or edge.
@@ -47,6 +47,8 @@ class Tables:
     edge_columns: list[Columns] = field(default_factory=list)
     targets: list[Columns] = field(default_factory=list)
     parts: list[str] | None = None
+    #: The number of every node's part (0 trains, 1 validates, 2 tests, -1 is in none), where nodes are split.
+    node_parts: Array | None = None
 
     @property
     def level(self) -> str:
@@ -55,15 +57,15 @@ class Tables:
             return "node"
         return "graph"
 
-    def request(self, name: str) -> tuple[dict[str, Any], tuple[Any, ...]]:
-        """The JSON of the native module, and the arrays that it speaks of."""
+    def request(self, name: str, before: int = 0) -> tuple[dict[str, Any], tuple[Any, ...]]:
+        """The JSON of the native module, and the arrays that it speaks of; ``before`` arrays come before them."""
         import numpy as np
 
         arrays: list[Any] = []
 
         def put(values: Array, kind: Any) -> int:
             arrays.append(np.ascontiguousarray(values, dtype=kind))
-            return len(arrays) - 1
+            return before + len(arrays) - 1
 
         def columns(all_columns: list[Columns]) -> list[dict[str, Any]]:
             return [block(some) for some in all_columns]
@@ -84,6 +86,7 @@ class Tables:
             "edge_columns": columns(self.edge_columns),
             "targets": columns(self.targets),
             "parts": self.parts,
+            "node_parts": None if self.node_parts is None else put(self.node_parts, np.int64),
         }
         return {"tables": request}, tuple(arrays)
 
@@ -93,8 +96,24 @@ def array(values: Any) -> Array:
     import numpy as np
 
     if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
+        try:
+            values = values.detach().cpu().numpy()
+        except (TypeError, RuntimeError) as error:
+            # Sparse ones, and numbers of kinds that numpy does not know.
+            raise DataError(f"a tensor of {values.dtype} ({values.layout}) is no array of numpy: {error}") from error
     return np.asarray(values)
+
+
+def whole_numbers(values: Any, what: str) -> Array:
+    """An array of integers."""
+    import numpy as np
+
+    found = array(values)
+    if found.dtype.kind not in "iubf":
+        raise DataError(f"`{what}` holds {found.dtype}: expected whole numbers")
+    if found.dtype.kind == "f" and (wrong := found[~np.isfinite(found) | (found != np.trunc(found))]).size:
+        raise DataError(f"`{what}` holds {wrong[0]}: expected whole numbers")
+    return found.astype(np.int64, copy=False)
 
 
 def concatenated(parts: Sequence[Any], axis: int = 0) -> Array:
@@ -120,6 +139,8 @@ def as_columns(values: Any, names: list[str] | None = None) -> list[Columns]:
     table = table.reshape(len(table), -1) if table.ndim != 2 else table
     if table.dtype.kind in "iufb":
         return [Columns(table, names)]
+    if table.dtype.kind == "c":
+        raise DataError("complex numbers: expected real ones, or text")
     return [_column(table[:, at].tolist(), None if names is None else [names[at]]) for at in range(table.shape[1])]
 
 
@@ -138,21 +159,21 @@ def _column(cells: list[Any], names: list[str] | None) -> Columns:
     return Columns([None if is_missing(cell) else str(cell) for cell in cells], names)
 
 
-def from_arrays(arrays: Mapping[str, Any]) -> Tables:
+def from_arrays(arrays: Mapping[str, Any], column: int = 0) -> Tables:
     """From plain arrays: ``edge_index`` [2, edges]; ``ptr`` [graphs + 1] and edges numbered over all graphs, as in a
-    batch of PyTorch Geometric, or a single graph; ``x``, ``edge_attr``, ``y``."""
+    batch of PyTorch Geometric, or a single graph; ``x``, ``edge_attr``, ``y``, masks."""
     import numpy as np
 
-    known = {"ptr", "edge_index", "x", "edge_attr", "y", "num_nodes"}
+    known = {"ptr", "edge_index", "x", "edge_attr", "y", "num_nodes", *MASKS}
     if unknown := sorted(set(arrays) - known):
         raise UsageError(f"arrays {', '.join(unknown)}: the known ones are {', '.join(sorted(known))}")
     if "edge_index" not in arrays:
         raise UsageError("a graph of arrays needs `edge_index`")
-    ends = _edge_index(arrays["edge_index"])
+    ends = edge_index_of(arrays["edge_index"])
     if "ptr" in arrays:
-        ptr = array(arrays["ptr"]).astype(np.int64)
+        ptr = whole_numbers(arrays["ptr"], "ptr")
     else:
-        ptr = np.array([0, len(arrays["x"]) if "x" in arrays else _num_nodes(arrays.get("num_nodes"))])
+        ptr = np.array([0, len(arrays["x"]) if "x" in arrays else num_nodes(arrays.get("num_nodes"))])
     graph = np.searchsorted(ptr, ends[0], side="right") - 1
     if len(graph) and (graph.min() < 0 or graph.max() >= len(ptr) - 1):
         at = int(np.flatnonzero((graph < 0) | (graph >= len(ptr) - 1))[0])
@@ -169,142 +190,47 @@ def from_arrays(arrays: Mapping[str, Any]) -> Tables:
             tables.edge_columns = [some.taken(order) for some in tables.edge_columns]
     if arrays.get("y") is not None:
         tables.targets = as_columns(arrays["y"])
+    tables.node_parts = parts_of_nodes(arrays, int(tables.nodes.sum()), column)
     return tables
 
 
-def _num_nodes(count: Any) -> int:
+def num_nodes(count: Any) -> int:
     if count is None:
         raise UsageError("a graph without node features needs `num_nodes`: it is never guessed from the edges")
     return int(count)
 
 
-def _edge_index(values: Any) -> Array:
-    ends = array(values)
+def edge_index_of(values: Any) -> Array:
+    ends = whole_numbers(values, "edge_index")
     if ends.ndim != 2 or ends.shape[0] != 2:
         raise DataError(f"`edge_index` has shape {list(ends.shape)}, expected [2, edges]")
     return ends
 
 
-def from_pyg(graphs: Sequence[Any]) -> Tables:
-    """From a list of ``Data``, or of anything with ``edge_index`` and perhaps ``x``, ``edge_attr`` and ``y``."""
+#: Masks of nodes, and the number of the part that each is for.
+MASKS = {"train_mask": 0, "val_mask": 1, "valid_mask": 1, "test_mask": 2}
+
+
+def parts_of_nodes(masks: Mapping[str, Any], nodes: int, column: int) -> Array | None:
+    """The number of every node's part by the masks of the parts, -1 for none; of masks with several columns, one is used."""
     import numpy as np
 
-    if len(graphs) == 1 and getattr(graphs[0], "train_mask", None) is not None:
-        return _from_masks(graphs[0])
-    ends = [graph.edge_index for graph in graphs]
-    wrong = next((at for at, some in enumerate(ends) if some.ndim != 2 or some.shape[0] != 2), None)
-    if wrong is not None:
-        raise DataError(f"graph {wrong}: `edge_index` has shape {list(ends[wrong].shape)}, expected [2, edges]")
-    features = _present([getattr(graph, "x", None) for graph in graphs], "x")
-    if features:
-        nodes = [len(some) for some in features]
-    else:
-        nodes = [_num_nodes(getattr(graph, "num_nodes", None)) for graph in graphs]
-    tables = Tables(np.array(nodes), np.array([some.shape[1] for some in ends]), concatenated(ends, axis=1))
-    if features:
-        tables.node_columns = as_columns(concatenated(features))
-    if attributes := _present([getattr(graph, "edge_attr", None) for graph in graphs], "edge_attr"):
-        tables.edge_columns = as_columns(concatenated(attributes))
-    labels = [getattr(graph, "y", None) for graph in graphs]
-    if all(label is not None for label in labels):
-        tables.targets = as_columns(_labels(labels, nodes))
-    return tables
-
-
-def _present(values: list[Any], what: str) -> list[Any]:
-    """The values of all graphs, or none at all."""
-    if all(value is None for value in values):
-        return []
-    if any(value is None for value in values):
-        at = next(at for at, value in enumerate(values) if value is None)
-        raise DataError(f"graph {at}: `{what}` is missing; other graphs have it")
-    return values
-
-
-def _labels(labels: list[Any], nodes: list[int]) -> Array:
-    """One row per graph, or per node where there are as many."""
-    import numpy as np
-
-    tables = [array(label) for label in labels]
-    lengths = [1 if table.ndim == 0 else len(table) for table in tables]
-    if all(length == 1 for length in lengths):
-        return np.concatenate([table.reshape(1, -1) for table in tables])
-    if lengths == nodes:
-        return np.concatenate([table.reshape(len(table), -1) for table in tables])
-    if all(table.ndim == 1 and length == lengths[0] for table, length in zip(tables, lengths)):
-        return np.stack(tables)
-    raise DataError("`y` has neither one row per graph nor one per node")
-
-
-def _from_masks(graph: Any) -> Tables:
-    """One large graph whose nodes are divided by masks: a copy per part, with the labels of that part alone."""
-    import numpy as np
-
-    plain = Tables(np.array([0]), np.array([0]), np.zeros((2, 0), dtype=np.int64))
-    copies = [
-        (part, getattr(graph, mask, None))
-        for part, mask in [("train", "train_mask"), ("valid", "val_mask"), ("test", "test_mask")]
-    ]
-    labels = array(graph.y).reshape(len(array(graph.y)), -1)
-    used = [(part, array(mask).astype(bool)) for part, mask in copies if mask is not None]
-    if any(mask.ndim != 1 for _, mask in used):
-        raise DataError("masks have several columns, one per split: choose one, as in data.train_mask[:, 0]")
-    whole = from_arrays(
-        {key: value for key in ("edge_index", "x", "edge_attr") if (value := getattr(graph, key, None)) is not None}
-        | {"num_nodes": graph.num_nodes}
-    )
-    count = len(used)
-    plain.nodes, plain.edges = np.repeat(whole.nodes, count), np.repeat(whole.edges, count)
-    plain.edge_index = np.tile(whole.edge_index, count)
-    for name in ("node_columns", "edge_columns"):
-        blocks = getattr(whole, name)
-        setattr(plain, name, [some.taken(np.tile(np.arange(some.rows), count)) for some in blocks])
-    if labels.dtype.kind in "iub":
-        # Classes: text, because an array of integers has no place for a missing one.
-        if labels.shape[1] == 1:
-            cells: list[str | None] = []
-            for _, mask in used:
-                cells += [str(int(label)) if seen else None for label, seen in zip(labels[:, 0], mask)]
-            plain.targets = [Columns(cells)]
-    if not plain.targets:
-        numbers = labels.astype(np.float64)
-        plain.targets = [Columns(np.concatenate([np.where(mask[:, None], numbers, np.nan) for _, mask in used]))]
-    plain.parts = [part for part, _ in used]
-    return plain
-
-
-def from_pyg_batch(batch: Any) -> Tables:
-    """From a ``Batch``: its arrays as they are."""
-    names = ("ptr", "edge_index", "x", "edge_attr", "y")
-    return from_arrays({name: value for name in names if (value := getattr(batch, name, None)) is not None})
-
-
-def from_pyg_dataset(dataset: Any) -> Tables | None:
-    """From the collated storage of an ``InMemoryDataset``, where all of it is used; None where it is not that simple."""
-    import numpy as np
-
-    slices, stored = getattr(dataset, "slices", None), getattr(dataset, "_data", None)
-    if not slices or stored is None or getattr(dataset, "_indices", None) is not None:
-        return None
-    if getattr(dataset, "transform", None) is not None or "edge_index" not in slices or len(dataset) == 1:
-        return None
-    if "x" in slices:
-        nodes = np.diff(array(slices["x"]))
-    elif isinstance(stored.num_nodes, list):
-        nodes = np.array(stored.num_nodes)
-    else:
-        return None
-    tables = Tables(nodes, np.diff(array(slices["edge_index"])), _edge_index(stored.edge_index))
-    if "x" in slices:
-        tables.node_columns = as_columns(stored.x)
-    if "edge_attr" in slices:
-        tables.edge_columns = as_columns(stored.edge_attr)
-    if "y" in slices:
-        rows, labels = np.diff(array(slices["y"])), array(stored.y)
-        if not (np.all(rows == 1) or np.array_equal(rows, nodes)):
-            return None
-        tables.targets = as_columns(labels)
-    return tables
+    parts = None
+    for name in (name for name in MASKS if masks.get(name) is not None):
+        mask = array(masks[name])
+        if mask.ndim == 2:
+            if not 0 <= column < mask.shape[1]:
+                raise DataError(f"`{name}` has {mask.shape[1]} columns, one per split: there is no column {column}")
+            mask = mask[:, column]
+        if mask.shape != (nodes,):
+            raise DataError(f"`{name}` has shape {list(mask.shape)}, expected [{nodes}], one entry for each node")
+        if mask.dtype.kind != "b" and not np.isin(mask, (0, 1)).all():
+            raise DataError(f"`{name}` holds {mask[~np.isin(mask, (0, 1))][0]}: expected true or false for each node")
+        chosen, parts = mask.astype(bool), np.full(nodes, -1) if parts is None else parts
+        if len(twice := np.flatnonzero(chosen & (parts >= 0))):
+            raise DataError(f"`{name}`: node {twice[0]} is in two parts, expected one part for each node")
+        parts[chosen] = MASKS[name]
+    return parts
 
 
 def from_networkx(

@@ -68,9 +68,19 @@ def _word(value: Any) -> str:
 
 
 def _data(
-    data: Any, target: Any, valid: Any, test: Any, split: Any, seed: int, read: Mapping[str, Any] | None, level: str | None
+    data: Any,
+    target: Any,
+    valid: Any,
+    test: Any,
+    split: Any,
+    seed: int,
+    calibrate: bool,
+    read: Mapping[str, Any] | None,
+    level: str | None,
 ) -> tuple[dict[str, Any], _inputs.Source]:
     """The part of a request that is about data, and where the data comes from."""
+    reading = _reading(read, level)
+    column = str(reading.get("split_column", 0))
     choice, parts = split, None
     if isinstance(split, str) and split in _SPLITS:
         choice = {split: {"seed": seed}} if split in ("auto", "random", "stratified") else split
@@ -80,8 +90,9 @@ def _data(
         choice = {"file": {"path": os.path.abspath(split)}}
     else:
         raise UsageError(f"split={split!r}: expected {', '.join(_SPLITS)}, or the parts of the graphs")
-    source = _inputs.to_train(data, target, valid, test, parts, level)
-    return {"source": source.request, "read": {**source.read, **_reading(read, level)}, "split": choice}, source
+    source = _inputs.to_train(data, target, valid, test, parts, level, int(column) if column.isdecimal() else 0)
+    request = {"source": source.request, "read": {**source.read, **reading}, "split": choice, "calibrate": calibrate}
+    return request, source
 
 
 class _Watcher:
@@ -132,7 +143,9 @@ def train(
     test: Any = None,
     split: Any = "auto",
     split_seed: int = 0,
-    seed: int | Iterable[int] = 0,
+    calibrate: bool = False,
+    seed: int | Iterable[int] | None = None,
+    ensemble: int | None = None,
     epochs: int | None = None,
     patience: int | None = None,
     batch_size: int | None = None,
@@ -145,6 +158,7 @@ def train(
     level: str | None = None,
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     threads: int | None = None,
     callback: Callback | Iterable[Callback] | None = None,
     progress: bool | None = None,
@@ -155,17 +169,21 @@ def train(
 
     Whatever is not given is inferred, as by the command ``graphminnet train``, and the results are the same to the bit.
 
-    :param data: a path, a frame, SMILES, RDKit molecules, PyG data, NetworkX graphs or a mapping of arrays
+    :param data: a path, a frame, SMILES, RDKit molecules, PyG data, NetworkX graphs, a mapping of arrays, or the name of a
+        data set (``ogbg-molhiv``, ``tu:MUTAG``)
     :param target: columns of a file or frame, attributes of NetworkX graphs, or the targets themselves, one per graph
     :param valid: data of the same kind to choose the epoch by; ``test`` is only reported on
     :param split: ``auto`` (the data's own, or at random), ``official``, ``random``, ``stratified``, ``scaffold``, a split
-        file, a list with the part of each graph, or positions by part
-    :param seed: one seed, or several, whose models answer together
+        file, a list with the part of each graph (of each node of a single graph), or positions by part
+    :param calibrate: set graphs of the training part aside, for :meth:`Model.predict_interval` and ``predict_set``
+    :param seed: one seed, or several, whose models answer together; without it 0
+    :param ensemble: train so many models, of the seeds from 0 on
     :param patience: epochs without a better validation metric before training stops early
     :param settings: fields of the configuration, such as ``{"model.lap_dim": 8}``
     :param read: how a file or table is read, such as ``{"smiles_column": "mol", "on_bad_row": "skip"}``
     :param level: whether targets belong to a ``graph`` or a ``node``
     :param run_dir: directory of the run; without it ``runs/NAME-TIME``
+    :param resume: go on with the run in this directory if there is one, and start it there if there is none
     :param threads: results do not depend on it
     :param callback: called with an :class:`Epoch` after each; an exception saves the state and ends the training
     :param progress: True for lines where there is neither a terminal nor a notebook, False for silence
@@ -175,7 +193,11 @@ def train(
     Ctrl-C saves the state and returns the best model so far, whose ``run`` can be resumed; before the first epoch it
     raises :class:`Interrupted`.
     """
-    given, source = _data(data, target, valid, test, split, split_seed, read, level)
+    if seed is not None and ensemble is not None:
+        raise UsageError("ensemble= numbers its seeds itself: give seed= or ensemble=")
+    if resume is not None and run_dir is not None:
+        raise UsageError("resume= names the directory of the run: give resume= or run_dir=")
+    given, source = _data(data, target, valid, test, split, split_seed, calibrate, read, level)
     short = {
         "epochs": epochs, "patience": patience, "batch_size": batch_size, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "hidden": hidden, "layers": layers,
@@ -184,8 +206,9 @@ def train(
         "data": given,
         "name": name or source.name,
         "set": _settings(settings, short),
-        "seeds": [seed] if isinstance(seed, int) else [int(one) for one in seed],
-        "run_dir": run_dir,
+        "seeds": _seeds(seed, ensemble),
+        "run_dir": run_dir if resume is None else resume,
+        "resume": resume is not None,
         "threads": threads,
         "cache": cache,
         "report": report,
@@ -194,10 +217,20 @@ def train(
     return _Watcher(callback, progress).run("train", request, source.arrays)
 
 
+def _seeds(seed: int | Iterable[int] | None, ensemble: int | None) -> list[int]:
+    if ensemble is not None:
+        if ensemble < 1:
+            raise UsageError(f"ensemble={ensemble}: at least one model is needed")
+        return list(range(ensemble))
+    return [int(one) for one in seed] if isinstance(seed, Iterable) else [int(seed or 0)]
+
+
 def _reading(read: Mapping[str, Any] | None, level: str | None) -> dict[str, Any]:
     options = dict(read or {})
     if isinstance(task := options.get("task"), str) and task.startswith("classes:"):
         options["task"] = {"multi_class": {"classes": int(task.removeprefix("classes:"))}}
+    if isinstance(options.get("split_column"), int):
+        options["split_column"] = str(options["split_column"])
     return options | ({"level": level} if level else {})
 
 
@@ -210,6 +243,7 @@ def resume(
     test: Any = None,
     split: Any = "auto",
     split_seed: int = 0,
+    calibrate: bool = False,
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
     threads: int | None = None,
@@ -220,12 +254,12 @@ def resume(
 ) -> Model:
     """Goes on with a run, to the same bits as if it had never been interrupted.
 
-    A run of a file finds its data again. Data that was given in memory is given again, with the same target and split;
-    its fingerprint says whether it is the same.
+    A run of a file finds its data again. Data that was given in memory is given again, with the same target, split and
+    ``calibrate``; its fingerprint says whether it is the same.
     """
     request: dict[str, Any] = {"run_dir": run, "data": None, "threads": threads, "cache": cache, "report": report}
     arrays: tuple[Any, ...] = ()
     if data is not None:
-        request["data"], source = _data(data, target, valid, test, split, split_seed, read, level)
+        request["data"], source = _data(data, target, valid, test, split, split_seed, calibrate, read, level)
         arrays = source.arrays
     return _Watcher(callback, progress).run("resume", request, arrays)

@@ -17,7 +17,8 @@ def blocks(page):
 @pytest.fixture
 def files(tmp_path):
     """What the examples speak of."""
-    smiles = chains(60)
+    # As many as a calibration needs.
+    smiles = chains(240)
     rows = [f"{text},{size}" for text, size in zip(smiles, sizes(smiles))]
     (tmp_path / "molecules.csv").write_text("\n".join(["smiles,solubility", *rows]) + "\n")
 

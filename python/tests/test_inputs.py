@@ -1,11 +1,14 @@
 """Every kind of input, with the real packages; the same graphs give the same numbers."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from conftest import SMALL, sizes, train
 
 import graphminnet as gmn
-from graphminnet import _tables
+from graphminnet import _pyg, _tables
 
 
 def rings(count=30, seed=0):
@@ -211,6 +214,92 @@ def test_targets_of_nodes(tmp_path):
     assert model.explain(graphs[0], node=2).node == 2
 
 
+def one_graph(nodes=90):
+    """A ring whose nodes have a class each, with masks of three parts and some nodes in none."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(nodes, 3)).astype(np.float32)
+    around = np.stack([np.arange(nodes), (np.arange(nodes) + 1) % nodes])
+    part = np.arange(nodes) % 4
+    return {
+        "x": x,
+        "edge_index": np.concatenate([around, around[::-1]], axis=1),
+        "y": (x[:, 0] > 0).astype(int) + (x[:, 0] > 1),
+        "train_mask": part == 0,
+        "val_mask": part == 1,
+        "test_mask": part == 2,
+    }
+
+
+def test_masks_are_the_parts_of_nodes_as_in_a_file_to_the_bit(tmp_path):
+    graph = one_graph()
+    line = {"num_nodes": 90, "edges": graph["edge_index"].T.tolist(), "node_features": graph["x"].astype(float).tolist()}
+    line |= {"target": graph["y"].tolist()} | {name: graph[name].tolist() for name in ("train_mask", "val_mask", "test_mask")}
+    file = tmp_path / "ring.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    expected = train(file, level="node", run_dir="file", name="ring")
+    about = expected.run.summary["seeds"][0]
+    several = {name: np.stack([~graph[name] & (graph["y"] < 0), graph[name]], 1) for name in line if name.endswith("_mask")}
+    positions = {part: np.flatnonzero(graph[f"{part}_mask"]) for part in ("train", "val", "test")}
+    words = np.array(["train", "valid", "test", None], dtype=object)[np.arange(90) % 4]
+    plain = {name: value for name, value in graph.items() if not name.endswith("_mask")}
+    for name, given, more in [
+        ("masks", graph, {}),
+        ("object", Data(**graph), {}),
+        ("column", graph | several, {"read": {"split_column": 1}}),
+        ("positions", plain, {"split": positions}),
+        ("words", plain, {"split": words}),
+        ("instead", graph | {"train_mask": graph["test_mask"], "test_mask": graph["train_mask"]}, {"split": words}),
+    ]:
+        model = train(given, run_dir=name, name="ring", **more)
+        assert model.kind == "classes" and model.level == "node"
+        assert model.run.summary["seeds"][0]["best_weights_sha256"] == about["best_weights_sha256"], name
+        assert json.loads(Path(name, "splits.json").read_text()) == json.loads(Path("file/splits.json").read_text())
+    (values,) = model.predict(graph)
+    assert values.shape == (90, 3)
+
+
+def test_masks_that_make_no_sense_are_refused():
+    graph = one_graph()
+    with pytest.raises(gmn.DataError, match="`test_mask`: node 0 is in two parts"):
+        train(graph | {"test_mask": graph["train_mask"]})
+    with pytest.raises(gmn.DataError, match=r"`val_mask` has shape \[89\], expected \[90\]"):
+        train(graph | {"val_mask": graph["val_mask"][1:]})
+    with pytest.raises(gmn.DataError, match="`val_mask` holds 7"):
+        train(graph | {"val_mask": graph["val_mask"] * 7})
+    with pytest.raises(gmn.DataError, match="has 2 columns, one per split: there is no column 2"):
+        train(graph | {"train_mask": np.stack([graph["train_mask"]] * 2, 1)}, read={"split_column": 2})
+    with pytest.raises(gmn.UsageError, match="node 90, there are 90"):
+        train(graph, split={"train": [0, 90]})
+    with pytest.raises(gmn.UsageError, match="node 1 is in the parts 'train' and 'test'"):
+        train(graph, split={"train": [0, 1], "test": [1]})
+    with pytest.raises(gmn.UsageError, match="names the parts of 3 nodes, there are 90"):
+        train(graph, split=["train", "valid", "test"])
+
+
+def test_numbers_that_are_none_are_refused():
+    ends = np.array([[0, 1], [1, 0]])
+    with pytest.raises(gmn.DataError, match="`edge_index` holds 0.5: expected whole numbers"):
+        train({"edge_index": ends + [[0.5], [0]], "x": np.ones((2, 1)), "y": [1.0]})
+    with pytest.raises(gmn.DataError, match="`edge_index` holds object"):
+        train({"edge_index": ends.astype(object), "x": np.ones((2, 1)), "y": [1.0]})
+    with pytest.raises(gmn.DataError, match="complex numbers"):
+        train({"edge_index": ends, "x": np.ones((2, 1)) * 1j, "y": [1.0]})
+    with pytest.raises(gmn.UsageError, match="negative number of nodes"):
+        train({"edge_index": ends, "ptr": [0, 3, 2], "y": [1.0, 2.0]})
+    with pytest.raises(gmn.DataError, match=r"graph 1: `x` has shape \[2, 3\], in graph 0 it has \[2, 1\]"):
+        train([Data(edge_index=ends, x=np.ones((2, width)), y=1.0) for width in (1, 3)])
+    listed = Data(edge_index=ends.tolist(), x=[[1.0], [2.0]])
+    assert _pyg.from_pyg([listed, listed]).nodes.tolist() == [2, 2]
+    whole = _tables.from_arrays({"edge_index": ends.astype(float), "num_nodes": 2})
+    assert whole.edge_index.dtype == np.int64
+
+
+def test_text_that_is_neither_a_file_nor_a_data_set_is_refused():
+    for text in ["CCO", "molecules", "MUTAG"]:
+        with pytest.raises(gmn.UsageError, match="no file or folder, and no name of a data set"):
+            train(text, [1.0])
+
+
 def test_networkx_targets_of_nodes(tmp_path):
     pytest.importorskip("networkx")
     graphs, target = rings()
@@ -225,8 +314,6 @@ def test_networkx_targets_of_nodes(tmp_path):
 
 
 def test_a_path_is_told_from_smiles_by_its_end():
-    from pathlib import Path
-
     from graphminnet._inputs import is_path
 
     assert all(map(is_path, ["a.csv", "b/c.JSONL", "d.csv.gz", "e.g6.zst", Path("folder")]))

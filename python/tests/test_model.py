@@ -100,8 +100,12 @@ def test_several_seeds_answer_together(smiles, tmp_path):
     assert np.isfinite(both.explain("CCO").nodes).all()
     with pytest.raises(gmn.UsageError, match="model.members"):
         both.embed(smiles)
-    with pytest.raises(gmn.UsageError, match="one by one"):
-        both.save(tmp_path / "both.gmn")
+    whole = both.save(tmp_path / "both.gmn")
+    assert whole.read_bytes() == (both.run.path / "ensemble.gmn").read_bytes()
+    again = gmn.load(whole)
+    assert len(again) == 2 and again.to_bytes() == both.to_bytes()
+    np.testing.assert_array_equal(again.predict(smiles), both.predict(smiles))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(both)).predict(smiles), both.predict(smiles))
     files = [member.save(tmp_path / f"{at}.gmn") for at, member in enumerate(both.members)]
     np.testing.assert_array_equal(gmn.load(files).predict(smiles), both.predict(smiles))
 
@@ -125,6 +129,75 @@ def test_yes_and_no_are_one_probability(smiles, tmp_path):
     values = model.predict(smiles)
     assert values.shape == (len(smiles),) and ((values >= 0) & (values <= 1)).all()
     assert list(model.predict_class(smiles)) == [model.classes[int(value > 0.5)] for value in values]
+
+
+def test_a_model_is_saved_as_a_whole_or_not_at_all(model, tmp_path):
+    with pytest.raises(gmn.MissingError):
+        model.save(tmp_path / "nowhere" / "model.gmn")
+    path = tmp_path / "model.gmn"
+    path.mkdir()
+    with pytest.raises(gmn.MachineError):
+        model.save(path)
+    assert list(tmp_path.glob("*.gmn")) == [path]
+
+
+def test_intervals_hold_the_truth_as_often_as_they_promise_and_are_those_of_the_command(tmp_path):
+    smiles = chains(400)
+    truth = np.array(sizes(smiles))
+    model = train(smiles[:300], list(truth[:300]), calibrate=True, epochs=5, run_dir="run")
+    assert model.description["data"]["train"] < 240
+    new, told = smiles[300:] + ["C1CC"], truth[300:]
+    ends = model.predict_interval(new, level=0.8)
+    assert ends.shape == (101, 2) and np.isnan(ends[100]).all() and "ring 1" in model.reasons[100]
+    inside = (ends[:100, 0] <= told) & (told <= ends[:100, 1])
+    assert inside.mean() > 0.6
+    wider = model.predict_interval(new, level=0.95)[:100]
+    assert (wider[:, 0] <= ends[:100, 0]).all() and (wider[:, 1] >= ends[:100, 1]).all()
+    # The same as the command's, from the graphs that were set aside and from a file of labelled ones.
+    (tmp_path / "new.csv").write_text("\n".join(["smiles", *new]) + "\n")
+    rows = [f"{text},{size}" for text, size in zip(smiles[300:], told)]
+    (tmp_path / "known.csv").write_text("\n".join(["smiles,target", *rows]) + "\n")
+    for words, more in [([], {}), (["--calibrate", "known.csv"], {"calibrate": (smiles[300:], told)})]:
+        line = [*command(), "predict", "--model", "run", "--data", "new.csv", "-o", "out.csv", "--level", "0.8", *words]
+        done = subprocess.run(line, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        with open("out.csv", newline="") as file:
+            theirs = [[row["low_target"], row["high_target"]] for row in csv.DictReader(file)]
+        ours = model.predict_interval(new, level=0.8, **more)
+        np.testing.assert_array_equal(ours[:100].astype(np.float32), np.array(theirs[:100], dtype=np.float32))
+    np.testing.assert_array_equal(model.predict_interval(new, level=0.8, calibrate="known.csv"), ours)
+    pandas = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(model.predict_interval(new, level=0.8, calibrate=pandas.read_csv("known.csv")), ours)
+
+
+def test_sets_are_names_of_classes(smiles, tmp_path):
+    many = chains(300)
+    words = [["none", "one", "many"][min(text.count("O"), 2)] for text in many]
+    model = train(many, words, calibrate=True, epochs=3, run_dir=tmp_path / "run")
+    sets = model.predict_set([*smiles, "C1CC"], level=0.9)
+    assert len(sets) == 61 and sets[60] is None
+    assert all(isinstance(one, tuple) and set(one) <= {"none", "one", "many"} for one in sets[:60])
+    larger = model.predict_set(smiles, level=0.99)
+    assert all(set(one) <= set(other) for one, other in zip(sets, larger))
+    answers = train(many, [int("O" in text) for text in many], run_dir=tmp_path / "binary")
+    known = ["O" in text for text in smiles]
+    sets = answers.predict_set(many[:20], calibrate=(smiles, np.array(known, dtype=int)))
+    assert all(set(one) <= {0, 1} for one in sets)
+
+
+def test_intervals_and_sets_without_a_calibration_are_refused(model, smiles):
+    with pytest.raises(gmn.UsageError, match="calibrate=True"):
+        model.predict_interval(["CCO"])
+    with pytest.raises(gmn.UsageError, match="level 1.5: expected a number between 0 and 1"):
+        model.predict_interval(["CCO"], level=1.5, calibrate=(smiles, sizes(smiles)))
+    with pytest.raises(gmn.DataError, match="5 labels are too few to calibrate at level 0.9"):
+        model.predict_interval(["CCO"], calibrate=(smiles[:5], sizes(smiles)[:5]))
+    with pytest.raises(gmn.UsageError, match="SMILES alone have no targets"):
+        model.predict_interval(["CCO"], calibrate=smiles)
+    with pytest.raises(gmn.UsageError, match="predict_interval gives"):
+        model.predict_set(["CCO"])
+    with pytest.raises(gmn.UsageError, match="20, from a larger training part"):
+        train(smiles, sizes(smiles), calibrate=True)
 
 
 def test_a_model_of_numbers_has_no_classes(model):

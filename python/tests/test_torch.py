@@ -1,5 +1,6 @@
 """The model in PyTorch, and PyTorch Geometric's own data."""
 
+import gzip
 import json
 import struct
 from pathlib import Path
@@ -228,9 +229,20 @@ def test_data_batches_and_datasets_of_pytorch_geometric_are_the_same_graphs(tmp_
     np.testing.assert_array_equal(model.predict(graphs[3]), model.predict(graphs)[3:4])
 
 
+def test_tensors_that_are_no_arrays_are_refused(tmp_path):
+    pytest.importorskip("torch_geometric")
+    graphs = pyg_rings(4)
+    for change in (torch.Tensor.to_sparse, torch.Tensor.bfloat16):
+        wrong = [graph.clone() for graph in graphs]
+        for graph in wrong:
+            graph.x = change(graph.x)
+        with pytest.raises(gmn.DataError, match="is no array of numpy"):
+            train(wrong)
+
+
 def test_masks_are_parts_of_one_large_graph(tmp_path):
     pytest.importorskip("torch_geometric")
-    from torch_geometric.data import Data
+    from torch_geometric.data import Batch, Data
 
     torch.manual_seed(0)
     ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
@@ -242,13 +254,19 @@ def test_masks_are_parts_of_one_large_graph(tmp_path):
     )  # fmt: skip
     model = train(data, run_dir=tmp_path / "run")
     assert model.level == "node" and model.kind == "classes" and model.classes == ["0", "1", "2"]
-    about = model.description["data"]
-    assert (about["train"], about["valid"], about["test"]) == (1, 1, 1)
+    parts = json.loads((tmp_path / "run/splits.json").read_text())
     (values,) = model.predict(data)
     assert values.shape == (60, 3)
+    # Several splits side by side, as in the data sets of PyG with ten of them; a batch and a list keep the masks.
+    for name in ("train_mask", "val_mask", "test_mask"):
+        data[name] = torch.stack([torch.zeros(60, dtype=torch.bool), data[name]], 1)
+    for name, given in [("one", data), ("list", [data]), ("batch", Batch.from_data_list([data]))]:
+        other = train(given, run_dir=tmp_path / name, read={"split_column": 1})
+        assert other.to_bytes() == model.to_bytes(), name
+        assert json.loads((tmp_path / name / "splits.json").read_text()) == parts
 
 
-def test_a_dataset_of_the_tu_collection_as_pytorch_geometric_reads_it(tmp_path):
+def test_a_dataset_of_the_tu_collection_as_pytorch_geometric_reads_it(tmp_path, monkeypatch):
     pytest.importorskip("torch_geometric")
     from torch_geometric.datasets import TUDataset
 
@@ -268,3 +286,39 @@ def test_a_dataset_of_the_tu_collection_as_pytorch_geometric_reads_it(tmp_path):
     dataset = TUDataset(tmp_path, "SMALL")
     model = train(dataset, run_dir=tmp_path / "run")
     assert model.kind == "binary" and len(model.predict(dataset)) == 20
+    monkeypatch.setenv("GRAPHMINNET_DATA", str(tmp_path))
+    assert train("tu:SMALL", run_dir=tmp_path / "named").to_bytes() == model.to_bytes()
+    assert model.description["name"] == "SMALL"
+
+
+def test_a_dataset_of_ogb_by_name_with_its_own_split(tmp_path, monkeypatch):
+    pytest.importorskip("ogb")
+    pytest.importorskip("torch_geometric")
+    folder = tmp_path / "ogbg_molesol"
+    rng = np.random.default_rng(0)
+    nodes = rng.integers(3, 8, size=30)
+    edges = [f"{a},{a + 1}" for n in nodes for a in range(n - 1)]
+    lines = {
+        "raw/edge": edges,
+        "raw/num-node-list": nodes,
+        "raw/num-edge-list": nodes - 1,
+        "raw/node-feat": [",".join(map(str, rng.integers(0, 2, 9))) for _ in range(nodes.sum())],
+        "raw/edge-feat": ["0,1,0"] * len(edges),
+        "raw/graph-label": rng.normal(size=30),
+        "split/scaffold/train": range(2, 22),
+        "split/scaffold/valid": [0, *range(22, 25)],
+        "split/scaffold/test": [1, *range(25, 30)],
+    }
+    for name, rows in lines.items():
+        path = folder / f"{name}.csv.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress("".join(f"{row}\n" for row in rows).encode()))
+    (folder / "RELEASE_v1.txt").touch()
+    monkeypatch.setenv("GRAPHMINNET_DATA", str(tmp_path))
+    model = train("ogbg-molesol", run_dir=tmp_path / "run")
+    about = model.description
+    assert (about["name"], about["schema"]["task"]) == ("ogbg-molesol", "regression")
+    parts = json.loads((tmp_path / "run/splits.json").read_text())
+    assert [about["data"][part] for part in ("train", "valid", "test")] == [20, 4, 6], parts
+    with pytest.raises(gmn.MachineError, match="ogbg-nonsense cannot be fetched or read"):
+        train("ogbg-nonsense")

@@ -49,6 +49,33 @@ def test_a_run_of_either_is_resumed_by_the_other(table, smiles):
     assert gmn.load("broken").to_bytes() == whole.to_bytes()
 
 
+def test_training_goes_on_where_it_was_broken_off_or_starts(smiles):
+    whole = train(smiles, sizes(smiles), epochs=4, run_dir="whole")
+
+    def stop(epoch):
+        if epoch.epoch == 2:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        train(smiles, sizes(smiles), epochs=4, resume="broken", callback=stop)
+    told = []
+    again = train(smiles, sizes(smiles), epochs=4, resume="broken", callback=told.append)
+    assert [epoch.epoch for epoch in told] == [3, 4]
+    assert again.to_bytes() == whole.to_bytes()
+    with pytest.raises(gmn.Error, match="configuration"):
+        train(smiles, sizes(smiles), epochs=5, resume="broken")
+    with pytest.raises(gmn.UsageError, match="resume= or run_dir="):
+        train(smiles, sizes(smiles), resume="a", run_dir="b")
+
+
+def test_an_ensemble_is_the_seeds_from_0_on(smiles):
+    model = train(smiles, sizes(smiles), ensemble=2, epochs=1, run_dir="run")
+    assert len(model) == 2 and model.run.seeds == [0, 1]
+    for wrong in [{"ensemble": 2, "seed": 1}, {"ensemble": 0}]:
+        with pytest.raises(gmn.UsageError, match="ensemble="):
+            train(smiles, sizes(smiles), **wrong)
+
+
 def test_a_callback_is_told_every_epoch_and_the_history_has_them(smiles):
     told = []
     model = train(smiles, sizes(smiles), epochs=3, callback=[told.append], run_dir="run")

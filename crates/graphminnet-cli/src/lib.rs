@@ -15,6 +15,9 @@ pub use cmd::serve::fuzzing;
 
 pub use allocator::KeepLargeBlocks;
 pub use failure::Failure;
+// For the Python package, which warns in the same words.
+#[doc(hidden)]
+pub use ui::coverage::coverage_text;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;

@@ -83,6 +83,8 @@ pub struct GraphTables {
     pub targets: Vec<TableColumns>,
     /// The part of each graph.
     pub parts: Option<Vec<Split>>,
+    /// The part of each node, where nodes are split; a node may be in none.
+    pub node_parts: Option<Vec<Option<Split>>>,
 }
 
 impl GraphTables {
@@ -143,6 +145,7 @@ impl GraphTables {
             ("sources in `edge_index`", self.edge_index[0].len(), edges),
             ("targets in `edge_index`", self.edge_index[1].len(), edges),
             ("parts", self.parts.as_ref().map_or(self.nodes.len(), Vec::len), self.nodes.len()),
+            ("parts of nodes", self.node_parts.as_ref().map_or(nodes, Vec::len), nodes),
         ];
         match counts.into_iter().find(|(_, found, expected)| found != expected) {
             None => Ok(()),
@@ -188,7 +191,7 @@ impl GraphTables {
             edge_rows: cut(&self.edge_columns, [edge, edges], &mut collector.edge_columns, &place, false)?,
             targets: cut(&self.targets, labels, &mut collector.target_columns, &place, true)?,
             split: self.parts.as_ref().and_then(|parts| parts.get(at).copied()),
-            node_split: None,
+            node_split: self.node_parts.as_ref().map(|parts| parts[node..node + nodes].to_vec()),
             graph: None,
             place,
         })
@@ -281,6 +284,7 @@ mod tests {
             )],
             targets: vec![TableColumns::new(1, Cells::Numbers(vec![0.5, f64::NAN]))],
             parts: Some(vec![Split::Train, Split::Valid]),
+            node_parts: None,
         }
     }
 
@@ -314,6 +318,32 @@ mod tests {
         assert_eq!(schema.node_columns[0].name, "element");
         assert_eq!(schema.node_columns[0].kind, ColumnKind::Category { size: 9, names: vec![] });
         assert_eq!(read.dataset.samples[1].targets, [2.0, 1.0]);
+    }
+
+    #[test]
+    fn parts_of_nodes_are_those_of_the_same_graph_written_as_json_lines() {
+        let text = r#"{"num_nodes":3,"edges":[[0,1],[1,2]],"target":[0,1,1],"split":["train",null,"test"]}"#;
+        let options = ReadOptions {
+            format: Some(crate::formats::Format::Jsonl),
+            level: Some(Level::Node),
+            ..Default::default()
+        };
+        let written = crate::read_stream(Box::new(text.as_bytes()), "graphs", &options).unwrap();
+        let mut tables = GraphTables {
+            nodes: vec![3],
+            edges: vec![2],
+            edge_index: [vec![0, 1], vec![1, 2]],
+            targets: vec![TableColumns::new(1, Cells::Integers(vec![0, 1, 1]))],
+            node_parts: Some(vec![Some(Split::Train), None, Some(Split::Test)]),
+            ..GraphTables::default()
+        };
+        let options = ReadOptions { level: Some(Level::Node), ..ReadOptions::default() };
+        let read = tables.read("graphs", &options).unwrap();
+        assert!(read.dataset.node_parts.is_some());
+        assert_eq!(read.dataset, written.dataset);
+        tables.node_parts = Some(vec![None; 2]);
+        let error = tables.read("graphs", &options).unwrap_err().to_string();
+        assert!(error.contains("2 parts of nodes") && error.contains('3'), "{error}");
     }
 
     #[test]

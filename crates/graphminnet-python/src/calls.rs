@@ -1,6 +1,6 @@
 //! A call from Python and its reply, before and after they are Python's objects.
 
-use crate::{model, training};
+use crate::{conformal, model, training};
 use graphminnet::Ensemble;
 use graphminnet_cli::Failure;
 use serde::de::DeserializeOwned;
@@ -11,10 +11,10 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Arrays of bytes that came with a call, in native byte order.
-pub struct Arrays(pub Vec<Vec<u8>>);
+/// Arrays that came with a call, as bytes in native byte order; Python's own, which never change.
+pub struct Arrays<'a>(pub Vec<&'a [u8]>);
 
-impl Arrays {
+impl Arrays<'_> {
     fn get<T, const SIZE: usize>(&self, at: usize, from: fn([u8; SIZE]) -> T) -> Result<Vec<T>, Failure> {
         let bytes = self.0.get(at).ok_or_else(|| Failure::usage(format!("array {at} is missing")))?;
         Ok(bytes.as_chunks::<SIZE>().0.iter().map(|chunk| from(*chunk)).collect())
@@ -50,17 +50,17 @@ impl From<Value> for Reply {
 
 /// The bytes of some numbers.
 pub fn bytes<T: Copy, const SIZE: usize>(values: &[T], to: fn(T) -> [u8; SIZE]) -> Vec<u8> {
-    values.iter().flat_map(|value| to(*value)).collect()
+    values.iter().map(|value| to(*value)).collect::<Vec<_>>().into_flattened()
 }
 
 /// A call, as far as it does not concern Python.
-pub struct Call {
+pub struct Call<'a> {
     /// What is to be done.
     pub method: String,
     /// JSON.
     pub request: String,
     /// Arrays of bytes.
-    pub arrays: Arrays,
+    pub arrays: Arrays<'a>,
     /// A loaded model.
     pub handle: Option<Arc<Ensemble>>,
 }
@@ -73,7 +73,7 @@ pub trait Caller {
     fn is_patient(&mut self) -> bool;
 }
 
-impl Call {
+impl Call<'_> {
     /// Does what is asked. Never fails: a failure is a reply as well.
     pub fn answer(self, caller: &mut dyn Caller) -> Reply {
         let done = catch_unwind(AssertUnwindSafe(|| self.dispatch(caller)));
@@ -103,11 +103,14 @@ impl Call {
             "from_bytes" => model::from_bytes(&self),
             "assemble" => model::assemble(&self),
             "to_bytes" => model::to_bytes(&self),
+            "save" => model::save(&self),
             "weights" => model::weights(&self),
             "predict" => model::predict(&self),
+            "conformal" => conformal::predict(&self),
             "embed" => model::embed(&self),
             "explain" => model::explain(&self),
             "prepare" => model::prepare(&self),
+            "read" => model::read(&self),
             "train" => training::train(self, caller),
             "resume" => training::resume(self, caller),
             "run" => training::describe(&self),

@@ -6,7 +6,6 @@ use graphminnet::Ensemble;
 use pyo3_ffi as py;
 use pyo3_ffi::PyObject;
 use std::ffi::{CStr, c_char};
-use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::slice;
 use std::sync::Arc;
@@ -64,8 +63,8 @@ extern "C" fn call(_: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject 
     }
 }
 
-/// The arguments; `None` with an exception set if they are not what they should be.
-unsafe fn read_call(arguments: *mut PyObject) -> Option<(Call, *mut PyObject)> {
+/// The arguments, to be used as long as they live; `None` with an exception set if they are not what they should be.
+unsafe fn read_call<'a>(arguments: *mut PyObject) -> Option<(Call<'a>, *mut PyObject)> {
     unsafe {
         if py::PyTuple_Size(arguments) != 5 {
             let text = c"call() takes a method, a request, arrays, a handle and a callback";
@@ -80,9 +79,9 @@ unsafe fn read_call(arguments: *mut PyObject) -> Option<(Call, *mut PyObject)> {
             return None;
         }
         let count = py::PyTuple_Size(arrays);
-        let mut copies = Vec::with_capacity(count as usize);
+        let mut parts = Vec::with_capacity(count as usize);
         for at in 0..count {
-            copies.push(copy_of(py::PyTuple_GetItem(arrays, at))?);
+            parts.push(bytes_of(py::PyTuple_GetItem(arrays, at))?);
         }
         let handle = if handle == py::Py_None() {
             None
@@ -95,7 +94,7 @@ unsafe fn read_call(arguments: *mut PyObject) -> Option<(Call, *mut PyObject)> {
             Arc::increment_strong_count(model);
             Some(Arc::from_raw(model))
         };
-        Some((Call { method, request, arrays: Arrays(copies), handle }, callback))
+        Some((Call { method, request, arrays: Arrays(parts), handle }, callback))
     }
 }
 
@@ -111,20 +110,15 @@ unsafe fn text(object: *mut PyObject) -> Option<String> {
     }
 }
 
-/// A copy of an array, made while nobody can change it.
-unsafe fn copy_of(object: *mut PyObject) -> Option<Vec<u8>> {
+/// What an object of type `bytes` holds. It never changes, so it may be read while others hold Python's lock; and unlike
+/// buffers, it is in the stable interface of Python 3.10.
+unsafe fn bytes_of<'a>(object: *mut PyObject) -> Option<&'a [u8]> {
     unsafe {
-        let mut view = MaybeUninit::<py::Py_buffer>::zeroed();
-        if py::PyObject_GetBuffer(object, view.as_mut_ptr(), py::PyBUF_SIMPLE) != 0 {
+        let (mut start, mut length) = (null_mut(), 0);
+        if py::PyBytes_AsStringAndSize(object, &mut start, &mut length) != 0 {
             return None;
         }
-        let view = view.assume_init_mut();
-        let bytes = match view.len {
-            0 => Vec::new(),
-            length => slice::from_raw_parts(view.buf.cast::<u8>(), length as usize).to_vec(),
-        };
-        py::PyBuffer_Release(view);
-        Some(bytes)
+        Some(slice::from_raw_parts(start.cast::<u8>(), length as usize))
     }
 }
 

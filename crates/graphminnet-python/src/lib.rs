@@ -11,6 +11,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod calls;
+mod conformal;
 mod ffi;
 mod model;
 mod pool;

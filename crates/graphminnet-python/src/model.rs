@@ -10,21 +10,22 @@ use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet::report::explanation_picture;
 use graphminnet::{Bundle, DeviceKind, Ensemble, weights};
 use graphminnet_cli::Failure;
+use graphminnet_data::fs::write_atomically;
 use graphminnet_data::spectral::NEVER;
-use graphminnet_data::{InputRow, Level, ReadOptions};
+use graphminnet_data::{Level, ReadOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Loads the models that some paths stand for.
-pub fn load(call: &Call) -> Result<Reply, Failure> {
+pub fn load(call: &Call<'_>) -> Result<Reply, Failure> {
     let paths: Vec<PathBuf> = call.read()?;
     loaded(pool::install(None, || Ensemble::load(&paths))??)
 }
 
 /// Takes models from the bytes of their files, one array each; the request has their names.
-pub fn from_bytes(call: &Call) -> Result<Reply, Failure> {
+pub fn from_bytes(call: &Call<'_>) -> Result<Reply, Failure> {
     let names: Vec<String> = call.read()?;
     let device = DeviceKind::Cpu.open()?;
     let each = names.iter().zip(&call.arrays.0);
@@ -33,7 +34,7 @@ pub fn from_bytes(call: &Call) -> Result<Reply, Failure> {
 }
 
 /// Puts a model together from its description and the bytes of its weights.
-pub fn assemble(call: &Call) -> Result<Reply, Failure> {
+pub fn assemble(call: &Call<'_>) -> Result<Reply, Failure> {
     let about: Description = call.read()?;
     let [weights] = call.arrays.0.as_slice() else { return Err(Failure::usage("one array of weights")) };
     loaded(Ensemble::new(vec![Bundle::new(about, weights, &DeviceKind::Cpu.open()?)?])?)
@@ -60,13 +61,20 @@ fn loaded(ensemble: Ensemble) -> Result<Reply, Failure> {
 }
 
 /// The bytes of the files of all members.
-pub fn to_bytes(call: &Call) -> Result<Reply, Failure> {
+pub fn to_bytes(call: &Call<'_>) -> Result<Reply, Failure> {
     let arrays = call.model()?.members().map(Bundle::to_bytes).collect::<Result<_, _>>()?;
     Ok(Reply { arrays, ..Reply::default() })
 }
 
+/// Writes all members to one file; the request is its path.
+pub fn save(call: &Call<'_>) -> Result<Reply, Failure> {
+    let path: PathBuf = call.read()?;
+    write_atomically(&path, &call.model()?.to_bytes()?)?;
+    Ok(Reply::default())
+}
+
 /// The weights of the first member, as the bytes of a safetensors file.
-pub fn weights(call: &Call) -> Result<Reply, Failure> {
+pub fn weights(call: &Call<'_>) -> Result<Reply, Failure> {
     let first = call.model()?.members().next().ok_or_else(|| Failure::usage("no model"))?;
     let arrays = vec![weights::to_bytes(first.model()).map_err(graphminnet::train::TrainError::from)?];
     Ok(Reply { arrays, ..Reply::default() })
@@ -91,14 +99,14 @@ struct Wanted {
 }
 
 /// What the models say: values, deviations between models, classes.
-pub fn predict(call: &Call) -> Result<Reply, Failure> {
+pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
     pool::install(asked.threads, || {
         let rows = asked.source.rows(&call.arrays, &ensemble.description().read_options())?;
         let answers = ensemble.answer(&rows);
         let per_node = ensemble.description().schema.level == Level::Node;
-        let table = Table::of(&answers, &rows, per_node, |answer, table| {
+        let table = Table::of(&answers, answers.columns(), per_node, |answer, table| {
             for row in answer.rows() {
                 table.values.extend(row.values());
                 if ensemble.len() > 1 {
@@ -115,7 +123,7 @@ pub fn predict(call: &Call) -> Result<Reply, Failure> {
 }
 
 /// The vectors of graphs or nodes.
-pub fn embed(call: &Call) -> Result<Reply, Failure> {
+pub fn embed(call: &Call<'_>) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
     let Some(bundle) = ensemble.members().next().filter(|_| ensemble.len() == 1) else {
@@ -129,7 +137,8 @@ pub fn embed(call: &Call) -> Result<Reply, Failure> {
         let level = if per_node { LevelKind::Node } else { LevelKind::Graph };
         let answers = bundle.embed(&rows, level);
         let mut vectors: Vec<f32> = Vec::new();
-        let table = Table::of(&answers, &rows, per_node, |answer, _| vectors.extend(answer.outputs()));
+        let table =
+            Table::of(&answers, answers.columns(), per_node, |answer, _| vectors.extend(answer.outputs()));
         if !per_node {
             vectors = table.with_gaps(&vectors, answers.columns());
         }
@@ -139,27 +148,29 @@ pub fn embed(call: &Call) -> Result<Reply, Failure> {
 
 /// Answers as arrays: a row of NaN for a graph without an answer, or no row where rows belong to nodes.
 #[derive(Default)]
-struct Table {
+pub(crate) struct Table {
     columns: usize,
     reasons: Vec<Option<String>>,
     /// Rows of each graph, where they belong to nodes.
     rows: Vec<usize>,
     per_node: bool,
-    values: Vec<f64>,
+    /// `[rows, columns]`.
+    pub(crate) values: Vec<f64>,
     deviations: Vec<f64>,
     classes: Vec<i64>,
 }
 
 impl Table {
-    fn of(
+    /// What is taken of the answer about each graph, in so many columns.
+    pub(crate) fn of(
         answers: &Answers,
-        rows: &[InputRow],
+        columns: usize,
         per_node: bool,
         mut take: impl FnMut(graphminnet::bundle::Answer<'_>, &mut Self),
     ) -> Self {
-        let mut table = Self { columns: answers.columns(), per_node, ..Self::default() };
+        let mut table = Self { columns, per_node, ..Self::default() };
         let several = answers.num_models() > 1;
-        for (_, answer) in rows.iter().zip(answers.iter()) {
+        for answer in answers.iter() {
             match answer {
                 Ok(answer) => {
                     table.rows.push(answer.num_rows());
@@ -170,8 +181,8 @@ impl Table {
                     table.rows.push(0);
                     table.reasons.push(Some(reason.to_string()));
                     if !per_node {
-                        table.values.extend(std::iter::repeat_n(f64::NAN, answers.columns()));
-                        let deviations = if several { answers.columns() } else { 0 };
+                        table.values.extend(std::iter::repeat_n(f64::NAN, columns));
+                        let deviations = if several { columns } else { 0 };
                         table.deviations.extend(std::iter::repeat_n(f64::NAN, deviations));
                         table.classes.push(-1);
                     }
@@ -192,7 +203,7 @@ impl Table {
         self.reasons.iter().flat_map(row).collect()
     }
 
-    fn about(&self) -> Value {
+    pub(crate) fn about(&self) -> Value {
         let rows = self.per_node.then_some(&self.rows);
         json!({ "columns": self.columns, "reasons": self.reasons, "rows": rows })
     }
@@ -209,7 +220,7 @@ struct Why {
 }
 
 /// Which nodes and edges a prediction rests on.
-pub fn explain(call: &Call) -> Result<Reply, Failure> {
+pub fn explain(call: &Call<'_>) -> Result<Reply, Failure> {
     let why: Why = call.read()?;
     let ensemble = call.model()?;
     let about = ensemble.description();
@@ -250,8 +261,19 @@ pub fn explain(call: &Call) -> Result<Reply, Failure> {
     })?
 }
 
+/// How many graphs there are, and how many of them can be used; that of a model, where there is one.
+pub fn read(call: &Call<'_>) -> Result<Reply, Failure> {
+    let asked: Asked = call.read()?;
+    let options = call.handle.as_ref().map(|model| model.description().read_options()).unwrap_or_default();
+    pool::install(asked.threads, || {
+        let rows = asked.source.rows(&call.arrays, &options)?;
+        let usable = rows.iter().filter(|row| row.graph.is_ok()).count();
+        Ok(json!({ "graphs": rows.len(), "usable": usable }).into())
+    })?
+}
+
 /// What a model (or a layer that wants as much) reads about graphs: features, eigenpairs, random walks and degrees as arrays, for other frameworks.
-pub fn prepare(call: &Call) -> Result<Reply, Failure> {
+pub fn prepare(call: &Call<'_>) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let (options, read) = match asked.wanted {
         Some(Wanted { eigenpairs, random_walk_steps }) => {

@@ -44,6 +44,7 @@ pub struct Tables {
     edge_columns: Vec<Columns>,
     targets: Vec<Columns>,
     parts: Option<Vec<Split>>,
+    node_parts: Option<usize>,
 }
 
 #[derive(Deserialize)]
@@ -64,7 +65,7 @@ enum CellsAt {
 
 impl Source {
     /// The graphs for a model whose options these are; none is lost.
-    pub fn rows(&self, arrays: &Arrays, options: &ReadOptions) -> Result<Vec<InputRow>, Failure> {
+    pub fn rows(&self, arrays: &Arrays<'_>, options: &ReadOptions) -> Result<Vec<InputRow>, Failure> {
         Ok(match self {
             Self::Smiles(smiles) => molecule_rows(smiles, options)?,
             Self::Tables(tables) => tables.build(arrays)?.rows(options)?,
@@ -77,7 +78,7 @@ impl Source {
     }
 
     /// A data set to train on.
-    pub fn read(&self, arrays: &Arrays, options: &ReadOptions) -> Result<Read, Failure> {
+    pub fn read(&self, arrays: &Arrays<'_>, options: &ReadOptions) -> Result<Read, Failure> {
         Ok(match self {
             Self::Path(path) => open(path, options)?,
             Self::Csv { name, text } => read_stream(stream(text), name, &csv(options))?,
@@ -115,7 +116,7 @@ fn all_rows(mut reader: RowReader) -> Result<Vec<InputRow>, Failure> {
 }
 
 impl Tables {
-    fn build(&self, arrays: &Arrays) -> Result<GraphTables, Failure> {
+    fn build(&self, arrays: &Arrays<'_>) -> Result<GraphTables, Failure> {
         let counts = |at: usize| -> Result<Vec<usize>, Failure> {
             let count = |count: &i64| usize::try_from(*count);
             let counts: Result<Vec<usize>, _> = arrays.integers(at)?.iter().map(count).collect();
@@ -131,12 +132,19 @@ impl Tables {
             edge_columns: columns(&self.edge_columns)?,
             targets: columns(&self.targets)?,
             parts: self.parts.clone(),
+            node_parts: self.node_parts.map(|at| node_parts(arrays, at)).transpose()?,
         })
     }
 }
 
+/// Parts of nodes by number; a number that is none stands for a node of no part.
+fn node_parts(arrays: &Arrays<'_>, at: usize) -> Result<Vec<Option<Split>>, Failure> {
+    let part = |number: i64| usize::try_from(number).ok().and_then(|number| Split::ALL.get(number).copied());
+    Ok(arrays.integers(at)?.into_iter().map(part).collect())
+}
+
 impl Columns {
-    fn build(&self, arrays: &Arrays) -> Result<TableColumns, Failure> {
+    fn build(&self, arrays: &Arrays<'_>) -> Result<TableColumns, Failure> {
         let cells = match &self.cells {
             CellsAt::Integers(at) => Cells::Integers(arrays.integers(*at)?),
             CellsAt::Numbers(at) => Cells::Numbers(arrays.numbers(*at)?),

@@ -36,6 +36,7 @@ struct Data {
     source: Source,
     read: Map<String, Value>,
     split: SplitChoice,
+    calibrate: bool,
 }
 
 #[derive(Deserialize)]
@@ -46,6 +47,8 @@ struct TrainRequest {
     set: Vec<String>,
     seeds: Vec<u64>,
     run_dir: Option<PathBuf>,
+    /// Whether a run that is in the directory is gone on with.
+    resume: bool,
     threads: Option<usize>,
     cache: bool,
     report: bool,
@@ -64,13 +67,14 @@ struct ResumeRequest {
 
 impl Data {
     /// Where it comes from, as a run writes it down, and the data itself.
-    fn load(&self, arrays: &Arrays) -> Result<(DataSource, Loaded), Failure> {
+    fn load(&self, arrays: &Arrays<'_>) -> Result<(DataSource, Loaded), Failure> {
         let read = read_options(self.read.clone())?;
         match self.source.path() {
             Some(path) => {
                 // Written down as an absolute path, so that the run can be resumed from anywhere.
                 let (path, read) = (std::path::absolute(path)?, Box::new(read));
-                let source = DataSource::File { path, read, split: self.split.clone(), calibrate: false };
+                let (split, calibrate) = (self.split.clone(), self.calibrate);
+                let source = DataSource::File { path, read, split, calibrate };
                 let loaded = source.load()?;
                 Ok((source, loaded))
             }
@@ -78,17 +82,20 @@ impl Data {
         }
     }
 
-    fn load_given(&self, arrays: &Arrays, read: &ReadOptions) -> Result<(DataSource, Loaded), Failure> {
+    fn load_given(&self, arrays: &Arrays<'_>, read: &ReadOptions) -> Result<(DataSource, Loaded), Failure> {
         let ignore_split = !self.split.is_of_the_data();
         let found = self.source.read(arrays, &ReadOptions { ignore_split, ..read.clone() })?;
         let mut loaded = Loaded::split(found.dataset, &self.split)?;
+        if self.calibrate {
+            loaded = loaded.calibrated()?;
+        }
         loaded.report = found.report;
         Ok((DataSource::Given { edges: read.edges }, loaded))
     }
 }
 
 /// Starts a run.
-pub fn train(call: Call, caller: &mut dyn Caller) -> Result<Reply, Failure> {
+pub fn train(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let request: TrainRequest = call.read()?;
     let arrays = call.arrays;
     let threads = request.threads;
@@ -102,13 +109,14 @@ pub fn train(call: Call, caller: &mut dyn Caller) -> Result<Reply, Failure> {
         job.say(json!({ "event": "inferred", "notes": inferred.notes, "metric": recipe.train.metric }));
         job.loaded(&loaded);
         let spec = RunSpec { recipe, source, seeds: request.seeds, command: request.command };
-        let run = Run::create(&path, &spec)?.with_data(loaded);
-        finish(run, request.cache, request.report, job)
+        let run =
+            if request.resume { Run::open_or_create(&path, &spec)? } else { Run::create(&path, &spec)? };
+        finish(run.with_data(loaded), request.cache, request.report, job)
     })
 }
 
 /// Goes on with a run; data that was given in memory is given again.
-pub fn resume(call: Call, caller: &mut dyn Caller) -> Result<Reply, Failure> {
+pub fn resume(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let request: ResumeRequest = call.read()?;
     let arrays = call.arrays;
     let threads = request.threads;
@@ -286,7 +294,7 @@ fn watched(
 }
 
 /// What is known about a run: its description, which seeds are done, their results and their epochs.
-pub fn describe(call: &Call) -> Result<Reply, Failure> {
+pub fn describe(call: &Call<'_>) -> Result<Reply, Failure> {
     let path: PathBuf = call.read()?;
     let file = RunFile::read(&path)?;
     let mut epochs = Map::new();
@@ -299,7 +307,7 @@ pub fn describe(call: &Call) -> Result<Reply, Failure> {
 }
 
 /// The page of a run.
-pub fn report(call: &Call) -> Result<Reply, Failure> {
+pub fn report(call: &Call<'_>) -> Result<Reply, Failure> {
     let path: PathBuf = call.read()?;
     Ok(json!(report_html(&[&path], None, &|_| None)?).into())
 }

@@ -102,6 +102,19 @@ impl Ensemble {
         unstopped(|stop| ask_same(self.members(), graphs, stop))
     }
 
+    /// The bytes of one file with all models: that of the model where there is only one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Bundle::to_bytes`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>, BundleError> {
+        if self.others.is_empty() {
+            return self.first.to_bytes();
+        }
+        let models = self.members().map(Bundle::to_bytes).collect::<Result<Vec<_>, _>>()?;
+        Ok(group::pack(&models))
+    }
+
     /// The models.
     pub fn members(&self) -> impl Iterator<Item = &Bundle> {
         std::iter::once(&self.first).chain(&self.others)

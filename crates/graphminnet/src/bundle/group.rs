@@ -21,7 +21,6 @@ const TRAILER: usize = 32;
 const MAX_MODELS: u32 = 1_000;
 
 /// The bytes of a file that holds some model files.
-#[cfg(feature = "train")]
 pub(crate) fn pack(models: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
@@ -84,7 +83,7 @@ fn unpack(stream: &mut dyn Read, path: &Path) -> Result<Option<Vec<Vec<u8>>>, Bu
     Ok(Some(models))
 }
 
-#[cfg(all(test, feature = "train"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

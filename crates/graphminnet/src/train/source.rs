@@ -191,24 +191,15 @@ impl DataSource {
                     None => (open(path, &options)?, Vec::new()),
                 };
                 let nodes = if options.rules >= 3 { split.apply_to_nodes(&read.dataset)? } else { None };
-                let (mut splits, mut split_note) = match nodes {
+                let (splits, split_note) = match nodes {
                     Some((parts, note)) => (read.dataset.split_nodes(parts), note),
                     None => {
                         read.dataset.node_parts = None;
                         split.apply(&read, &groups)?
                     }
                 };
-                if *calibrate && splits.calibration.is_empty() {
-                    splits = match split.grouping() {
-                        Some(_) => splits.hold_out_groups(&groups),
-                        None => splits.hold_out(0),
-                    };
-                }
-                check_calibration(&splits, *calibrate)?;
-                if !splits.calibration.is_empty() {
-                    split_note.push_str(&format!(", {} to calibrate", splits.calibration.len()));
-                }
-                Ok(Loaded { dataset: read.dataset, splits, report: read.report, split_note })
+                let loaded = Loaded { dataset: read.dataset, splits, report: read.report, split_note };
+                loaded.with_calibration(*calibrate, &groups)
             }
             Self::Given { .. } => Err(TrainError::DataNotGiven),
         }
@@ -263,6 +254,30 @@ impl Loaded {
             None => choice.apply(&read, &[])?,
         };
         Ok(Self { dataset: read.dataset, splits, report: read.report, split_note })
+    }
+
+    /// Sets graphs of the training part aside for calibration.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Config`] if the training part is too small for that.
+    pub fn calibrated(self) -> Result<Self, TrainError> {
+        self.with_calibration(true, &[])
+    }
+
+    /// The same where it is asked for and the split names no such part; graphs of one group stay together.
+    fn with_calibration(mut self, asked: bool, groups: &[usize]) -> Result<Self, TrainError> {
+        if asked && self.splits.calibration.is_empty() {
+            self.splits = match groups {
+                [] => self.splits.hold_out(0),
+                groups => self.splits.hold_out_groups(groups),
+            };
+        }
+        check_calibration(&self.splits, asked)?;
+        if !self.splits.calibration.is_empty() {
+            self.split_note.push_str(&format!(", {} to calibrate", self.splits.calibration.len()));
+        }
+        Ok(self)
     }
 }
 
