@@ -55,6 +55,8 @@ enum Command {
         command(about = "Train a model: on your own file, or as a demonstration")
     )]
     Train(cmd::train::Arguments),
+    /// Train on several splits of your own file, and say what comes out on average: mean ± standard deviation.
+    CrossValidate(cmd::cross_validate::Arguments),
     /// Search for better settings: random candidates, hopeless ones stopped early.
     Tune(cmd::tune::Arguments),
     /// Recipes of your own: list, show, new, check.
@@ -113,6 +115,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let result = match arguments.command {
         Command::Train(arguments) => cmd::train::run(&arguments),
+        Command::CrossValidate(arguments) => cmd::cross_validate::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),
         Command::Recipe(arguments) => cmd::recipe::run(&arguments),
         Command::Predict(arguments) => cmd::predict::run(&arguments),

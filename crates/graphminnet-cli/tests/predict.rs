@@ -207,10 +207,10 @@ fn evaluation_agrees_with_training_and_has_intervals() {
         serde_json::from_slice(&workspace.read("run/seed-0/result.json")).unwrap();
     let arguments = "evaluate --model run/seed-0 --data test.csv --replicates 200";
     let found = ok(workspace.run(&format!("{arguments} --json"))).json();
-    let mae = &found["metrics"][0];
-    assert_eq!((mae["metric"].as_str(), &mae["value"]), (Some("mae"), &summary["best"]["test"]));
-    let (low, high) = (mae["low"].as_f64().unwrap(), mae["high"].as_f64().unwrap());
-    assert!(low <= mae["value"].as_f64().unwrap() && mae["value"].as_f64().unwrap() <= high && low < high);
+    let rmse = &found["metrics"][1];
+    assert_eq!((rmse["metric"].as_str(), &rmse["value"]), (Some("rmse"), &summary["best"]["test"]));
+    let (low, high) = (rmse["low"].as_f64().unwrap(), rmse["high"].as_f64().unwrap());
+    assert!(low <= rmse["value"].as_f64().unwrap() && rmse["value"].as_f64().unwrap() <= high && low < high);
     assert_eq!(found, ok(workspace.run(&format!("{arguments} --json --threads 1"))).json());
     let text = ok(workspace.run(arguments)).stdout;
     assert!(text.contains("95 % interval") && text.contains("rmse") && text.contains("target"), "{text}");

@@ -167,6 +167,11 @@ impl Schema {
         self.node_columns.len() - self.node_vocabulary().len()
     }
 
+    /// Number of numeric columns of whole graphs: descriptors of molecules.
+    pub fn graph_numbers(&self) -> usize {
+        self.molecules.as_ref().map_or(0, |table| table.form.graph_numbers() + table.descriptors.len())
+    }
+
     /// Number of numeric edge columns.
     pub fn edge_numbers(&self) -> usize {
         self.edge_columns.len() - self.edge_vocabulary().len()
@@ -192,6 +197,9 @@ pub struct MoleculeTable {
     /// What was done to them before they became graphs.
     #[serde(default, skip_serializing_if = "MoleculeForm::is_plain")]
     pub form: MoleculeForm,
+    /// Names of the columns whose numbers join the graphs, after those that are computed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub descriptors: Vec<String>,
 }
 
 /// One graph with what is known about it.

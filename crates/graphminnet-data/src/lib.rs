@@ -99,7 +99,10 @@ pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, 
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};
 pub use shard::Shard;
-pub use smiles::{Featurizer, MoleculeForm, MoleculeReading, SmilesError, molecule_graph, scaffold_key};
+pub use smiles::{
+    BASIC_DESCRIPTORS, Featurizer, Fingerprint, MoleculeForm, MoleculeReading, SmilesError, molecule_graph,
+    scaffold_key,
+};
 pub use statistics::{Statistics, statistics};
 // For the other crates of this workspace.
 #[doc(hidden)]

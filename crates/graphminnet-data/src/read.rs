@@ -76,6 +76,9 @@ pub struct ReadOptions {
     pub featurizer: Option<Featurizer>,
     /// What is done to molecules before they become graphs.
     pub molecules: MoleculeForm,
+    /// Columns of a table of molecules whose numbers join the graphs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub descriptors: Vec<String>,
     /// Whether a table of molecules begins with the names of its columns; by default found from its first row.
     pub header: Option<bool>,
     /// Target columns by name.
@@ -130,6 +133,7 @@ impl Default for ReadOptions {
             smiles_column: None,
             featurizer: None,
             molecules: MoleculeForm::default(),
+            descriptors: Vec::new(),
             header: None,
             targets: None,
             id_column: None,
@@ -218,8 +222,8 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
         Format::SmilesCsv => Ok(()),
         _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
         Format::Sdf => Ok(()),
-        _ if options.molecules.is_plain() => Ok(()),
-        _ => without_effect("hydrogens, stereo and fragments are options of molecules"),
+        _ if options.molecules.is_plain() && options.descriptors.is_empty() => Ok(()),
+        _ => without_effect("hydrogens, stereo, fragments and descriptors are options of molecules"),
     }
 }
 

@@ -124,6 +124,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             table.row(cells.into_iter().chain(row.values.iter().map(number)));
         }
         write!(out, "{table}")?;
+        if let Some(error) = found.corrected_calibration_error {
+            writeln!(out, "calibration error of corrected probabilities (cal_…): {error:.4}")?;
+        }
         for coverage in found.coverage.iter().filter(|coverage| coverage.labels > 0) {
             writeln!(out, "{}", coverage_text(coverage))?;
         }

@@ -3,6 +3,7 @@
 #[cfg(feature = "lab")]
 pub mod bench;
 pub mod cache;
+pub mod cross_validate;
 pub mod data;
 pub mod doctor;
 pub mod embed;

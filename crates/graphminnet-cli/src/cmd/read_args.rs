@@ -37,6 +37,17 @@ pub struct Columns {
     /// Of molecules that are several fragments, such as salts, keep the largest.
     #[arg(help_heading = super::READING, long)]
     largest_fragment: bool,
+    /// Column of a table of molecules whose numbers join the graph before the head, on the scale of the training data;
+    /// may be repeated or a list with commas.
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN", value_delimiter = ',')]
+    descriptors: Vec<String>,
+    /// Compute a dozen descriptors of every molecule (weight, rings, donors, …), which join its graph before the head.
+    #[arg(help_heading = super::READING, long)]
+    basic_descriptors: bool,
+    /// Count the surroundings of atoms up to two bonds away (a Morgan fingerprint of 512 places); the counts join the
+    /// graph before the head.
+    #[arg(help_heading = super::READING, long)]
+    morgan_counts: bool,
     /// Column with the names of the graphs.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     id_column: Option<String>,
@@ -136,7 +147,10 @@ impl Columns {
                 add_hydrogens: self.add_h,
                 ignore_stereo: self.ignore_stereo,
                 largest_fragment: self.largest_fragment,
+                basic_descriptors: self.basic_descriptors,
+                morgan_counts: self.morgan_counts,
             },
+            descriptors: self.descriptors.clone(),
             targets: (!self.targets.is_empty()).then(|| self.targets.clone()),
             id_column: self.id_column.clone(),
             split_column: self.split_column.clone(),

@@ -23,6 +23,7 @@
 #[doc(hidden)]
 pub mod csv;
 mod csv_folder;
+mod descriptor_columns;
 mod edgelist_folder;
 mod graph6;
 mod jsonl;

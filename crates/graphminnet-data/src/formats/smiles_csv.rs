@@ -5,6 +5,7 @@
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 
 use super::csv::CsvReader;
+use super::descriptor_columns::DescriptorColumns;
 use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
@@ -29,6 +30,7 @@ struct Row {
     id: Option<String>,
     split: Option<Split>,
     cells: Vec<Box<str>>,
+    descriptors: Vec<f32>,
 }
 
 impl Row {
@@ -36,7 +38,10 @@ impl Row {
     fn bytes(&self) -> u64 {
         let cells: usize = self.cells.iter().map(|cell| size_of::<Box<str>>() + cell.len()).sum();
         let texts = self.smiles.len() + self.id.as_ref().map_or(0, String::len) + cells;
-        bytes_of::<Result<(Self, Graph), BadRow>>(1) + self.place.bytes() + texts as u64
+        bytes_of::<Result<(Self, Graph), BadRow>>(1)
+            + self.place.bytes()
+            + texts as u64
+            + bytes_of::<f32>(self.descriptors.len())
     }
 }
 
@@ -108,7 +113,8 @@ fn read_table(
             let before = rows.len();
             rows.par_extend(chunk.par_drain(..).map(|row| {
                 let row = row?;
-                match reading.graph(&row.smiles, &options.limits) {
+                let graph = reading.graph(&row.smiles, &options.limits);
+                match graph.and_then(|graph| columns.descriptors.join(graph, &row.descriptors)) {
                     Ok(graph) => Ok((row, graph)),
                     Err(error) => Err(bad_molecule(&row, &columns.smiles_name, &error)),
                 }
@@ -173,7 +179,8 @@ fn collect(
 ) -> Result<Read, DataError> {
     let MoleculeReading { featurizer, form } = reading;
     collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
-    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone(), form });
+    let descriptors = columns.descriptors.names();
+    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone(), form, descriptors });
     let used = columns.usable(&rows, collector.options, &mut collector.notes);
     collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
     for row in rows {
@@ -214,6 +221,7 @@ struct Columns {
     smiles_name: String,
     id: Option<usize>,
     split: Option<usize>,
+    descriptors: DescriptorColumns,
     /// Position in the file and name of the columns that are, or may be, targets.
     targets: Vec<(Option<usize>, String)>,
     /// Whether the targets were asked for by name.
@@ -221,7 +229,7 @@ struct Columns {
 }
 
 /// Position of a column that was asked for by name; its case does not matter.
-fn named_column(reader: &CsvReader, name: Option<&String>) -> Result<Option<usize>, DataError> {
+pub(super) fn named_column(reader: &CsvReader, name: Option<&String>) -> Result<Option<usize>, DataError> {
     let Some(name) = name else { return Ok(None) };
     let column = reader.column(name).or_else(|| reader.column_called(&[name]));
     column.map(Some).ok_or_else(|| {
@@ -248,6 +256,7 @@ impl Columns {
         let smiles = smiles_column(reader, options)?;
         let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
         let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
+        let descriptors = DescriptorColumns::find(reader, options)?;
         let wanted = match &options.schema {
             Some(schema) => Some(&schema.targets),
             None => options.targets.as_ref(),
@@ -269,11 +278,12 @@ impl Columns {
                 .iter()
                 .enumerate()
                 .filter(|(column, _)| ![Some(smiles), id, split].contains(&Some(*column)))
+                .filter(|(column, _)| !descriptors.holds(*column))
                 .map(|(column, name)| (Some(column), name.clone()))
                 .collect(),
         };
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        Ok(Self { smiles, smiles_name, id, split, targets, explicit: wanted.is_some() })
+        Ok(Self { smiles, smiles_name, id, split, descriptors, targets, explicit: wanted.is_some() })
     }
 
     fn row(&self, reader: &CsvReader) -> Result<Row, DataError> {
@@ -282,6 +292,7 @@ impl Columns {
             smiles: reader.field(self.smiles).to_owned(),
             id: self.id.map(|column| reader.field(column).to_owned()).filter(|id| !id.is_empty()),
             split: self.part(reader, &place)?,
+            descriptors: self.descriptors.values(reader, &place)?,
             cells: self
                 .targets
                 .iter()

@@ -17,6 +17,8 @@
 //! How often the columns equal those of RDKit, and where they do not, is in `docs/smiles-differences.md`.
 
 mod columns;
+mod descriptors;
+mod fingerprint;
 mod form;
 mod grammar;
 mod guard;
@@ -27,6 +29,8 @@ mod zinc;
 
 use columns::{atom_columns, bond_columns};
 pub(crate) use columns::{column_names, completed_sizes};
+pub use descriptors::BASIC_DESCRIPTORS;
+pub use fingerprint::Fingerprint;
 pub use form::{MoleculeForm, MoleculeReading};
 // For the drawings of `graphminnet-report`.
 #[doc(hidden)]

@@ -40,6 +40,7 @@ mod labelled;
 mod locate;
 mod migrate;
 mod origin;
+mod platt;
 mod scaler;
 mod shift;
 mod table;

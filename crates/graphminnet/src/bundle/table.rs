@@ -7,6 +7,7 @@
 //! | `std_<target>` or `std_<class>` | how far several models are apart (ddof = 0) |
 //! | `low_<target>`, `high_<target>` | a conformal interval around a number |
 //! | `set_<target>` | a conformal set: names of classes, separated by `\|` |
+//! | `cal_<target>` or `cal_<class>` | the probability of yes, corrected on the calibration |
 
 use super::{AnswerKind, AnswerRow, Conformal, Description, Ensemble};
 
@@ -39,6 +40,11 @@ impl<'a> PredictionTable<'a> {
                 AnswerKind::Numbers => vec![format!("low_{target}"), format!("high_{target}")],
                 AnswerKind::Binary | AnswerKind::Classes => vec![format!("set_{target}")],
             }));
+            if kind == AnswerKind::Binary {
+                let named = self.description.classes_with_probability();
+                let named = if named.is_empty() { targets.clone() } else { named };
+                names.extend(named.iter().map(|name| format!("cal_{name}")));
+            }
         }
         names
     }
@@ -68,6 +74,10 @@ impl<'a> PredictionTable<'a> {
                         cells.push(names.join("|"));
                     }
                 }
+            }
+            if kind == AnswerKind::Binary {
+                let corrected = values.iter().enumerate();
+                cells.extend(corrected.map(|(target, yes)| number(kind, conformal.corrected(target, *yes))));
             }
         }
         cells

@@ -31,6 +31,7 @@ impl ModelConfig {
             ("encoder_hops", self.encoder_hops, 0, MOST_HOPS),
             ("node_in", self.node_in, 0, MOST_COLUMNS),
             ("edge_in", self.edge_in, 0, MOST_COLUMNS),
+            ("graph_in", self.graph_in, 0, MOST_COLUMNS),
             ("head_layers", self.head_layers, 1, MOST_LAYERS),
             ("out_dim", self.out_dim, 1, MOST_COLUMNS),
         ] {
@@ -247,7 +248,7 @@ impl ModelConfig {
                 &["head_l2norm"],
                 "a single layer has nothing to normalise",
             ),
-            (self.level == LevelKind::Node, &["pooling"], "level is node"),
+            (self.level == LevelKind::Node, &["pooling", "graph_in"], "level is node"),
             (self.lap_dim == 0, &["whole_eigenspaces"], "lap_dim is 0"),
         ]
         .into_iter()

@@ -35,6 +35,7 @@ pub(super) const SECTION: &str = "model";
 /// | `encoder_hops`, `drop_encoder` | 0, 0 | averages over neighbours before the first layer, after dropout at this rate | at most 100 hops, `[0, 1)` |
 /// | `node_pe`, `pe_dim`, `rwse_steps`, `lappe_sign_flip` | none, 16, 0, true | positional part of the node features | `pe_dim` below `hidden`, at most 4,096 steps |
 /// | `edge_encoder`, `edge_in`, `edge_vocab` | dummy, 1, [] | edge features | as of nodes |
+/// | `graph_in` | 0 | numbers of whole graphs (descriptors) that join the pooled vector before the head, on the scale of the training data | at most 1,000,000 |
 /// | `standardize` | false | put numeric features on the scale of the training data | |
 /// | `head`, `head_layers`, `head_l2norm` | mlp, 1, true | head | 1 to 1,000 layers |
 /// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | at most 1,000,000 outputs |
@@ -122,6 +123,8 @@ pub struct ModelConfig {
     pub edge_encoder: EdgeEncoderKind,
     /// Number of numeric edge columns.
     pub edge_in: usize,
+    /// Numbers of whole graphs (descriptors) that join the pooled vector before the head.
+    pub graph_in: usize,
     /// Put numeric features on a common scale: mean 0 and standard deviation 1 over the training data.
     pub standardize: bool,
     /// Sizes of the categorical edge columns.
@@ -193,6 +196,7 @@ impl ModelConfig {
             lappe_sign_flip: true,
             edge_encoder: EdgeEncoderKind::Dummy,
             edge_in: 1,
+            graph_in: 0,
             standardize: false,
             edge_vocab: Vec::new(),
             head: HeadKind::Mlp,
@@ -297,6 +301,16 @@ impl ModelConfig {
     /// Whether the model has an edge encoder: only where the local branch reads its output.
     pub fn has_edge_encoder(&self) -> bool {
         self.local.reads_edges() && self.edge_encoder != EdgeEncoderKind::None
+    }
+
+    /// Numbers of whole graphs that the head reads.
+    pub fn graph_numbers(&self) -> usize {
+        if self.level == LevelKind::Graph { self.graph_in } else { 0 }
+    }
+
+    /// Width of what the head reads.
+    pub fn head_width(&self) -> usize {
+        self.hidden + self.graph_numbers()
     }
 
     /// Width of the positional part of the node features.

@@ -34,6 +34,7 @@ pub struct GraphMinNet {
     head: Head,
     node_scale: Option<Standardize>,
     edge_scale: Option<Standardize>,
+    graph_scale: Option<Standardize>,
     #[module(skip)]
     config: ModelConfig,
 }
@@ -95,6 +96,8 @@ impl GraphMinNet {
         };
         let node_scale = scale(config.takes_node_numbers(), config.node_in);
         let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
+        let graph_numbers = config.graph_numbers();
+        let graph_scale = (graph_numbers > 0).then(|| Standardize::new(graph_numbers, init));
         let config = config.clone();
         Self {
             node_encoder,
@@ -105,6 +108,7 @@ impl GraphMinNet {
             head,
             node_scale,
             edge_scale,
+            graph_scale,
             config,
         }
     }
@@ -243,6 +247,10 @@ impl GraphMinNet {
             LevelKind::Node => nodes,
             LevelKind::Graph => self.pooled(nodes, input),
         };
+        let rows = match (&self.graph_scale, &input.graphs) {
+            (Some(scale), Some(numbers)) => Tensor::cat(vec![rows, scale.forward(numbers.clone())], 1),
+            _ => rows,
+        };
         self.head.forward(rows)
     }
 
@@ -281,6 +289,7 @@ impl Model for GraphMinNet {
         for (scale, features) in [
             (&self.node_scale, Graph::node_features as fn(&Graph) -> &Features),
             (&self.edge_scale, Graph::edge_features),
+            (&self.graph_scale, Graph::graph_features),
         ] {
             let tables = graphs.iter().map(|graph| features(graph));
             let rows =

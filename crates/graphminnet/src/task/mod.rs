@@ -16,6 +16,7 @@
 //! ```
 
 pub mod assess;
+mod calibration;
 // For the laboratory, which times a training step.
 #[doc(hidden)]
 pub mod loss;
@@ -25,6 +26,7 @@ mod regression;
 mod worst;
 
 // For the laboratory.
+pub(crate) use calibration::expected_error as calibration_error;
 #[doc(hidden)]
 pub use loss::{LossError, LossValue};
 pub use metric::{Score, Undefined};

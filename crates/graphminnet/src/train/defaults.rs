@@ -23,6 +23,11 @@ const BATCH_SIZE: usize = 32;
 /// their time grows with the square of the nodes.
 const MANY_NODES: usize = 10_000;
 
+/// For molecules and numbers: a small set is learnt by heart in more epochs (and the sooner with random walks), and averaged
+/// weights depend less on which of them is chosen. Chosen by cross-validation (docs/results/molecules.md).
+const MOLECULE_EPOCHS: usize = 50;
+const MOLECULE_AVERAGE: f64 = 0.99;
+
 /// How much data there is; a number stands for so many small graphs to train on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataSize {
@@ -68,7 +73,7 @@ pub fn infer_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let (table, notes) = inferred_table(name, schema, size.into())?;
+    let (table, notes) = inferred_table(name, schema, size.into(), asks_for_walks(overrides))?;
     Ok(Inferred { recipe: with_overrides(name, table, overrides)?, notes })
 }
 
@@ -84,13 +89,14 @@ pub enum Unnamed {
 }
 
 /// Keys that follow from the columns and targets of the data, whatever a recipe says.
-const DECIDED_BY_DATA: [&str; 9] = [
+const DECIDED_BY_DATA: [&str; 10] = [
     "model.node_encoder",
     "model.node_in",
     "model.node_vocab",
     "model.edge_encoder",
     "model.edge_in",
     "model.edge_vocab",
+    "model.graph_in",
     "model.standardize",
     "model.level",
     "model.out_dim",
@@ -114,7 +120,9 @@ pub fn fit_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let (mut table, mut notes) = inferred_table(name, schema, size.into())?;
+    let in_recipe = |key: &str| given.get("model").is_some_and(|model| model.get(key).is_some());
+    let walks = asks_for_walks(overrides) || WALK_KEYS.into_iter().any(in_recipe);
+    let (mut table, mut notes) = inferred_table(name, schema, size.into(), walks)?;
     let inferred = Recipe::from_table(name, &table)?.train.loss;
     let given_loss = given.get("train").and_then(|train| train.get("loss")).and_then(Value::as_str);
     // Whether classes or labels count alike or not is no other task.
@@ -169,11 +177,24 @@ pub fn fit_recipe(
     Ok(Inferred { recipe: with_overrides(name, table, overrides)?, notes })
 }
 
+/// Keys that say how random walks are seen; who names one wants them.
+const WALK_KEYS: [&str; 2] = ["pe_dim", "rwse_steps"];
+
+fn asks_for_walks(overrides: &[Override]) -> bool {
+    overrides.iter().any(|field| field.section == "model" && WALK_KEYS.contains(&field.key.as_str()))
+}
+
+/// Whether numbers of whole molecules are to be learnt.
+fn is_of_molecules(schema: &Schema) -> bool {
+    schema.molecules.is_some() && schema.level == Level::Graph && schema.task == Task::Regression
+}
+
 /// A complete recipe for some data, and the reasons.
 fn inferred_table(
     name: &str,
     schema: &Schema,
     DataSize { train_graphs, largest_graph, train_nodes }: DataSize,
+    walks: bool,
 ) -> Result<(Table, Vec<String>), ConfigError> {
     let mut notes = Vec::new();
     let mut model = Table::new();
@@ -241,7 +262,8 @@ fn inferred_table(
         }
     }
     set("pe_dim", number(28));
-    if is_sparse {
+    let of_molecules = is_of_molecules(schema);
+    if is_sparse || of_molecules && !walks {
         set("node_pe", text("none"));
     } else if largest_graph <= MANY_NODES {
         set("node_pe", text("rwse"));
@@ -292,6 +314,11 @@ fn inferred_table(
         Level::Graph => {
             set("head", text("san"));
             set("pooling", text("mean"));
+            if schema.graph_numbers() > 0 {
+                notes
+                    .push(format!("{} descriptors join every graph before the head", schema.graph_numbers()));
+                set("graph_in", number(schema.graph_numbers()));
+            }
         }
         Level::Node => {
             set("level", text("node"));
@@ -309,6 +336,7 @@ fn inferred_table(
     let per = schema.level;
     let targets = schema.num_targets();
     let (outputs, loss, metric, task) = match schema.task {
+        Task::Regression if of_molecules => (targets, "mse", "rmse", "regression".to_owned()),
         Task::Regression => (targets, "l1", "mae", "regression".to_owned()),
         Task::Binary => (targets, "binary_cross_entropy", "roc_auc", "binary classification".to_owned()),
         // Two classes of a multi-class task still have an output each.
@@ -324,6 +352,7 @@ fn inferred_table(
 
     let steps_per_epoch = train_graphs.div_ceil(BATCH_SIZE).max(1);
     let epochs = if is_sparse { 100 } else { STEPS.div_ceil(steps_per_epoch).clamp(20, 200) };
+    let epochs = if of_molecules { epochs.min(MOLECULE_EPOCHS) } else { epochs };
     // An epoch of one graph is one step, so the steps are few and larger.
     let learning_rate = if train_nodes.is_some() { 3e-3 } else { 1e-3 };
     let mut train = Table::new();
@@ -333,13 +362,27 @@ fn inferred_table(
         ("batch_size", number(BATCH_SIZE)),
         ("learning_rate", Value::Float(learning_rate)),
         ("weight_decay", Value::Float(if is_sparse { 1.0 } else { 1e-5 })),
-        ("average_decay", Value::Float(if is_sparse { 0.9 } else { 0.0 })),
+        (
+            "average_decay",
+            Value::Float(match () {
+                () if is_sparse => 0.9,
+                () if of_molecules => MOLECULE_AVERAGE,
+                () => 0.0,
+            }),
+        ),
         ("loss", text(loss)),
         ("metric", text(metric)),
         // Own data may hardly vary within a batch, and running estimates are not good enough then.
         ("norm_estimates", text("recomputed")),
     ] {
         train.insert(key.to_owned(), value);
+    }
+    if of_molecules {
+        notes.push(
+            "molecules and a number: squared errors are minimised, weights are averaged, there are no random walks and at \
+             most 50 epochs"
+                .into(),
+        );
     }
     if schema.task == Task::Regression {
         notes.push("targets are standardised for training; results are in the data's own units".into());
@@ -354,117 +397,4 @@ fn inferred_table(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::{LocalKind, NodePeKind, NormEstimates};
-    use graphminnet_data::{Column, ColumnKind};
-
-    fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
-        Schema {
-            level,
-            task,
-            targets: vec!["y".into()],
-            class_names: vec![],
-            positive_class: None,
-            molecules: None,
-            node_columns,
-            edge_columns,
-        }
-    }
-
-    fn column(kind: ColumnKind) -> Column {
-        Column { name: "c".into(), kind }
-    }
-
-    #[test]
-    fn every_combination_of_features_tasks_and_levels_gives_a_valid_recipe() {
-        let category = || column(ColumnKind::Category { size: 3, names: vec![] });
-        let features = || {
-            let number = || column(ColumnKind::Number);
-            [
-                vec![],
-                vec![category()],
-                vec![category(), category()],
-                vec![number()],
-                vec![number(), category()],
-            ]
-        };
-        for task in [Task::Regression, Task::Binary, Task::MultiClass { classes: 4 }] {
-            for level in [Level::Graph, Level::Node] {
-                for nodes in features() {
-                    for edges in features() {
-                        let schema = schema(task, level, nodes.clone(), edges);
-                        let inferred = infer_recipe("own", &schema, 160, &[]).unwrap();
-                        inferred.recipe.model.check().unwrap();
-                        assert!(inferred.notes.len() >= 3);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn random_walks_are_left_out_of_large_graphs_and_it_is_said() {
-        let schema = schema(Task::Regression, Level::Node, vec![], vec![]);
-        let placed = |largest_graph| {
-            let size = DataSize { train_graphs: 1, largest_graph, train_nodes: None };
-            let Inferred { recipe, notes } = infer_recipe("own", &schema, size, &[]).unwrap();
-            (recipe.model.node_pe, notes.iter().any(|note| note.contains("random walks")))
-        };
-        assert_eq!(placed(MANY_NODES), (NodePeKind::Rwse, false));
-        assert_eq!(placed(MANY_NODES + 1), (NodePeKind::Lappe, true));
-    }
-
-    #[test]
-    fn numbers_on_edges_get_a_branch_that_can_use_their_size_and_it_is_said() {
-        let local = |edges| {
-            let schema = schema(Task::Regression, Level::Graph, vec![], edges);
-            let Inferred { recipe, notes } = infer_recipe("own", &schema, 100, &[]).unwrap();
-            (recipe.model.local, notes.iter().any(|note| note.contains("gine")))
-        };
-        assert_eq!(local(vec![column(ColumnKind::Number)]), (LocalKind::Gine, true));
-        let category = column(ColumnKind::Category { size: 3, names: vec![] });
-        assert_eq!(local(vec![category]), (LocalKind::Gated, false));
-    }
-
-    #[test]
-    fn a_short_schedule_has_a_short_warm_up() {
-        let schema = schema(Task::Regression, Level::Graph, vec![], vec![]);
-        for epochs in [1, 2, 50] {
-            let overrides = [Override::parse(&format!("train.epochs={epochs}")).unwrap()];
-            let recipe = infer_recipe("own", &schema, 100, &overrides).unwrap().recipe;
-            assert_eq!(recipe.train.epochs, epochs);
-        }
-    }
-
-    #[test]
-    fn a_recipe_for_other_data_keeps_its_model_and_takes_encoders_and_loss_from_this_one() {
-        let number = || column(ColumnKind::Number);
-        let schema = schema(Task::Binary, Level::Graph, vec![number(), number()], vec![]);
-        let zinc = Recipe::table("zinc").unwrap();
-        let fitted = fit_recipe("mine", &zinc, Unnamed::Default, &schema, 200, &[]).unwrap();
-        let (model, train) = (&fitted.recipe.model, &fitted.recipe.train);
-        let known = Recipe::named("zinc").unwrap();
-        assert_eq!((model.layers, model.drop_res), (known.model.layers, known.model.drop_res));
-        assert_eq!(model.drop_local, 0.0, "what the recipe does not name has its default");
-        assert_eq!((model.node_in, model.out_dim, model.local), (2, 1, LocalKind::Gine));
-        assert_eq!((train.epochs, train.loss), (known.train.epochs, Loss::BinaryCrossEntropy));
-        assert_eq!(train.norm_estimates, NormEstimates::Recomputed, "data of one's own is evaluated as such");
-        let note = fitted.notes.last().unwrap();
-        assert!(note.contains("model.node_vocab") && note.contains("train.loss"), "{note}");
-    }
-
-    #[test]
-    fn a_short_recipe_replaces_what_it_names_and_the_rest_is_inferred() {
-        let schema = schema(Task::Regression, Level::Graph, vec![column(ColumnKind::Number)], vec![]);
-        let given: Table = "[model]\nlayers = 2\n[train]\nloss = \"huber\"\n".parse().unwrap();
-        let fitted = fit_recipe("mine", &given, Unnamed::Inferred, &schema, 200, &[]).unwrap().recipe;
-        let inferred = infer_recipe("mine", &schema, 200, &[]).unwrap().recipe;
-        assert_eq!((fitted.model.layers, fitted.train.loss), (2, Loss::Huber));
-        assert_eq!(fitted.model.drop_local, inferred.model.drop_local);
-        assert_eq!(fitted.train.epochs, inferred.train.epochs);
-        let wrong: Table = "[model]\nlayer = 2\n".parse().unwrap();
-        let error = fit_recipe("mine", &wrong, Unnamed::Inferred, &schema, 200, &[]).unwrap_err();
-        assert!(error.to_string().contains("did you mean `layers`"), "{error}");
-    }
-}
+mod tests;

@@ -18,6 +18,9 @@ mod f1_macro;
 mod mae;
 mod roc_auc;
 
+#[cfg(feature = "train")]
+pub(crate) use roc_auc::roc_curve;
+
 use super::{Rows, probability, regression};
 use crate::config::MetricKind;
 use thiserror::Error;
