@@ -56,6 +56,7 @@ pub mod graph;
 #[doc(hidden)]
 pub mod import;
 pub(crate) mod limits;
+pub mod links;
 pub mod memory;
 mod node_parts;
 pub mod preparation;
