@@ -36,6 +36,7 @@ mod error;
 mod evaluate;
 pub(crate) mod group;
 mod infer;
+mod links;
 mod locate;
 mod migrate;
 mod scaler;
@@ -53,6 +54,7 @@ pub use ensemble::Ensemble;
 pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate};
 pub(crate) use infer::prepare;
+pub use links::PairQuestions;
 // For the command and the laboratory, which look for models in run directories.
 #[doc(hidden)]
 pub use locate::{EXTENSION, locate};

@@ -22,6 +22,7 @@ mod attention;
 mod block;
 mod block_layer;
 mod encoder;
+mod ends;
 mod graphminnet;
 mod gssc;
 mod inner_product;

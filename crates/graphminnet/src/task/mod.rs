@@ -16,6 +16,7 @@
 //! ```
 
 pub mod assess;
+pub mod links;
 // For the laboratory, which times a training step.
 #[doc(hidden)]
 pub mod loss;

@@ -48,6 +48,7 @@ mod files;
 mod gradient_pass;
 mod log;
 mod metrics;
+mod negatives;
 mod norms;
 mod predictions;
 mod recompute;

@@ -29,7 +29,6 @@ use burn::module::Module;
 use burn::tensor::Device;
 use graphminnet_data::batch::{Batches, LoaderError, Order, plan_batches};
 use graphminnet_data::{EdgeDirection, Split};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use step::Accumulated;
@@ -125,6 +124,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         if model.level() != level {
             return Err(TrainError::Level { model: model.level(), data: level });
         }
+        data.check_negatives(train.negatives)?;
         for doubt in doubts(data, train)? {
             observer.event(&TrainEvent::Doubt(doubt));
         }
@@ -237,7 +237,8 @@ impl<'a, C: Architecture> Training<'a, C> {
         let steps = total.div_ceil(train.accumulate);
         let first = (done * train.accumulate).min(total);
         let rest = plan.into_iter().skip(first).collect();
-        let mut batches = Batches::start(Arc::clone(&self.data.dataset), rest, AHEAD)?;
+        let dataset = self.data.with_negatives(train.negatives, seed, epoch)?;
+        let mut batches = Batches::start(dataset, rest, AHEAD)?;
         let learning_rate = train.learning_rate * learning_rate_factor(epoch, train.warmup, train.epochs);
         self.clock = Instant::now();
         for step in done..steps {

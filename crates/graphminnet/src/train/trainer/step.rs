@@ -7,8 +7,8 @@ use crate::optim::{NamedGradients, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::run::write_json;
 use crate::train::{Architecture, TrainError};
-use graphminnet_data::batch::{Batch, Targets};
-use graphminnet_data::{Split, rng};
+use graphminnet_data::batch::Batch;
+use graphminnet_data::rng;
 
 /// What the batches of one step add up to, before the parameters move. Running statistics of norms are not in it: a pass
 /// moves them at once.
@@ -37,8 +37,7 @@ impl<C: Architecture> Training<'_, C> {
         sum: &mut Accumulated,
     ) -> Result<(), TrainError> {
         sum.graphs += batch.layout.num_graphs();
-        let mut targets = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
-        self.data.hide_others(Split::Train, &batch.samples, &mut targets);
+        let mut targets = self.data.training_targets(&mut batch);
         if targets.iter().all(|target| target.is_nan()) {
             sum.skipped += 1;
             return Ok(());
