@@ -6,10 +6,11 @@ use crate::ui::coverage::coverage_text;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::bundle::evaluate;
+use graphminnet::bundle::{AnswerKind, Ensemble, evaluate};
 use graphminnet::task::assess::Bootstrap;
+use graphminnet::task::links::{LinkQuestion, LinkScores};
 use graphminnet_data::text::grouped;
-use graphminnet_data::{OnBadRow, ReadOptions, Split, escape, open};
+use graphminnet_data::{Dataset, Level, OnBadRow, ReadOptions, Split, escape, open};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// Samples drawn for the confidence intervals; 0 draws none.
     #[arg(long, default_value_t = Bootstrap::default().replicates, value_name = "COUNT")]
     replicates: usize,
+    /// For links: nodes that are drawn to rank each link among, in place of all nodes of its graph.
+    #[arg(long, value_name = "COUNT")]
+    candidates: Option<usize>,
     /// How sure the confidence intervals are, between 0 and 1.
     #[arg(long, default_value_t = Bootstrap::default().level)]
     level: f64,
@@ -48,6 +52,39 @@ pub struct Arguments {
 fn part(text: &str) -> Result<Split, String> {
     let found = Split::ALL.into_iter().find(|part| part.to_string() == text);
     found.ok_or_else(|| "expected train, valid or test".to_owned())
+}
+
+/// How good a model of links is at them; `None` for other models.
+fn link_scores(
+    arguments: &Arguments,
+    ensemble: &Ensemble,
+    dataset: &Dataset,
+) -> Result<Option<LinkScores>, Failure> {
+    let about = ensemble.description();
+    let is_binary = about.answers() == AnswerKind::Binary && about.schema.num_targets() == 1;
+    if about.schema.level != Level::Pair || !is_binary {
+        return match arguments.candidates {
+            Some(_) => Err(Failure::usage("--candidates: the model does not predict links")),
+            None => Ok(None),
+        };
+    }
+    let Arguments { part, candidates, seed, .. } = *arguments;
+    let question = LinkQuestion { part, candidates, seed, ..LinkQuestion::default() };
+    Ok(Some(ensemble.score_links(dataset, question)?))
+}
+
+fn link_table(links: &LinkScores, candidates: Option<usize>) -> Table {
+    let against =
+        candidates.map_or_else(|| "all nodes".to_owned(), |count| format!("{} nodes", grouped(count)));
+    let against = format!("{against} without a link");
+    let others = format!("{} pairs without a link", grouped(links.others));
+    let count = format!("{} links", grouped(links.links));
+    let mut table = Table::new(&[(&count, Align::Left), ("value", Align::Right), ("against", Align::Left)]);
+    for (at, (name, value)) in links.named().into_iter().enumerate() {
+        let value = value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
+        table.row([name.to_owned(), value, if at < 5 { others.clone() } else { against.clone() }]);
+    }
+    table
 }
 
 /// Runs the command.
@@ -72,12 +109,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             say!("{} rows cannot be read and are left out", read.report.bad_row_count);
         }
         let mut dataset = read.dataset;
+        let links = link_scores(arguments, &ensemble, &dataset)?;
         if let Some(part) = arguments.part {
-            let Some(split) = dataset.official_split.take() else {
-                return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
-            };
-            let mut parts = split.iter();
-            dataset.samples.retain(|_| parts.next() == Some(&part));
+            match (&dataset.node_parts, &dataset.official_split) {
+                (Some(parts), _) => {
+                    let columns = dataset.schema.num_targets();
+                    for (graph, sample) in dataset.samples.iter_mut().enumerate() {
+                        parts.hide_others(part, &[graph], columns, &mut sample.targets);
+                    }
+                }
+                (None, Some(split)) => {
+                    let mut parts = split.iter();
+                    dataset.samples.retain(|_| parts.next() == Some(&part));
+                }
+                (None, None) => {
+                    return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
+                }
+            }
         }
         let bootstrap =
             Bootstrap { replicates: arguments.replicates, level: arguments.level, seed: arguments.seed };
@@ -89,6 +137,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             object["data"] = json!(arguments.data);
             object["level"] = json!(arguments.level);
             object["seed"] = json!(arguments.seed);
+            if let Some(links) = &links {
+                object["links"] = serde_json::to_value(links)?;
+            }
             writeln!(out, "{object}")?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -122,6 +173,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             table.row(cells.into_iter().chain(row.values.iter().map(number)));
         }
         write!(out, "{table}")?;
+        if let Some(links) = &links {
+            write!(out, "\n{}", link_table(links, arguments.candidates))?;
+        }
         for coverage in found.coverage.iter().filter(|coverage| coverage.labels > 0) {
             writeln!(out, "{}", coverage_text(coverage))?;
         }

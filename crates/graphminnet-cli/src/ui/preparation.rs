@@ -18,7 +18,7 @@ pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
         dataset.name,
         dataset.samples.len(),
         if dataset.samples.len() == 1 { "" } else { "s" },
-        if nodes.is_some() { "nodes: " } else { "" },
+        if nodes.is_some() { format!("{}s: ", dataset.schema.level) } else { String::new() },
         splits.train.len(),
         splits.valid.len(),
         splits.test.len(),
