@@ -42,6 +42,25 @@ def test_the_lines_on_pytorch_run_as_they_are_printed(page, files):
         exec(compile(block.replace("epochs=40", "epochs=2"), page, "exec"), names)
 
 
+def test_the_worker_for_ray_answers_a_batch_as_the_model_does(files):
+    import numpy as np
+
+    import graphminnet as gmn
+
+    names: dict = {}
+    worker, calls = blocks("docs/guide/shards.md")
+    exec(compile(worker, "shards.md", "exec"), names)
+    assert "import ray" in calls and "Predictor" in calls, "the rest needs Ray"
+    model = gmn.train("molecules.csv", target="solubility", epochs=1, settings={"model.layers": 1})
+    model.save("model.gmn")
+    # What Ray hands over: a mapping of arrays.
+    batch = {"smiles": np.array(["CCO", "C1CC"], dtype=object), "name": np.array(["a", "b"])}
+    answer = names["Predictor"]("model.gmn")(batch)
+    assert answer["prediction"][0] == model.predict(["CCO"])[0]
+    assert np.isnan(answer["prediction"][1]) and "ring 1" in answer["reason"][1]
+    assert answer["reason"][0] == "" and list(answer["name"]) == ["a", "b"]
+
+
 def test_the_notebook_runs(tmp_path):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     for package in ("ipykernel", "pandas", "sklearn", "networkx"):

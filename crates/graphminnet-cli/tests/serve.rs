@@ -69,6 +69,9 @@ fn hostile_requests_are_refused_and_the_server_goes_on() {
         let (status, answer) = server.post("/predict", body);
         assert!(answer.contains("\"error\"") && (200..500).contains(&status), "{what}: {status} {answer}");
         assert!(!answer.contains("values"), "{what}: {answer}");
+        // Only options that the server has are named.
+        assert!(!answer.contains("--read-limit") && !answer.contains("--memory"), "{what}: {answer}");
+        assert!(what != "claimed nodes" || answer.contains("--max-nodes"), "{what}: {answer}");
     }
     let (status, _) = server.post("/predict", &" ".repeat(2 << 20));
     assert_eq!(status, 413);

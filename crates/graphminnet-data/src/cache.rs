@@ -64,6 +64,14 @@ pub enum CacheError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// What is to be put together is not there.
+    #[error("{}: there is nothing for the graphs of shard {part}; prepare it again", path.display())]
+    Missing {
+        /// The folder with the parts.
+        path: PathBuf,
+        /// The part, counted from 1.
+        part: usize,
+    },
 }
 
 /// The name of a result: what was computed, how, and from what.

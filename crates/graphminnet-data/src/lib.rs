@@ -59,6 +59,9 @@ pub(crate) mod limits;
 pub mod links;
 pub mod memory;
 mod node_parts;
+// For the command: what its shards leave behind.
+#[doc(hidden)]
+pub mod parts;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]
@@ -68,6 +71,7 @@ pub mod registry;
 pub mod rng;
 mod rows;
 mod schema;
+mod shard;
 pub mod smiles;
 pub mod spectral;
 pub mod split;
@@ -82,12 +86,16 @@ pub use dataset::{Column, ColumnKind, Dataset, Level, MoleculeTable, Sample, Sch
 pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use fs::IoError;
 pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
+// For the server, whose options are others than those of commands that read files.
+#[doc(hidden)]
+pub use limits::ADVICE;
 pub use limits::{Exceeded, LimitChange, Limits};
 pub use node_parts::NodeParts;
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, read_stream};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};
+pub use shard::Shard;
 pub use smiles::{Featurizer, MoleculeForm, MoleculeReading, SmilesError, molecule_graph, scaffold_key};
 pub use statistics::{Statistics, statistics};
 // For the other crates of this workspace.

@@ -194,13 +194,16 @@ pub struct Exceeded {
     pub limit: u64,
 }
 
+/// Where the message of a limit turns to what can be done about it, by the options of a command that reads files.
+pub const ADVICE: &str = "; if the file is to be trusted,";
+
 impl fmt::Display for Exceeded {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { limit_name, found, limit } = self;
         match *limit_name {
             MEMORY => write!(
                 out,
-                "reading takes more than {limit} bytes of memory; if the file is to be trusted, --memory gives it more, as in --memory 8GiB"
+                "reading takes more than {limit} bytes of memory{ADVICE} --memory gives it more, as in --memory 8GiB"
             ),
             "numbering_gap" => write!(
                 out,
@@ -208,7 +211,7 @@ impl fmt::Display for Exceeded {
             ),
             name => write!(
                 out,
-                "{found} exceeds the limit {name} = {limit}; if the file is to be trusted, --read-limit {name}=NUMBER raises it"
+                "{found} exceeds the limit {name} = {limit}{ADVICE} --read-limit {name}=NUMBER raises it"
             ),
         }
     }

@@ -148,7 +148,7 @@ pub fn prepare_dataset(
     } else {
         let key = ("eigenpairs", EIGENPAIRS_VERSION, stored);
         let codec = Codec {
-            bytes: |graph, stored| 12 + 4 * (stored + graph.num_nodes() as u64 * stored),
+            bytes: eigenpair_bytes,
             encode: encode_eigenpairs,
             decode: decode_eigenpairs,
             compute: StoredEigenpairs::compute_unless,
@@ -161,7 +161,7 @@ pub fn prepare_dataset(
     } else {
         let key = ("random_walk", RANDOM_WALK_VERSION, steps);
         let codec = Codec {
-            bytes: |graph, steps| 4 * graph.num_nodes() as u64 * steps,
+            bytes: walk_bytes,
             encode: |values: &Vec<f32>, out: &mut dyn Write| write_floats(values, out),
             decode: |graph, steps, from: &mut dyn Read| read_floats(graph.num_nodes() * steps, from),
             compute: return_probabilities_unless,
@@ -262,6 +262,62 @@ fn through_cache<T: Send>(
     }
     parts.push((transform, origin, start.elapsed()));
     Ok(computed)
+}
+
+/// Puts what was prepared for the parts of a data set together, as if it had been prepared as a whole.
+///
+/// The parts are runs of so many graphs, in their order; what was computed for each is read from the cache `parts`, and
+/// the whole goes to `cache`, number by number, without taking memory.
+///
+/// # Errors
+///
+/// [`CacheError::Missing`] for a part that was not prepared with these options, or of other graphs.
+pub fn join_prepared(
+    dataset: &Dataset,
+    options: &PrepareOptions,
+    counts: &[usize],
+    parts: &Cache,
+    cache: &Cache,
+) -> Result<(), CacheError> {
+    type Bytes = fn(&Graph, u64) -> u64;
+    let transforms: [(&'static str, u32, usize, Bytes); 2] = [
+        ("eigenpairs", EIGENPAIRS_VERSION, options.eigenpairs, eigenpair_bytes),
+        ("random_walk", RANDOM_WALK_VERSION, options.random_walk_steps, walk_bytes),
+    ];
+    let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
+    for (name, version, parameter, bytes) in
+        transforms.into_iter().filter(|(_, _, parameter, _)| *parameter > 0)
+    {
+        let key = |graphs: &[Arc<Graph>]| CacheKey::new(name, version, &[parameter as u64], graphs);
+        let payload = |graphs: &[Arc<Graph>]| graphs.iter().map(|graph| bytes(graph, parameter as u64)).sum();
+        let mut problem = None;
+        let joined = cache.write(&key(&graphs), payload(&graphs), |out| {
+            let mut rest = graphs.as_slice();
+            for (part, count) in counts.iter().enumerate() {
+                let (some, others) = rest.split_at_checked(*count).unwrap_or((rest, &[]));
+                rest = others;
+                let bytes = payload(some);
+                let found = parts.read(&key(some), bytes, |from| io::copy(&mut from.take(bytes), out));
+                let missing = || CacheError::Missing { path: parts.directory().to_owned(), part: part + 1 };
+                if let Err(error) = found.and_then(|found| found.ok_or_else(missing)) {
+                    problem = Some(error);
+                    return Err(io::Error::other("a part is missing"));
+                }
+            }
+            Ok(())
+        });
+        // The part that is missing says more than that the whole could not be written.
+        problem.map_or(joined, Err)?;
+    }
+    Ok(())
+}
+
+fn eigenpair_bytes(graph: &Graph, stored: u64) -> u64 {
+    12 + 4 * (stored + graph.num_nodes() as u64 * stored)
+}
+
+fn walk_bytes(graph: &Graph, steps: u64) -> u64 {
+    4 * graph.num_nodes() as u64 * steps
 }
 
 fn encode_eigenpairs(pairs: &StoredEigenpairs, out: &mut dyn Write) -> io::Result<()> {

@@ -3,7 +3,9 @@
 //! The formats themselves are in [`formats`](super::formats).
 
 use super::formats::{self, Format};
-use super::{BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Task};
+use super::{
+    BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Shard, Task,
+};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -56,6 +58,7 @@ pub enum EdgeDirection {
 /// | `repeated_ids` | false | accepts several graphs of the same name |
 /// | `positive_class` | the one that says yes | of two named classes, the one whose probability is predicted |
 /// | `rules` | [`RULES`] | version of the rules by which columns are understood |
+/// | `shard` | the whole file | the part of the file that is read |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
@@ -111,6 +114,10 @@ pub struct ReadOptions {
     pub rules: u32,
     /// Upper bounds on everything.
     pub limits: Limits,
+    /// The part of the file that is read; it may hold no graphs. It says nothing about how a file is read, so it is not
+    /// written down with the rest.
+    #[serde(skip)]
+    pub shard: Option<Shard>,
 }
 
 impl Default for ReadOptions {
@@ -139,6 +146,7 @@ impl Default for ReadOptions {
             positive_class: None,
             rules: RULES,
             limits: Limits::default(),
+            shard: None,
         }
     }
 }
@@ -197,6 +205,16 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
     let without_effect =
         |reason: &str| Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
     match format {
+        Format::SmilesCsv | Format::Jsonl => {}
+        _ if options.shard.is_some() => {
+            return without_effect(
+                "only tables of molecules and JSON Lines can be read in shards (`graphminnet data convert` writes \
+                 JSON Lines)",
+            );
+        }
+        _ => {}
+    }
+    match format {
         Format::SmilesCsv => Ok(()),
         _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
         Format::Sdf => Ok(()),
@@ -227,7 +245,7 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
         None => formats::detect(path)?,
     };
     check_effects(format, path, options)?;
-    some(formats::read(format, path, options)?, path)
+    some(formats::read(format, path, options)?, path, options)
 }
 
 /// Reads a stream; `name` is that of the data set, and what errors call it. The options must say whether it is a CSV
@@ -245,12 +263,12 @@ pub fn read_stream(
     let format = formats::of_stream(path, options)?;
     check_effects(format, path, options)?;
     let lines = formats::Lines::new(stream, path, None, &options.limits);
-    some(formats::read_lines(format, lines, path, options)?, path)
+    some(formats::read_lines(format, lines, path, options)?, path, options)
 }
 
-/// Fails if there is nothing.
-fn some(read: Read, path: &Path) -> Result<Read, DataError> {
-    if read.dataset.samples.is_empty() && read.report.bad_row_count == 0 {
+/// Fails if there is nothing. A shard may be empty.
+fn some(read: Read, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    if read.dataset.samples.is_empty() && read.report.bad_row_count == 0 && options.shard.is_none() {
         return Err(DataError::malformed(Place::file(path), "no graphs", "at least one"));
     }
     Ok(read)

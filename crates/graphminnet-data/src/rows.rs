@@ -57,7 +57,7 @@ impl RowReader {
             Format::SmilesCsv | Format::Sdf => {
                 Source::Csv(Box::new(SmilesRows::open(format, path, &options)?))
             }
-            Format::Jsonl => source(Lines::open(path, &options.limits)?, format, path, &options)?,
+            Format::Jsonl => source(formats::open_jsonl(path, &options)?, format, path, &options)?,
             _ => Source::Whole(input_rows(open(path, &options)?, 0).into_iter()),
         };
         Ok(Self { source, options, path: path.to_owned() })
@@ -111,6 +111,15 @@ impl RowReader {
         }
     }
 
+    /// Records of the file before the next row.
+    pub fn records_before(&self) -> usize {
+        match &self.source {
+            Source::Csv(rows) => rows.records_before(),
+            Source::Jsonl { records, .. } => *records,
+            Source::Whole(_) => 0,
+        }
+    }
+
     /// The next rows, at most so many; none at the end.
     ///
     /// # Errors
@@ -123,7 +132,10 @@ impl RowReader {
             Source::Jsonl { lines, records } => {
                 let (before, first) = (lines.number(), *records);
                 let (mut text, mut found) = (Vec::new(), 0);
-                while found < count && (found == 0 || text.len() < PIECE_BYTES) && lines.advance()? {
+                while found < count
+                    && (found == 0 || text.len() < PIECE_BYTES)
+                    && lines.advance_to_record()?
+                {
                     text.extend(lines.bytes());
                     text.push(b'\n');
                     found += usize::from(!lines.bytes().trim_ascii().is_empty());
@@ -148,7 +160,8 @@ pub(crate) fn keeping_all(options: &ReadOptions) -> ReadOptions {
 
 fn source(lines: Lines, format: Format, path: &Path, options: &ReadOptions) -> Result<Source, DataError> {
     if format == Format::Jsonl {
-        return Ok(Source::Jsonl { lines: Box::new(lines), records: 0 });
+        let records = lines.records_before();
+        return Ok(Source::Jsonl { lines: Box::new(lines), records });
     }
     Ok(Source::Csv(Box::new(SmilesRows::new(lines, path, options)?)))
 }

@@ -1,6 +1,7 @@
 //! `graphminnet embed`: the vectors that a trained model gives to graphs or nodes.
 
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
+use super::shards::{ShardArguments, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use crate::ui::say::say;
@@ -8,8 +9,9 @@ use clap::{Args, ValueEnum};
 use graphminnet::bundle::Bundle;
 use graphminnet::config::LevelKind;
 use graphminnet::export::{NpyWriter, ParquetColumn, ParquetWriter};
-use graphminnet_data::InputRow;
 use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::{InputRow, Shard};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -24,9 +26,12 @@ pub struct Arguments {
     model: ModelArguments,
     #[command(flatten)]
     input: InputArguments,
-    /// Where the vectors go, by extension `.npy`, `.csv` or `.parquet`; `-` is CSV on standard output.
+    /// Where the vectors go, by extension `.npy`, `.csv` or `.parquet`; `-` is CSV on standard output. With --shard, a
+    /// folder for the parts, whose extension says what these are.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    #[command(flatten)]
+    shards: ShardArguments,
     /// One vector per graph (pooled, as before the head) or per node (after the last layer).
     #[arg(long, value_enum, default_value = "graph")]
     level: Per,
@@ -43,18 +48,36 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     arguments.model.on_threads(|| {
         let bundle = arguments.model.load_one()?;
-        let mut reader = arguments.input.open(bundle.description())?;
-        let mut sink = Sink::create(&arguments.output, bundle.description().model.hidden, arguments.level)?;
+        let width = bundle.description().model.hidden;
+        let settings = [
+            ("reading", reading(&arguments.input.options(bundle.description()))?),
+            ("level", json!(if arguments.level == Per::Node { "node" } else { "graph" })),
+            ("width", json!(width)),
+        ];
+        let (folder, input) = (Some(arguments.output.as_path()), arguments.input.path());
+        let shared = arguments.shards.begin("embed", folder, input, Some(&arguments.model), settings)?;
+        let shard = shared.as_ref().map(SharedWork::shard);
+        let extension =
+            arguments.output.extension().and_then(|extension| extension.to_str()).unwrap_or("csv");
+        let path = shared.as_ref().map(|shared| shared.file(extension)).transpose()?;
+        let mut reader = arguments.input.open(bundle.description(), shard)?;
+        let path = path.as_deref().unwrap_or(&arguments.output);
+        let mut sink = Sink::create(path, width, arguments.level, shard.is_none_or(Shard::is_first))?;
+        let before = reader.records_before();
         let (mut rows, mut bad) = (0, 0);
         loop {
             let some = reader.next_rows(ROWS)?;
             if some.is_empty() {
                 break;
             }
-            rows += embed(&bundle, some, rows, arguments.level, &mut sink, &mut bad)?;
+            rows += embed(&bundle, some, before + rows, arguments.level, &mut sink, &mut bad)?;
         }
         sink.finish()?;
         say_done(rows, bad, "a vector", start);
+        if let Some(shared) = shared {
+            shared.finish(Some(extension), rows, bad)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
 }
@@ -106,7 +129,7 @@ enum Sink {
 }
 
 impl Sink {
-    fn create(path: &Path, width: usize, per: Per) -> Result<Self, Failure> {
+    fn create(path: &Path, width: usize, per: Per, has_header: bool) -> Result<Self, Failure> {
         let mut names = vec!["id".to_owned()];
         if per == Per::Node {
             names.push("node".to_owned());
@@ -116,8 +139,8 @@ impl Sink {
         Ok(match extension {
             "npy" => Self::Npy(NpyWriter::new(Output::create(path)?, width)?),
             "parquet" => Self::Parquet { out: ParquetWriter::new(Output::create(path)?, names)?, width, per },
-            "csv" => Self::csv(path, width, &names)?,
-            _ if path.as_os_str() == "-" => Self::csv(path, width, &names)?,
+            "csv" => Self::csv(path, width, &names, has_header)?,
+            _ if path.as_os_str() == "-" => Self::csv(path, width, &names, has_header)?,
             other => {
                 return Err(Failure::usage(format!(
                     "--output {}: extension `{other}` is none of .npy, .csv, .parquet",
@@ -127,9 +150,11 @@ impl Sink {
         })
     }
 
-    fn csv(path: &Path, width: usize, names: &[String]) -> Result<Self, Failure> {
+    fn csv(path: &Path, width: usize, names: &[String], has_header: bool) -> Result<Self, Failure> {
         let mut out = CsvWriter::new(Output::create(path)?);
-        out.row(names)?;
+        if has_header {
+            out.row(names)?;
+        }
         Ok(Self::Csv { out, width })
     }
 

@@ -1,19 +1,23 @@
 //! `graphminnet evaluate`: how good a trained model is on labelled graphs, and how sure that is.
 
+use super::data::join::{collect, damaged, files};
 use super::model_args::{InputColumns, ModelArguments};
+use super::shards::{ShardArguments, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::bundle::{AnswerKind, Ensemble, evaluate};
+use graphminnet::bundle::{AnswerKind, Ensemble, Labelled, evaluate_answers};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::links::{LinkQuestion, LinkScores};
+use graphminnet_data::fs::AtomicFile;
+use graphminnet_data::parts::PartFolder;
 use graphminnet_data::text::grouped;
 use graphminnet_data::{Dataset, Level, OnBadRow, ReadOptions, Split, escape, open};
 use serde_json::json;
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What to evaluate, on what.
@@ -22,8 +26,17 @@ pub struct Arguments {
     #[command(flatten)]
     model: ModelArguments,
     /// Labelled graphs: a file or folder in any known format.
-    #[arg(long, value_name = "PATH")]
-    data: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "join")]
+    data: Option<PathBuf>,
+    /// Evaluate the answers that `evaluate --shard` left in this folder.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "shard", "part", "skip_bad_rows", "format",
+        "smiles_column", "header", "memory", "limits"])]
+    join: Option<PathBuf>,
+    /// With --shard, a folder for the parts.
+    #[arg(long, short, value_name = "FOLDER", requires = "shard")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    shards: ShardArguments,
     #[command(flatten)]
     columns: InputColumns,
     /// Only the part of the data's own split: train, valid or test.
@@ -36,7 +49,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = Bootstrap::default().replicates, value_name = "COUNT")]
     replicates: usize,
     /// For links: nodes that are drawn to rank each link among, in place of all nodes of its graph.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["join", "shard"])]
     candidates: Option<usize>,
     /// How sure the confidence intervals are, between 0 and 1.
     #[arg(long, default_value_t = Bootstrap::default().level)]
@@ -97,44 +110,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load()?;
-        let on_bad_row = if arguments.skip_bad_rows { OnBadRow::Skip } else { OnBadRow::Error };
-        let options = ReadOptions {
-            on_bad_row,
-            repeated_ids: true,
-            ignore_split: arguments.part.is_none(),
-            ..arguments.columns.options(ensemble.description())
-        };
-        let read = open(&arguments.data, &options)?;
-        if read.report.bad_row_count > 0 {
-            say!("{} rows cannot be read and are left out", read.report.bad_row_count);
-        }
-        let mut dataset = read.dataset;
-        let links = link_scores(arguments, &ensemble, &dataset)?;
-        if let Some(part) = arguments.part {
-            match (&dataset.node_parts, &dataset.official_split) {
-                (Some(parts), _) => {
-                    let columns = dataset.schema.num_targets();
-                    for (graph, sample) in dataset.samples.iter_mut().enumerate() {
-                        parts.hide_others(part, &[graph], columns, &mut sample.targets);
-                    }
-                }
-                (None, Some(split)) => {
-                    let mut parts = split.iter();
-                    dataset.samples.retain(|_| parts.next() == Some(&part));
-                }
-                (None, None) => {
-                    return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
-                }
+        let (labelled, links, data) = match (&arguments.join, &arguments.data) {
+            (Some(folder), _) => {
+                let (labelled, data) = join(arguments, folder, &ensemble)?;
+                (labelled, None, data)
             }
-        }
+            (None, Some(data)) => match answer(arguments, data, &ensemble)? {
+                Some((labelled, links)) => (labelled, links, data.clone()),
+                None => return Ok(ExitCode::SUCCESS),
+            },
+            (None, None) => unreachable!("one of them is required"),
+        };
         let bootstrap =
             Bootstrap { replicates: arguments.replicates, level: arguments.level, seed: arguments.seed };
-        let found = evaluate(&ensemble, &dataset, bootstrap)?;
+        let found = evaluate_answers(&ensemble, &labelled, bootstrap)?;
         let mut out = stdout().lock();
         if arguments.json {
             let mut object = serde_json::to_value(&found)?;
             object["models"] = json!(ensemble.members().map(|member| member.path()).collect::<Vec<_>>());
-            object["data"] = json!(arguments.data);
+            object["data"] = json!(data);
             object["level"] = json!(arguments.level);
             object["seed"] = json!(arguments.seed);
             if let Some(links) = &links {
@@ -181,4 +175,80 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Extension of the parts.
+const PART: &str = "answers";
+
+/// Asks the models about the graphs; `None` where another process evaluates the answers.
+fn answer(
+    arguments: &Arguments,
+    data: &Path,
+    ensemble: &Ensemble,
+) -> Result<Option<(Labelled, Option<LinkScores>)>, Failure> {
+    let on_bad_row = if arguments.skip_bad_rows { OnBadRow::Skip } else { OnBadRow::Error };
+    let options = ReadOptions {
+        on_bad_row,
+        repeated_ids: true,
+        ignore_split: arguments.part.is_none(),
+        ..arguments.columns.options(ensemble.description())
+    };
+    let part = arguments.part.map(|part| part.to_string());
+    let settings = [("reading", reading(&options)?), ("part", json!(part))];
+    let (folder, models) = (arguments.output.as_deref(), Some(&arguments.model));
+    let shared = arguments.shards.begin("evaluate", folder, Some(data), models, settings)?;
+    let read = open(data, &ReadOptions { shard: shared.as_ref().map(SharedWork::shard), ..options })?;
+    let bad = usize::try_from(read.report.bad_row_count).unwrap_or(usize::MAX);
+    if bad > 0 {
+        say!("{bad} rows cannot be read and are left out");
+    }
+    let mut dataset = read.dataset;
+    // Links are ranked among all nodes of their graph, which answers in a file do not hold.
+    let links = if shared.is_none() { link_scores(arguments, ensemble, &dataset)? } else { None };
+    if let Some(part) = arguments.part {
+        match (dataset.node_parts.take(), dataset.official_split.take()) {
+            (Some(parts), _) => {
+                let columns = dataset.schema.num_targets();
+                for (graph, sample) in dataset.samples.iter_mut().enumerate() {
+                    parts.hide_others(part, &[graph], columns, &mut sample.targets);
+                }
+            }
+            (None, Some(split)) => {
+                let mut parts = split.iter();
+                dataset.samples.retain(|_| parts.next() == Some(&part));
+            }
+            // A shard may be without rows, and then names no part.
+            (None, None) if shared.is_some() && dataset.samples.is_empty() => {}
+            (None, None) => {
+                return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
+            }
+        }
+    }
+    let labelled = Labelled::answer(ensemble, &dataset)?;
+    let Some(shared) = shared else { return Ok(Some((labelled, links))) };
+    let mut file = AtomicFile::create(&shared.file(PART)?)?;
+    labelled.write(&mut file)?;
+    file.commit()?;
+    shared.finish(Some(PART), labelled.len() + bad, bad)?;
+    Ok(None)
+}
+
+/// The answers of all shards, and the file that they are about.
+fn join(arguments: &Arguments, folder: &Path, ensemble: &Ensemble) -> Result<(Labelled, PathBuf), Failure> {
+    let folder = PartFolder::new(folder);
+    let parts = collect(&folder)?;
+    let mut labelled = Labelled::none(ensemble);
+    let Some(first) = parts.first() else { return Err(Failure::usage("--join: no parts")) };
+    if first.work.command != "evaluate" {
+        let command = escape(&first.work.command);
+        return Err(Failure::usage(format!("--join: these are parts of `{command}`, not of `evaluate`")));
+    }
+    if first.work.models != arguments.model.identities()? {
+        return Err(Failure::usage("--join: these are answers of other models than --model names"));
+    }
+    for file in files(&folder, &parts) {
+        let (path, mut file) = file?;
+        labelled.read_more(&mut file).map_err(damaged(&path))?;
+    }
+    Ok((labelled, first.work.input.path.clone()))
 }

@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     arguments.model.on_threads(|| {
         let bundle = arguments.model.load_one()?;
         let about = bundle.description();
-        let (graphs, bad) = read(arguments.input.open(about)?, arguments)?;
+        let (graphs, bad) = read(arguments.input.open(about, None)?, arguments)?;
         for reason in bad.iter().take(5) {
             say!("left out: {reason}");
         }

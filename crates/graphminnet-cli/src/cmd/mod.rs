@@ -21,6 +21,7 @@ pub mod report;
 pub mod repro;
 #[cfg(feature = "serve")]
 pub mod serve;
+pub mod shards;
 pub mod threads;
 pub mod train;
 pub mod tune;

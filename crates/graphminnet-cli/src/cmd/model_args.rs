@@ -10,9 +10,10 @@ use graphminnet::bundle::{Bundle, Ensemble};
 use graphminnet::{DeviceKind, bundle};
 use graphminnet_data::formats::Format;
 use graphminnet_data::formats::csv::CsvWriter;
-use graphminnet_data::{ReadOptions, RowReader, escape};
+use graphminnet_data::fs::hash_file;
+use graphminnet_data::{ReadOptions, RowReader, Shard, escape};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Rows that are read, predicted and written before the next are looked at.
 pub const ROWS: usize = 4096;
@@ -44,16 +45,30 @@ impl ModelArguments {
         Ok(ensemble)
     }
 
+    fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        let mut files = Vec::new();
+        for path in &self.models {
+            files.extend(bundle::locate(path)?);
+        }
+        Ok(files)
+    }
+
+    /// SHA-256 of the model files.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be read.
+    pub fn identities(&self) -> Result<Vec<String>, Failure> {
+        self.files()?.iter().map(|file| Ok(hash_file(file)?.1)).collect()
+    }
+
     /// Reads the one model.
     ///
     /// # Errors
     ///
     /// A usage error if there are several.
     pub fn load_one(&self) -> Result<Bundle, Failure> {
-        let mut files = Vec::new();
-        for path in &self.models {
-            files.extend(bundle::locate(path)?);
-        }
+        let files = self.files()?;
         let [file] = files.as_slice() else {
             return Err(Failure::usage(format!(
                 "{} models were given, this command takes one: name the `.gmn` file or the folder of a seed",
@@ -144,8 +159,8 @@ impl InputArguments {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn open(&self, about: &bundle::Description) -> Result<RowReader, Failure> {
-        let mut options = self.columns.options(about);
+    pub fn open(&self, about: &bundle::Description, shard: Option<Shard>) -> Result<RowReader, Failure> {
+        let mut options = ReadOptions { shard, ..self.columns.options(about) };
         let Some(path) = &self.data else {
             if let Some(blank) = self.smiles.iter().find(|smiles| smiles.trim().is_empty()) {
                 return Err(Failure::usage(format!("--smiles '{blank}': a SMILES string must not be empty")));
@@ -184,6 +199,11 @@ impl InputArguments {
             );
         }
         Ok(reader)
+    }
+
+    /// The file or folder, where one was given.
+    pub fn path(&self) -> Option<&Path> {
+        self.data.as_deref()
     }
 
     /// How other files beside the input are to be read.

@@ -2,6 +2,7 @@
 
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
 use super::predict_pairs::{likeliest, listed};
+use super::shards::{ShardArguments, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
 use crate::ui::output::Output;
@@ -11,7 +12,9 @@ use graphminnet::bundle::{
     AnswerKind, Answers, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
 };
 use graphminnet_data::formats::csv::CsvWriter;
-use graphminnet_data::{InputRow, Level, ReadOptions, RowReader, open};
+use graphminnet_data::parts::InputIdentity;
+use graphminnet_data::{InputRow, Level, ReadOptions, RowReader, Shard, open};
+use serde_json::json;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,9 +27,11 @@ pub struct Arguments {
     model: ModelArguments,
     #[command(flatten)]
     input: InputArguments,
-    /// Where the table goes; `-` is standard output.
+    /// Where the table goes; `-` is standard output. With --shard, a folder for the parts.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    #[command(flatten)]
+    shards: ShardArguments,
     /// Labelled graphs that were neither trained on nor used to choose the epoch; adds intervals or sets that hold the
     /// truth with probability `--level`. A model from `train --calibrate` needs no file.
     #[arg(long, value_name = "FILE")]
@@ -36,10 +41,10 @@ pub struct Arguments {
     level: Option<f64>,
     /// Pairs of nodes to ask about, of a model that answers for pairs: a CSV table with the columns source and destination
     /// (numbers of nodes, from 0), and graph_id where there are several graphs. Without it: the pairs of the data.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "level"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "level", "shard"])]
     pairs: Option<PathBuf>,
     /// The likeliest pairs of every graph that have no edge, so many of them, of a model that predicts links.
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["calibrate", "level", "pairs"])]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["calibrate", "level", "shard", "pairs"])]
     top: Option<usize>,
 }
 
@@ -60,8 +65,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("--level needs --calibrate, or models from one `train --calibrate`"));
         }
         say_unnamed(ensemble.description());
-        let mut reader = arguments.input.open(ensemble.description())?;
-        if arguments.pairs.is_some() || arguments.top.is_some() {
+        let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
+        let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
+        let shard = shared.as_ref().map(SharedWork::shard);
+        let mut reader = arguments.input.open(ensemble.description(), shard)?;
+        if asks_pairs {
             let level = ensemble.description().schema.level;
             if level != Level::Pair {
                 let message = format!("--pairs and --top: the model answers per {level}, not for pairs of nodes");
@@ -77,7 +85,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             };
         }
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
-        let mut writer = Writer::begin(&reader, &ensemble, table, Output::create(&arguments.output)?)?;
+        let path = shared.as_ref().map(|shared| shared.file(PART)).transpose()?;
+        let out = Output::create(path.as_deref().unwrap_or(&arguments.output))?;
+        let mut writer = Writer::begin(&reader, &ensemble, table, out, shard.is_none_or(Shard::is_first))?;
         writer.shift = conformal.as_ref().map(Shift::new);
         loop {
             let rows = reader.next_rows(ROWS)?;
@@ -95,8 +105,28 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let Writer { out, rows, bad, .. } = writer;
         out.into_inner().finish()?;
         say_done(rows, bad, "a prediction", start);
+        if let Some(shared) = shared {
+            // A part without a single prediction is done all the same; whoever joins the parts sees them all.
+            shared.finish(Some(PART), rows, bad)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
+}
+
+/// Extension of the parts.
+const PART: &str = "csv";
+
+/// This process's part of the work, if it does not do everything.
+fn share(arguments: &Arguments, ensemble: &Ensemble) -> Result<Option<SharedWork>, Failure> {
+    let calibration = arguments.calibrate.as_deref().map(InputIdentity::of).transpose()?;
+    let settings = [
+        ("reading", reading(&arguments.input.options(ensemble.description()))?),
+        ("level", json!(arguments.level)),
+        ("calibration", json!(calibration.map(|file| (file.bytes, file.ends_sha256)))),
+    ];
+    let (folder, input) = (Some(arguments.output.as_path()), arguments.input.path());
+    arguments.shards.begin("predict", folder, input, Some(&arguments.model), settings)
 }
 
 fn calibrate(
@@ -151,6 +181,7 @@ impl<'a> Writer<'a> {
         ensemble: &'a Ensemble,
         table: PredictionTable<'a>,
         out: Output,
+        has_header: bool,
     ) -> Result<Self, Failure> {
         let about = ensemble.description();
         let place = about.schema.level.place_columns();
@@ -163,9 +194,11 @@ impl<'a> Writer<'a> {
             )));
         }
         let mut out = CsvWriter::new(out);
-        out.written(reader.header().unwrap_or(b"id"))?;
-        let own = place.iter().copied().chain(columns.iter().map(String::as_str));
-        out.row(own.chain(["reason"]))?;
+        if has_header {
+            out.written(reader.header().unwrap_or(b"id"))?;
+            let own = place.iter().copied().chain(columns.iter().map(String::as_str));
+            out.row(own.chain(["reason"]))?;
+        }
         let (keeps_input, columns) = (reader.header().is_some(), columns.len() + place.len());
         Ok(Self { table, out, keeps_input, about, columns, rows: 0, bad: 0, shift: None })
     }

@@ -1,7 +1,9 @@
 //! `graphminnet prepare`: computes what training needs of every graph, once, into the cache.
 
+use super::data::join::collect;
 use super::limit_args::LimitArguments;
 use super::read_args::Reading;
+use super::shards::{ShardArguments, SharedWork, reading};
 use super::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::preparation::{Preparation, transform_name};
@@ -12,13 +14,14 @@ use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::train::infer_recipe;
 use graphminnet_data::cache::{Cache, default_cache_dir};
-use graphminnet_data::preparation::{Origin, PreparationReport, Transform, prepare_dataset};
+use graphminnet_data::parts::PartFolder;
+use graphminnet_data::preparation::{Origin, PreparationReport, Transform, join_prepared, prepare_dataset};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::text::grouped;
-use graphminnet_data::{Read, escape, open};
+use graphminnet_data::{Read, ReadOptions, Shard, escape, open};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -51,6 +54,14 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     cache_dir: Option<PathBuf>,
     #[command(flatten)]
+    shards: ShardArguments,
+    /// With --shard, a folder for what is computed.
+    #[arg(long, short, value_name = "FOLDER", requires = "shard")]
+    output: Option<PathBuf>,
+    /// Put what `prepare --shard` left in this folder into the cache, as if the whole file had been prepared.
+    #[arg(long, value_name = "FOLDER", requires = "data", conflicts_with_all = ["shard", "eigenpairs", "random_walk"])]
+    join: Option<PathBuf>,
+    #[command(flatten)]
     threads: Threads,
     /// Print one JSON object instead of a table.
     #[arg(long)]
@@ -65,10 +76,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 fn prepare(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode, Failure> {
     let start = Instant::now();
-    let (read, options) = read(arguments)?;
+    if let (Some(folder), Some(data)) = (&arguments.join, &arguments.data) {
+        return join(arguments, folder, data);
+    }
+    let shared = share(arguments)?;
+    let (read, options) = read(arguments, shared.as_ref().map(SharedWork::shard))?;
     let read_seconds = start.elapsed().as_secs_f64();
     say_report(&read.report);
-    let cache = cache(arguments.cache_dir.clone())?;
+    // What a shard computes is kept apart, until all of it is there.
+    let cache = match &arguments.output {
+        Some(folder) => Cache::new(folder),
+        None => cache(arguments.cache_dir.clone())?,
+    };
     let progress = Preparation::new(Verbosity::Normal, interrupt);
     let prepared = prepare_dataset(&read.dataset, &options, Some(&cache), &progress);
     drop(progress);
@@ -77,6 +96,14 @@ fn prepare(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode, Fai
         if let Origin::Rebuilt { problem } | Origin::NotStored { problem } = origin {
             say!("warning: {}: {problem}", transform_name(*transform));
         }
+        if let (Origin::NotStored { .. }, Some(shared)) = (origin, &shared) {
+            let reason = format!("shard {}: what was computed could not be kept", shared.shard());
+            return Err(std::io::Error::other(reason).into());
+        }
+    }
+    if let Some(shared) = shared {
+        let bad = usize::try_from(read.report.bad_row_count).unwrap_or(usize::MAX);
+        shared.finish(None, read.dataset.samples.len() + bad, bad)?;
     }
     let mut out = stdout().lock();
     if arguments.json {
@@ -89,13 +116,18 @@ fn prepare(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode, Fai
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
+fn read(arguments: &Arguments, shard: Option<Shard>) -> Result<(Read, PrepareOptions), Failure> {
     #[cfg(feature = "benchmarks")]
     if let Some(name) = &arguments.recipe {
         return benchmark(name, arguments);
     }
     let Some(path) = &arguments.data else { unreachable!("the argument group requires one") };
-    let read = open(path, &arguments.limits.on(arguments.reading.options()))?;
+    let read = open(path, &ReadOptions { shard, ..options(arguments) })?;
+    // A shard cannot tell what `train` would need, and was told.
+    let told = shard.and(arguments.eigenpairs.zip(arguments.random_walk));
+    if let Some((eigenpairs, random_walk_steps)) = told {
+        return Ok((read, PrepareOptions { eigenpairs, random_walk_steps, ..PrepareOptions::default() }));
+    }
     // What `train` would need of this file.
     let recipe = infer_recipe("", &read.dataset.schema, &read.dataset, &[])?.recipe;
     let needed = recipe.model.prepare_options();
@@ -107,9 +139,62 @@ fn read(arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
     Ok((read, options))
 }
 
+fn options(arguments: &Arguments) -> ReadOptions {
+    arguments.limits.on(arguments.reading.options())
+}
+
+/// This process's part of the work, if it does not do everything.
+fn share(arguments: &Arguments) -> Result<Option<SharedWork>, Failure> {
+    let (eigenpairs, steps) = (arguments.eigenpairs, arguments.random_walk);
+    if arguments.shards.shard().is_some() && (eigenpairs.is_none() || steps.is_none()) {
+        return Err(Failure::usage(
+            "--shard needs --eigenpairs K and --random-walk STEPS: what `train` would use is known only from the whole \
+             file (`prepare` without --shard says it, also for the first rows of the file)",
+        ));
+    }
+    let settings = [
+        ("reading", reading(&options(arguments))?),
+        (EIGENPAIRS, json!(eigenpairs)),
+        (RANDOM_WALK, json!(steps)),
+    ];
+    arguments.shards.begin("prepare", arguments.output.as_deref(), arguments.data.as_deref(), None, settings)
+}
+
+const EIGENPAIRS: &str = "eigenpairs";
+const RANDOM_WALK: &str = "random_walk";
+
+/// Puts what shards computed into the cache.
+fn join(arguments: &Arguments, folder: &Path, data: &Path) -> Result<ExitCode, Failure> {
+    let folder = PartFolder::new(folder);
+    let parts = collect(&folder)?;
+    let Some(first) = parts.first() else { return Err(Failure::usage("--join: no parts")) };
+    if first.work.command != "prepare" {
+        let command = escape(&first.work.command);
+        return Err(Failure::usage(format!("--join: these are parts of `{command}`, not of `prepare`")));
+    }
+    let options = options(arguments);
+    if first.work.settings.get("reading") != Some(&reading(&options)?) {
+        return Err(Failure::usage("--join: give the options by which the shards read the file"));
+    }
+    let number =
+        |name| first.work.settings.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let wanted = PrepareOptions {
+        eigenpairs: number(EIGENPAIRS).unwrap_or(0),
+        random_walk_steps: number(RANDOM_WALK).unwrap_or(0),
+        ..PrepareOptions::default()
+    };
+    let read = open(data, &options)?;
+    say_report(&read.report);
+    let counts: Vec<usize> = parts.iter().map(|part| part.rows.saturating_sub(part.without)).collect();
+    let cache = cache(arguments.cache_dir.clone())?;
+    join_prepared(&read.dataset, &wanted, &counts, &Cache::new(folder.path()), &cache)?;
+    say!("cache: {}", escape(&cache.directory().to_string_lossy()));
+    Ok(ExitCode::SUCCESS)
+}
+
 #[cfg(feature = "benchmarks")]
 fn benchmark(name: &str, arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
-    use graphminnet_data::{ReadOptions, registry};
+    use graphminnet_data::registry;
 
     arguments.reading.refuse("the data set of a recipe")?;
     let recipe = graphminnet::Recipe::named(name)?;

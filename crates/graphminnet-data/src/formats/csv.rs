@@ -17,6 +17,7 @@
 //! ```
 
 mod dialect;
+mod part;
 
 use super::Lines;
 use super::sdf::{self, SdfColumns};
@@ -55,6 +56,8 @@ pub struct CsvReader {
     /// The current record as it is written.
     raw: Vec<u8>,
     line: u64,
+    /// Records before the shard that is read.
+    records_before: usize,
 }
 
 impl CsvReader {
@@ -97,6 +100,7 @@ impl CsvReader {
             ends: Vec::new(),
             raw: Vec::new(),
             line: 1,
+            records_before: 0,
         }
     }
 
@@ -154,11 +158,16 @@ impl CsvReader {
             if !std::mem::take(&mut self.waiting) && !self.read_record()? {
                 return Ok(None);
             }
-            let is_blank = self.ends.len() <= 1 && self.text.trim_ascii().is_empty();
-            if !is_blank || self.header.len() == 1 && !self.text.is_empty() {
+            if !self.is_blank() {
                 return Ok(Some(self.check_record()));
             }
         }
+    }
+
+    /// Whether the current record is an empty line, which is none.
+    fn is_blank(&self) -> bool {
+        let is_blank = self.ends.len() <= 1 && self.text.trim_ascii().is_empty();
+        is_blank && (self.header.len() != 1 || self.text.is_empty())
     }
 
     fn check_record(&self) -> Result<(), DataError> {
@@ -220,7 +229,7 @@ impl CsvReader {
             return self.read_block();
         }
         self.clear_record();
-        if self.lines.advance()? { self.read_from_line() } else { Ok(false) }
+        if self.lines.advance_to_record()? { self.read_from_line() } else { Ok(false) }
     }
 
     fn clear_record(&mut self) {

@@ -36,8 +36,17 @@ use std::path::Path;
 
 /// Reads a file of JSON Lines.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
-    let mut lines = Lines::open(path, &options.limits)?;
-    read_lines(&mut lines, path, options)
+    read_lines(&mut open_lines(path, options)?, path, options)
+}
+
+/// Opens a file of JSON Lines, or the shard of it that is wanted.
+pub(crate) fn open_lines(path: &Path, options: &ReadOptions) -> Result<Lines, DataError> {
+    let part = options.shard.map(|shard| shard.bytes_of(path)).transpose()?;
+    let lines = Lines::open(path, &options.limits)?;
+    match part {
+        Some(part) => lines.only(&part),
+        None => Ok(lines),
+    }
 }
 
 /// Reads JSON Lines from any stream of lines.
@@ -53,7 +62,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
     }
     let mut ignored: Vec<String> = Vec::new();
-    while lines.advance()? {
+    while lines.advance_to_record()? {
         if lines.bytes().trim_ascii().is_empty() {
             continue;
         }

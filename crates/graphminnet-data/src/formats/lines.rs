@@ -6,6 +6,7 @@ use crate::budget::MEMORY;
 use crate::fs::open_decompressed;
 use crate::{DataError, Limits, Place};
 use std::io::{BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// A reader of lines that knows where it is.
@@ -23,6 +24,8 @@ pub(crate) struct Lines {
     /// Byte at which the current line begins, and at which the next one does.
     start: u64,
     next_start: u64,
+    /// Byte from which on no record begins that is wanted.
+    until: u64,
 }
 
 impl Lines {
@@ -49,6 +52,7 @@ impl Lines {
             records_before: 0,
             start: 0,
             next_start: 0,
+            until: u64::MAX,
         }
     }
 
@@ -57,6 +61,30 @@ impl Lines {
         self.number = lines;
         self.records_before = records;
         self
+    }
+
+    /// Only the records that begin within some bytes of the file, where every line that is not blank is one.
+    pub(crate) fn only(mut self, part: &Range<u64>) -> Result<Self, DataError> {
+        while self.next_start < part.start && self.advance()? {
+            self.records_before += usize::from(!self.bytes().trim_ascii().is_empty());
+        }
+        self.until = part.end;
+        Ok(self)
+    }
+
+    /// From now on, no record that begins at this byte or later.
+    pub(super) fn end_at(&mut self, byte: u64) {
+        self.until = byte;
+    }
+
+    /// Byte at which the next line begins.
+    pub(super) fn position(&self) -> u64 {
+        self.next_start
+    }
+
+    /// Moves to the next line that a record may begin on; false at the end, or where the next shard begins.
+    pub(crate) fn advance_to_record(&mut self) -> Result<bool, DataError> {
+        if self.next_start >= self.until { Ok(false) } else { self.advance() }
     }
 
     /// Records in the lines before the first.

@@ -43,7 +43,7 @@ pub use graph6::write_graph6;
 pub use jsonl::write_jsonl;
 // For the command, which predicts for lists of pairs.
 pub(crate) use jsonl::write_jsonl_to;
-pub(crate) use jsonl::{names as jsonl_names, read_lines as read_jsonl_lines};
+pub(crate) use jsonl::{names as jsonl_names, open_lines as open_jsonl, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
 #[doc(hidden)]
 pub use pair_list::{PairRow, read_pair_list};
@@ -182,6 +182,9 @@ fn unknown(path: &Path, reason: String) -> DataError {
 /// [`DataError::UnknownFormat`] if they do not, or name a format that is no stream.
 pub(crate) fn of_stream(path: &Path, options: &ReadOptions) -> Result<Format, DataError> {
     let reason = match options.format {
+        _ if options.shard.is_some() => {
+            "a stream cannot be read in shards: it has no parts to begin at".to_owned()
+        }
         Some(format @ (Format::SmilesCsv | Format::Jsonl)) => return Ok(format),
         Some(format) => format!("{} cannot be read from a stream", format.name()),
         None => "a stream has no name to tell its format by".to_owned(),

@@ -63,8 +63,13 @@ pub(super) fn open_table(
     let reader = match format {
         Format::Sdf => CsvReader::of_blocks(path, &options.limits)?,
         _ => {
+            let part = options.shard.map(|shard| shard.bytes_of(path)).transpose()?;
             let lines = Lines::open(path, &options.limits)?;
-            CsvReader::of_molecules(lines, path, options, &mut notes)?
+            let mut reader = CsvReader::of_molecules(lines, path, options, &mut notes)?;
+            if let Some(part) = part {
+                reader.only(&part)?;
+            }
+            reader
         }
     };
     Ok((reader, notes))

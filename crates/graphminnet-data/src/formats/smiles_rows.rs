@@ -72,6 +72,11 @@ impl SmilesRows {
         &self.smiles_name
     }
 
+    /// Records before the shard that is read.
+    pub(crate) fn records_before(&self) -> usize {
+        self.reader.records_before()
+    }
+
     /// The next rows, at most so many; none at the end.
     pub(crate) fn next(&mut self, count: usize) -> Result<Vec<InputRow>, DataError> {
         let (mut records, mut bytes, mut smiles_bytes) = (Vec::new(), 0, 0);

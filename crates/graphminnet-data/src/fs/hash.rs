@@ -1,9 +1,7 @@
 //! SHA-256 of bytes, files and streams, as lower-case hexadecimal text.
 
-#[cfg(feature = "benchmarks")]
 use super::{IoError, open};
 use sha2::{Digest, Sha256};
-#[cfg(feature = "benchmarks")]
 use std::{io, io::Read, path::Path};
 
 /// The SHA-256 of some bytes.
@@ -16,7 +14,6 @@ pub fn sha256(bytes: &[u8]) -> String {
 /// # Errors
 ///
 /// The stream's own.
-#[cfg(feature = "benchmarks")]
 pub(super) fn hash_reader(mut stream: impl Read) -> io::Result<(u64, String)> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0u8; 1 << 16];
@@ -40,8 +37,7 @@ pub(super) fn hash_reader(mut stream: impl Read) -> io::Result<(u64, String)> {
 /// # Errors
 ///
 /// [`IoError`] if it cannot be read.
-#[cfg(feature = "benchmarks")]
-pub(crate) fn hash_file(path: &Path) -> Result<(u64, String), IoError> {
+pub fn hash_file(path: &Path) -> Result<(u64, String), IoError> {
     hash_reader(open(path)?).map_err(IoError::at("read", path))
 }
 
@@ -57,7 +53,6 @@ mod tests {
     fn the_hash_of_abc_is_the_published_one() {
         let published = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(sha256(b"abc"), published);
-        #[cfg(feature = "benchmarks")]
         assert_eq!(hash_reader(&b"abc"[..]).unwrap(), (3, published.to_owned()));
     }
 }

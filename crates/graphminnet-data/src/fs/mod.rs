@@ -12,9 +12,7 @@ mod zstd;
 
 pub use atomic::{AtomicFile, scratch_name, write_atomically, write_atomically_with};
 pub use error::IoError;
-#[cfg(feature = "benchmarks")]
-pub(crate) use hash::hash_file;
-pub use hash::sha256;
+pub use hash::{hash_file, sha256};
 pub use memory::{machine_memory, peak_memory};
 pub(crate) use open::{decompress, open_decompressed, without_compression};
 pub use plain::{create_dir, open, read, rename, sync_dir, write_new};

@@ -34,11 +34,11 @@ impl MaybeGraph for InputRow {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answers {
     kind: AnswerKind,
-    columns: usize,
+    pub(super) columns: usize,
     /// The rows of every graph, or why it has none.
-    graphs: Vec<Result<Range<usize>, PredictError>>,
+    pub(super) graphs: Vec<Result<Range<usize>, PredictError>>,
     /// The outputs of each model, `[rows, columns]`.
-    models: Vec<Vec<f32>>,
+    pub(super) models: Vec<Vec<f32>>,
 }
 
 impl Answers {

@@ -1,12 +1,10 @@
 //! An ensemble over labelled graphs: metrics, confidence intervals, a table by class or target.
 
-use super::{AnswerKind, Coverage, DEFAULT_LEVEL, Ensemble, PredictError};
+use super::{AnswerKind, Coverage, DEFAULT_LEVEL, Ensemble, Labelled, PredictError};
 use crate::task::Rows;
 use crate::task::assess::{Assessed, Bootstrap, Breakdown, Measure, assess, breakdown};
 use graphminnet_data::Dataset;
-use graphminnet_data::Graph;
 use serde::Serialize;
-use std::sync::Arc;
 
 /// How good an ensemble is on a data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,26 +33,38 @@ pub fn evaluate(
     dataset: &Dataset,
     bootstrap: Bootstrap,
 ) -> Result<Evaluated, PredictError> {
-    let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
-    let answers = ensemble.answer(&graphs);
-    let (mut outputs, mut targets, mut ranges) = (Vec::new(), Vec::new(), Vec::with_capacity(graphs.len()));
+    evaluate_answers(ensemble, &Labelled::answer(ensemble, dataset)?, bootstrap)
+}
+
+/// Evaluates what an ensemble said about labelled graphs.
+///
+/// # Errors
+///
+/// [`PredictError::NoLabels`].
+pub fn evaluate_answers(
+    ensemble: &Ensemble,
+    labelled: &Labelled,
+    bootstrap: Bootstrap,
+) -> Result<Evaluated, PredictError> {
+    let Labelled { answers, targets: of_graphs } = labelled;
+    let (mut outputs, mut targets, mut ranges) = (Vec::new(), Vec::new(), Vec::with_capacity(labelled.len()));
     let mut end = 0;
-    for (graph, sample) in dataset.samples.iter().enumerate() {
+    for (graph, of_graph) in of_graphs.iter().enumerate() {
         let answer = answers.graph(graph).map_err(PredictError::in_graph(graph))?;
         ranges.push(end..end + answer.num_rows());
         end += answer.num_rows();
         outputs.extend(answer.outputs());
-        targets.extend(&sample.targets);
+        targets.extend(of_graph);
     }
     let about = ensemble.description();
     let labels = targets.iter().filter(|target: &&f32| !target.is_nan()).count();
     if labels == 0 {
         return Err(PredictError::NoLabels { targets: about.schema.targets.join("`, `") });
     }
-    let labelled = dataset.samples.iter().zip(answers.iter());
-    let labelled = labelled.filter_map(|(sample, answer)| Some((answer.ok()?, sample.targets.as_slice())));
+    let known = of_graphs.iter().zip(answers.iter());
+    let known = known.filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
     let coverage = match ensemble.conformal(DEFAULT_LEVEL) {
-        Ok(Some(conformal)) => conformal.coverage(labelled),
+        Ok(Some(conformal)) => conformal.coverage(known),
         _ => Vec::new(),
     };
     let rows = Rows {
@@ -71,7 +81,7 @@ pub fn evaluate(
         }
     };
     Ok(Evaluated {
-        graphs: graphs.len(),
+        graphs: labelled.len(),
         positive_class: about.ranked_class().map(str::to_owned),
         labels,
         metrics: assess(measure, rows, &ranges, bootstrap),

@@ -36,6 +36,7 @@ mod error;
 mod evaluate;
 pub(crate) mod group;
 mod infer;
+mod labelled;
 mod links;
 mod locate;
 mod migrate;
@@ -52,8 +53,9 @@ pub use container::FORMAT_VERSION;
 pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn};
 pub use ensemble::Ensemble;
 pub use error::{BundleError, PredictError};
-pub use evaluate::{Evaluated, evaluate};
+pub use evaluate::{Evaluated, evaluate, evaluate_answers};
 pub(crate) use infer::prepare;
+pub use labelled::Labelled;
 pub use links::PairQuestions;
 // For the command and the laboratory, which look for models in run directories.
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Matrices as `.npy` files, written row by row.
 
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 /// Bytes of the header: the number of rows is filled in at the end, so there must be room for any.
 const HEADER: usize = 128;
@@ -38,6 +38,32 @@ impl<W: Write + Seek> NpyWriter<W> {
         self.out.write_all(&bytes)
     }
 
+    /// Adds the rows of a file that this writer wrote.
+    ///
+    /// # Errors
+    ///
+    /// What reading fails with, or the output refuses; `InvalidData` for anything but such a file of equally long rows.
+    pub fn write_file(&mut self, from: &mut impl Read) -> io::Result<()> {
+        let (mut found, mut bytes) = ([0; HEADER], Vec::new());
+        from.read_exact(&mut found)?;
+        let mut values = 0;
+        loop {
+            bytes.clear();
+            from.take(1 << 20).read_to_end(&mut bytes)?;
+            if bytes.is_empty() {
+                break;
+            }
+            self.out.write_all(&bytes)?;
+            values += bytes.len() / 4;
+        }
+        if found != *header(values / self.columns, self.columns)? {
+            let what = format!("not a matrix of 32-bit floats with {} columns", self.columns);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        self.values += values;
+        Ok(())
+    }
+
     /// Fills in the number of rows and gives the output back.
     ///
     /// # Errors
@@ -67,6 +93,25 @@ fn header(rows: usize, columns: usize) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn written(rows: &[&[f32]], columns: usize) -> Vec<u8> {
+        let mut writer = NpyWriter::new(io::Cursor::new(Vec::new()), columns).unwrap();
+        rows.iter().for_each(|rows| writer.write(rows).unwrap());
+        writer.finish().unwrap().into_inner()
+    }
+
+    #[test]
+    fn files_in_a_row_are_the_file_of_all_rows() {
+        let parts = [written(&[&[1.0, 2.0]], 2), written(&[], 2), written(&[&[3.0, 4.0, 5.0, 6.0]], 2)];
+        let mut whole = NpyWriter::new(io::Cursor::new(Vec::new()), 2).unwrap();
+        parts.iter().for_each(|part| whole.write_file(&mut &part[..]).unwrap());
+        let expected = written(&[&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]], 2);
+        assert_eq!(whole.finish().unwrap().into_inner(), expected);
+        for other in [&parts[2][..140], &parts[0][..100], b"", &written(&[&[1.0, 2.0, 3.0]], 3)] {
+            let mut whole = NpyWriter::new(io::Cursor::new(Vec::new()), 2).unwrap();
+            assert!(whole.write_file(&mut &other[..]).is_err(), "{} bytes", other.len());
+        }
+    }
 
     #[test]
     fn the_file_is_what_numpy_writes() {

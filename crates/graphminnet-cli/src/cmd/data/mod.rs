@@ -8,6 +8,7 @@ mod get;
 mod import;
 #[cfg(feature = "benchmarks")]
 mod info;
+pub mod join;
 mod links;
 #[cfg(feature = "benchmarks")]
 mod list;
@@ -59,6 +60,8 @@ enum Command {
     Split(split::Arguments),
     /// Read a file in one format and write it in another.
     Convert(convert::Arguments),
+    /// Check what the shards of `predict` or `embed` wrote, and put it together.
+    Join(join::Arguments),
 }
 
 /// Runs the command.
@@ -83,5 +86,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Command::Links(arguments) => links::run(arguments),
         Command::Split(arguments) => split::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
+        Command::Join(arguments) => join::run(arguments),
     }
 }

@@ -7,7 +7,7 @@ use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet_data::Graph;
 use graphminnet_data::formats::Format;
 use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
-use graphminnet_data::{InputRow, Level, Limits, MoleculeReading, ReadOptions, RowReader};
+use graphminnet_data::{ADVICE, InputRow, Level, Limits, MoleculeReading, ReadOptions, RowReader};
 use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -257,7 +257,7 @@ fn molecules(
     let item = |text: String| {
         unless_stopped(stop)?;
         let graph = reading.graph(&text, limits).map(Arc::new);
-        Ok(Item { graph: graph.map_err(|error| error.to_string()), id: text })
+        Ok(Item { graph: graph.map_err(|error| in_own_words(&error.to_string())), id: text })
     };
     smiles.into_iter().map(item).collect()
 }
@@ -273,15 +273,26 @@ fn own_graphs(ensemble: &Ensemble, graphs: &[Value], limits: Limits) -> Result<V
     }
     let options =
         ReadOptions { format: Some(Format::Jsonl), limits, ..ensemble.description().read_options() };
-    let unusable = |error: graphminnet_data::DataError| Answer::error(422, error);
+    let unusable = |error: graphminnet_data::DataError| Answer::error(422, in_own_words(&error.to_string()));
     let mut reader = RowReader::from_stream(Box::new(Cursor::new(lines.into_bytes())), "request", &options)
         .map_err(unusable)?;
     let rows: Vec<InputRow> = reader.next_rows(graphs.len()).map_err(unusable)?;
     let item = |row: InputRow| {
-        let graph = row.graph.map_err(|bad| bad.to_string());
+        let graph = row.graph.map_err(|bad| in_own_words(&bad.to_string()));
         Item { id: row.id, graph: graph.and_then(|graph| with_few_bare_nodes(&graph).map(|()| graph)) }
     };
     Ok(rows.into_iter().map(item).collect())
+}
+
+/// A reason without the options of commands that read files, which a server does not have.
+fn in_own_words(reason: &str) -> String {
+    match reason.split_once(ADVICE) {
+        None => reason.to_owned(),
+        Some((what, _)) if what.contains("nodes_per_graph") || what.contains("edges_per_graph") => {
+            format!("{what}; `serve --max-nodes` raises it")
+        }
+        Some((what, _)) => what.to_owned(),
+    }
 }
 
 /// Fails for a graph most of whose nodes are only counted: a short request must not ask for much work.

@@ -1,0 +1,206 @@
+//! Work in shards: whatever their number, the result is that of one process, byte for byte.
+
+mod common;
+
+use common::{Run, Workspace};
+use std::path::Path;
+
+fn ok(run: Run) -> Run {
+    assert_eq!(run.code, 0, "{run:?}");
+    run
+}
+
+/// A workspace with a model and a table with quoted line ends and bad rows.
+fn prepared() -> Workspace {
+    let workspace = Workspace::new();
+    let mut table = String::from("smiles,\"no\nte\",y,split\n");
+    for row in 0..23 {
+        let smiles = format!("{}{}", "C".repeat(1 + row % 6), ["O", "N", "c1ccccc1", "Cl"][row % 4]);
+        let part = ["train", "train", "valid", "test"][row % 4];
+        table.push_str(&format!("{smiles},\"row {row},\n\"\"quoted\"\"\",{}.25,{part}\n", row % 5));
+    }
+    workspace.write("train.csv", &table);
+    table.push_str("\nbad(,x,1,test\nC,too few\n");
+    workspace.write("input.csv", &table);
+    ok(workspace.run(
+        "train --data train.csv --target y --split-column split --seeds 0 --run-dir run --no-cache -q \
+         --set train.epochs=1 --set model.hidden=16 --set model.layers=1 --set model.lap_dim=4 --set model.pe_dim=4",
+    ));
+    workspace
+}
+
+/// Runs a command for every shard, in an order that is not theirs.
+fn in_shards(workspace: &Workspace, command: &str, count: u32) {
+    for number in (1..=count).rev() {
+        ok(workspace.run(&format!("{command} --shard {number}/{count}")));
+    }
+}
+
+fn concatenated(folder: &Path, extension: &str) -> Vec<u8> {
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|found| found == extension));
+    files.sort();
+    files.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+#[test]
+fn predictions_and_vectors_in_shards_are_those_of_one_process() {
+    let workspace = prepared();
+    ok(workspace.run("predict -m run --data input.csv -o whole.csv"));
+    ok(workspace.run("embed -m run --data input.csv -o vectors.csv"));
+    ok(workspace.run("embed -m run --data input.csv --level node -o nodes.npy"));
+    for count in [1, 2, 3, 7, 40] {
+        let folder = format!("parts-{count}");
+        in_shards(&workspace, &format!("predict -m run --data input.csv -o {folder}"), count);
+        let joined = ok(workspace.run(&format!("data join {folder} -o joined.csv")));
+        let said = format!("{count} parts, 25 rows, 2 of them without a result");
+        assert!(joined.stderr.contains(&said), "{joined:?}");
+        assert_eq!(workspace.read("joined.csv"), workspace.read("whole.csv"), "{count} shards");
+        assert_eq!(concatenated(&workspace.path(&folder), "csv"), workspace.read("whole.csv"));
+
+        in_shards(&workspace, &format!("embed -m run --data input.csv -o {folder}.csv"), count);
+        ok(workspace.run(&format!("data join {folder}.csv -o joined.csv")));
+        assert_eq!(workspace.read("joined.csv"), workspace.read("vectors.csv"), "{count} shards");
+        if count == 3 {
+            in_shards(&workspace, "embed -m run --data input.csv --level node -o parts.npy", count);
+            ok(workspace.run("data join parts.npy -o joined.npy"));
+            assert_eq!(workspace.read("joined.npy"), workspace.read("nodes.npy"));
+            let run = workspace.run("data join parts.npy -o joined.csv");
+            assert_eq!(run.code, 2, "{run:?}");
+        }
+    }
+    let manifest = String::from_utf8(workspace.read("parts-3/manifest.json")).unwrap();
+    for word in ["part-00003-of-00003.csv", "sha256", "ends_sha256", "models", "\"rows\""] {
+        assert!(manifest.contains(word), "{word} is not in {manifest}");
+    }
+}
+
+#[test]
+fn graphs_that_are_no_molecules_come_in_shards_too() {
+    let workspace = Workspace::new();
+    let rings: String = (3..30)
+        .map(|nodes| {
+            let edges: Vec<String> =
+                (0..nodes).map(|node| format!("[{node},{}]", (node + 1) % nodes)).collect();
+            format!("{{\"num_nodes\":{nodes},\"edges\":[{}],\"target\":{}}}\n", edges.join(","), nodes % 2)
+        })
+        .collect();
+    workspace.write("rings.jsonl", &rings);
+    ok(workspace.run(
+        "train --data rings.jsonl --seeds 0 --run-dir run --no-cache -q --set train.epochs=1 --set model.hidden=16 \
+         --set model.layers=1 --set model.lap_dim=4 --set model.pe_dim=4",
+    ));
+    workspace.write("input.jsonl", format!("\n{rings}{{broken\n"));
+    ok(workspace.run("predict -m run --data input.jsonl -o whole.csv"));
+    ok(workspace.run("embed -m run --data input.jsonl -o vectors.csv"));
+    for count in [2, 5] {
+        in_shards(&workspace, &format!("predict -m run --data input.jsonl -o parts-{count}"), count);
+        ok(workspace.run(&format!("data join parts-{count} -o joined.csv")));
+        assert_eq!(workspace.read("joined.csv"), workspace.read("whole.csv"), "{count} shards");
+        in_shards(&workspace, &format!("embed -m run --data input.jsonl -o vectors-{count}"), count);
+        ok(workspace.run(&format!("data join vectors-{count} -o joined.csv")));
+        assert_eq!(workspace.read("joined.csv"), workspace.read("vectors.csv"), "{count} shards");
+    }
+}
+
+#[test]
+fn an_evaluation_of_what_shards_answered_is_that_of_one_process() {
+    let workspace = prepared();
+    for (options, count) in [("", 1), ("", 3), ("--part test", 30)] {
+        let whole = ok(workspace.run(&format!("evaluate -m run --data train.csv {options} --json"))).stdout;
+        let folder = format!("answers-{count}");
+        in_shards(&workspace, &format!("evaluate -m run --data train.csv {options} -o {folder}"), count);
+        let joined = ok(workspace.run(&format!("evaluate -m run --join {folder} --json"))).stdout;
+        assert_eq!(joined, whole, "{count} shards");
+    }
+    // Rows that cannot be read stop a shard as they stop the whole.
+    let run = workspace.run("evaluate -m run --data input.csv -o answers --shard 3/3");
+    assert_eq!(run.code, 3, "{run:?}");
+    let run = workspace.run("data join answers-3 -o x.csv");
+    assert!(run.code == 2 && run.stderr.contains("evaluate --model MODEL --join"), "{run:?}");
+}
+
+#[test]
+fn what_shards_prepare_is_found_in_the_cache_like_that_of_one_process() {
+    let workspace = prepared();
+    let options = "prepare --data train.csv --target y --eigenpairs 4 --random-walk 5";
+    ok(workspace.run(&format!("{options} --cache-dir whole")));
+    in_shards(&workspace, &format!("{options} -o parts"), 4);
+    ok(workspace.run("prepare --data train.csv --target y --join parts --cache-dir joined"));
+    let entries = |folder: &str| {
+        let entries = std::fs::read_dir(workspace.path(folder)).unwrap().map(|entry| entry.unwrap().path());
+        let mut entries: Vec<_> = entries.map(|path| (path.file_name().unwrap().to_owned(), path)).collect();
+        entries.sort();
+        entries.into_iter().map(|(name, path)| (name, std::fs::read(path).unwrap())).collect::<Vec<_>>()
+    };
+    let whole = entries("whole");
+    assert_eq!(whole.len(), 2);
+    assert_eq!(entries("joined"), whole);
+    let again = ok(workspace.run(&format!("{options} --cache-dir joined")));
+    assert_eq!(again.stdout.matches("from the cache").count(), 2, "{again:?}");
+
+    let refused = |arguments: &str| {
+        let run = workspace.run(arguments);
+        assert_eq!(run.code, 2, "{run:?}");
+        run.stderr
+    };
+    assert!(
+        refused("prepare --data train.csv --join parts").contains("the options by which the shards read")
+    );
+    assert!(refused("prepare --data train.csv --shard 1/2 -o x").contains("--shard needs --eigenpairs"));
+    let entry = workspace.path("parts").read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let entry = entry.into_iter().find(|path| path.extension().is_some_and(|end| end == "gmncache")).unwrap();
+    std::fs::remove_file(entry).unwrap();
+    let run = workspace.run("prepare --data train.csv --target y --join parts --cache-dir other");
+    assert!(run.code == 4 && run.stderr.contains("prepare it again"), "{run:?}");
+    assert!(!workspace.path("other").exists() || entries("other").len() < 2);
+}
+
+#[test]
+fn a_part_that_failed_is_done_again_alone_and_foreign_parts_are_not_mixed_in() {
+    let workspace = prepared();
+    ok(workspace.run("predict -m run --data input.csv -o whole.csv"));
+    in_shards(&workspace, "predict -m run --data input.csv -o parts", 3);
+    let join = || workspace.run("data join parts -o joined.csv");
+
+    std::fs::remove_file(workspace.path("parts/part-00002-of-00003.json")).unwrap();
+    let run = join();
+    assert!(run.code == 3 && run.stderr.contains("`--shard 2/3` again"), "{run:?}");
+    assert!(!workspace.path("joined.csv").exists());
+
+    // Killed between the file and its record: the record is of an older file.
+    ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/3"));
+    workspace.write("parts/part-00002-of-00003.csv", "half");
+    let run = join();
+    assert!(run.code == 3 && run.stderr.contains("`--shard 2/3` again"), "{run:?}");
+    ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/3"));
+    ok(join());
+    assert_eq!(workspace.read("joined.csv"), workspace.read("whole.csv"));
+
+    ok(workspace.run("predict -m run --data train.csv -o parts --shard 2/3"));
+    let run = join();
+    assert!(run.code == 3 && run.stderr.contains("different inputs"), "{run:?}");
+    ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/3"));
+    ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/4"));
+    let run = join();
+    assert!(run.code == 3 && run.stderr.contains("different numbers of shards"), "{run:?}");
+}
+
+#[test]
+fn what_cannot_be_done_in_shards_is_refused_with_the_reason() {
+    let workspace = prepared();
+    let refused = |arguments: &str, code: i32, word: &str| {
+        let run = workspace.run(arguments);
+        assert!(run.code == code && run.stderr.contains(word), "{arguments}: {run:?}");
+    };
+    refused("predict -m run --data input.csv --shard 1/2", 2, "--output FOLDER");
+    refused("predict -m run --smiles C --shard 1/2 -o parts", 2, "--data FILE");
+    refused("predict -m run --data - --shard 1/2 -o parts", 2, "--data FILE");
+    refused("predict -m run --data input.csv --shard 3/2 -o parts", 2, "i from 1 to n");
+    refused("evaluate -m run --data train.csv --shard 1/2", 2, "--output FOLDER");
+    refused("evaluate -m run --data train.csv -o parts", 2, "--shard");
+    workspace.write("input.csv.gz", "");
+    refused("predict -m run --data input.csv.gz --shard 1/2 -o parts", 3, "decompress it first");
+    workspace.write("taken", "");
+    refused("predict -m run --data input.csv --shard 1/2 -o taken", 4, "taken");
+}
