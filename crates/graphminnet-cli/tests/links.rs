@@ -99,7 +99,7 @@ fn any_pairs_can_be_asked_about_and_what_is_wrong_with_one_is_said_in_its_row() 
     let run = workspace.run("predict --model run --data links.jsonl --pairs none.csv");
     assert_eq!(run.code, 3, "{run:?}");
     assert!(run.stderr.contains("a column called source or src_id or src"), "{run:?}");
-    let run = workspace.run("explain --model run --data links.jsonl");
+    let run = workspace.run("explain --model run --data links.jsonl -o why");
     assert_ne!(run.code, 0);
     assert!(format!("{}{}", run.stdout, run.stderr).contains("the model answers per pair"), "{run:?}");
 }
