@@ -259,6 +259,7 @@ fn every_experiment_explains_itself_and_is_listed() {
         "long-range",
         "expressiveness",
         "nodes",
+        "links",
         "stability",
     ] {
         assert!(listed.lines().any(|line| line.trim_start().starts_with(name)), "{name} is not listed");

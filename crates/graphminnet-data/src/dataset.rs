@@ -17,6 +17,8 @@ pub enum Level {
     Node,
     /// One row of targets per directed edge.
     Edge,
+    /// One row of targets per pair of nodes that is asked about ([`Graph::pairs`]).
+    Pair,
 }
 
 impl Level {
@@ -26,6 +28,18 @@ impl Level {
             Self::Graph => 1,
             Self::Node => graph.num_nodes(),
             Self::Edge => graph.num_edges(),
+            Self::Pair => graph.pairs().len(),
+        }
+    }
+}
+
+impl Level {
+    /// Columns of a table that say where in a graph a row belongs.
+    pub fn place_columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Graph => &[],
+            Self::Node => &["node"],
+            Self::Edge | Self::Pair => &["source", "destination"],
         }
     }
 }
@@ -36,6 +50,7 @@ impl fmt::Display for Level {
             Self::Graph => "graph",
             Self::Node => "node",
             Self::Edge => "edge",
+            Self::Pair => "pair",
         })
     }
 }
@@ -224,6 +239,6 @@ pub struct Dataset {
     pub samples: Vec<Sample>,
     /// The source's own split, one entry per sample, where it has one.
     pub official_split: Option<Vec<Split>>,
-    /// The part of every node, where nodes and not graphs are split.
+    /// The part of every node (or edge, or pair, at these levels), where these and not graphs are split.
     pub node_parts: Option<NodeParts>,
 }

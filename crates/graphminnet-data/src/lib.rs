@@ -57,6 +57,7 @@ pub mod graph;
 #[doc(hidden)]
 pub mod import;
 pub(crate) mod limits;
+pub mod links;
 pub mod memory;
 mod node_parts;
 // For the command: what its shards leave behind.

@@ -50,7 +50,7 @@ pub enum EdgeDirection {
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
 /// | `ignore_split` | false | the parts that the data names are not needed: rows without one are fine |
 /// | `task` | inferred | overrides the inferred task |
-/// | `level` | the format's own rule | overrides graph-level or node-level targets |
+/// | `level` | the format's own rule | what a row of targets belongs to |
 /// | `split` | the data set's own | name of the split scheme, where a layout has several |
 /// | `numeric`, `text` | none | feature columns to be taken as numbers, or as text categories |
 /// | `category_limit` | 1,000 | an integer column with larger values is numeric |
@@ -91,7 +91,7 @@ pub struct ReadOptions {
     pub ignore_split: bool,
     /// What the targets mean.
     pub task: Option<Task>,
-    /// Graph-level or node-level targets.
+    /// What a row of targets belongs to.
     pub level: Option<Level>,
     /// Name of the split scheme.
     pub split: Option<String>,

@@ -13,6 +13,7 @@ pub mod inspect;
 pub mod limit_args;
 pub mod model_args;
 pub mod predict;
+mod predict_pairs;
 pub mod prepare;
 pub mod read_args;
 pub mod recipe;

@@ -1,6 +1,7 @@
 //! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
 
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
+use super::predict_pairs::{likeliest, listed};
 use super::shards::{ShardArguments, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
@@ -38,6 +39,13 @@ pub struct Arguments {
     /// How sure intervals and sets are, between 0 and 1 (default: 0.9).
     #[arg(long)]
     level: Option<f64>,
+    /// Pairs of nodes to ask about, of a model that answers for pairs: a CSV table with the columns source and destination
+    /// (numbers of nodes, from 0), and graph_id where there are several graphs. Without it: the pairs of the data.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "level", "shard"])]
+    pairs: Option<PathBuf>,
+    /// The likeliest pairs of every graph that have no edge, so many of them, of a model that predicts links.
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["calibrate", "level", "shard", "pairs"])]
+    top: Option<usize>,
 }
 
 /// Runs the command.
@@ -57,9 +65,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("--level needs --calibrate, or models from one `train --calibrate`"));
         }
         say_unnamed(ensemble.description());
-        let shared = share(arguments, &ensemble)?;
+        let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
+        let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
         let shard = shared.as_ref().map(SharedWork::shard);
         let mut reader = arguments.input.open(ensemble.description(), shard)?;
+        if asks_pairs {
+            let level = ensemble.description().schema.level;
+            if level != Level::Pair {
+                let message = format!("--pairs and --top: the model answers per {level}, not for pairs of nodes");
+                return Err(Failure::usage(message));
+            }
+            let (reader, output) = (&mut reader, arguments.output.as_path());
+            return match (&arguments.pairs, arguments.top) {
+                (Some(list), _) => {
+                    let limits = arguments.input.options(ensemble.description()).limits;
+                    listed(list, &limits, &ensemble, reader, output, start)
+                }
+                (None, top) => likeliest(top.unwrap_or(0), &ensemble, reader, output, start),
+            };
+        }
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
         let path = shared.as_ref().map(|shared| shared.file(PART)).transpose()?;
         let out = Output::create(path.as_deref().unwrap_or(&arguments.output))?;
@@ -143,7 +167,7 @@ struct Writer<'a> {
     out: CsvWriter<Output>,
     /// Whether rows begin with those of the input.
     keeps_input: bool,
-    node_level: bool,
+    about: &'a Description,
     /// Columns of the answer.
     columns: usize,
     rows: usize,
@@ -154,14 +178,15 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn begin(
         reader: &RowReader,
-        ensemble: &Ensemble,
+        ensemble: &'a Ensemble,
         table: PredictionTable<'a>,
         out: Output,
         has_header: bool,
     ) -> Result<Self, Failure> {
-        let node_level = ensemble.description().schema.level == Level::Node;
+        let about = ensemble.description();
+        let place = about.schema.level.place_columns();
         let columns = table.columns();
-        let own = columns.iter().map(String::as_str).chain(["reason"]).chain(node_level.then_some("node"));
+        let own = columns.iter().map(String::as_str).chain(["reason"]).chain(place.iter().copied());
         if let Some(taken) = own.into_iter().find(|name| reader.columns().iter().any(|column| column == name))
         {
             return Err(Failure::usage(format!(
@@ -171,11 +196,11 @@ impl<'a> Writer<'a> {
         let mut out = CsvWriter::new(out);
         if has_header {
             out.written(reader.header().unwrap_or(b"id"))?;
-            let own = node_level.then_some("node").into_iter().chain(columns.iter().map(String::as_str));
+            let own = place.iter().copied().chain(columns.iter().map(String::as_str));
             out.row(own.chain(["reason"]))?;
         }
-        let (keeps_input, columns) = (reader.header().is_some(), columns.len() + usize::from(node_level));
-        Ok(Self { table, out, keeps_input, node_level, columns, rows: 0, bad: 0, shift: None })
+        let (keeps_input, columns) = (reader.header().is_some(), columns.len() + place.len());
+        Ok(Self { table, out, keeps_input, about, columns, rows: 0, bad: 0, shift: None })
     }
 
     fn write(&mut self, rows: &[InputRow], answers: &Answers) -> Result<(), Failure> {
@@ -189,14 +214,15 @@ impl<'a> Writer<'a> {
                     self.out.row(blank.chain([reason.to_string()]))?;
                 }
                 Ok(answer) => {
-                    for (node, said) in answer.rows().enumerate() {
+                    let places =
+                        row.graph.as_ref().map_or_else(|_| Vec::new(), |graph| self.about.places(graph));
+                    for (said, place) in answer.rows().zip(places) {
+                        let Some(place) = place else { continue };
                         if let Some(shift) = &mut self.shift {
                             shift.look(&said);
                         }
                         self.begin_row(&row.text, &row.id)?;
-                        if self.node_level {
-                            self.out.field(node)?;
-                        }
+                        place.iter().try_for_each(|node| self.out.field(node))?;
                         self.out.row(self.table.cells(&said).into_iter().chain([String::new()]))?;
                     }
                 }

@@ -57,7 +57,7 @@ pub struct Columns {
     /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
     #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
-    /// Whether there is one target per graph or per node.
+    /// Whether there is one target per graph, per node, per edge or per pair of nodes that is asked about.
     #[arg(help_heading = super::READING, long, value_parser = level)]
     level: Option<Level>,
     /// What the targets mean: regression, binary, or classes:N for N classes; by default found from their values.
@@ -91,7 +91,9 @@ fn level(text: &str) -> Result<Level, String> {
     match text {
         "graph" => Ok(Level::Graph),
         "node" => Ok(Level::Node),
-        _ => Err("expected graph or node".to_owned()),
+        "edge" => Ok(Level::Edge),
+        "pair" => Ok(Level::Pair),
+        _ => Err("expected graph, node, edge or pair".to_owned()),
     }
 }
 

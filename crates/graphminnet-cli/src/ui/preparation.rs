@@ -18,7 +18,7 @@ pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
         "{}: {}, {}{} to train, {} to validate, {} to test ({})",
         dataset.name,
         counted(dataset.samples.len(), "graph"),
-        if nodes.is_some() { "nodes: " } else { "" },
+        if nodes.is_some() { format!("{}s: ", dataset.schema.level) } else { String::new() },
         splits.train.len(),
         splits.valid.len(),
         splits.test.len(),

@@ -29,6 +29,7 @@ mod graph6;
 mod jsonl;
 mod lines;
 mod ogb;
+mod pair_list;
 mod sdf;
 mod smiles_csv;
 mod smiles_rows;
@@ -41,9 +42,12 @@ pub use csv_folder::write_csv_folder;
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
 pub use jsonl::write_jsonl;
+// For the command, which predicts for lists of pairs.
 pub(crate) use jsonl::write_jsonl_to;
 pub(crate) use jsonl::{names as jsonl_names, open_lines as open_jsonl, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
+#[doc(hidden)]
+pub use pair_list::{PairRow, read_pair_list};
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::read_lines as read_smiles_lines;
 pub(crate) use smiles_csv::reading as molecule_reading;
@@ -52,7 +56,7 @@ pub(super) use smiles_rows::SmilesRows;
 pub(crate) use tree::{Folder, Tree, lines_of};
 pub use write::write;
 
-use super::{DataError, Dataset, Features, Level, Place, Read, ReadOptions, Sample, Split};
+use super::{DataError, Dataset, Features, Place, Read, ReadOptions, Sample, Split};
 use crate::fs::without_compression;
 use edgelist_folder::Numbering;
 use serde::{Deserialize, Serialize};
@@ -238,9 +242,6 @@ pub(crate) fn read_malnet(tree: &dyn Tree, options: &ReadOptions) -> Result<Read
 fn check_writable(dataset: &Dataset) -> io::Result<()> {
     let refused =
         |what| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what} cannot be written")));
-    if dataset.schema.level == Level::Edge {
-        return refused("targets of edges");
-    }
     let plain = |sample: &Sample| *sample.graph.graph_features() == Features::none(1);
     if dataset.samples.iter().all(plain) { Ok(()) } else { refused("features of whole graphs") }
 }

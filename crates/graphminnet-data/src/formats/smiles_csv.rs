@@ -207,6 +207,7 @@ fn collect(
                 targets: Table { rows: usize::from(!values.is_empty()), values },
                 split: row.split,
                 node_split: None,
+                pairs: Vec::new(),
                 graph: Some(graph),
             }),
         };

@@ -32,6 +32,7 @@ mod families;
 mod figure;
 mod folds;
 mod lab;
+pub mod links;
 pub mod long_range;
 mod node_baselines;
 pub mod nodes;

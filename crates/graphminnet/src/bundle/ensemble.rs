@@ -45,7 +45,7 @@ impl Ensemble {
             {
                 "classes"
             } else if a.schema.level != b.schema.level {
-                "levels (graph or node)"
+                "levels (graph, node, edge or pair)"
             } else if a.schema.node_columns != b.schema.node_columns
                 || a.schema.edge_columns != b.schema.edge_columns
                 || descriptors(a) != descriptors(b)

@@ -37,6 +37,7 @@ mod evaluate;
 pub(crate) mod group;
 mod infer;
 mod labelled;
+mod links;
 mod locate;
 mod migrate;
 mod origin;
@@ -57,6 +58,7 @@ pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate, evaluate_answers};
 pub(crate) use infer::prepare;
 pub use labelled::Labelled;
+pub use links::PairQuestions;
 // For the command and the laboratory, which look for models in run directories.
 #[doc(hidden)]
 pub use locate::{EXTENSION, locate};

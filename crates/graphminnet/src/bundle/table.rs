@@ -10,6 +10,7 @@
 //! | `cal_<target>` or `cal_<class>` | the probability of yes, corrected on the calibration |
 
 use super::{AnswerKind, AnswerRow, Conformal, Description, Ensemble};
+use graphminnet_data::{EdgeDirection, Graph, Level};
 
 /// What is written about a row.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +82,26 @@ impl<'a> PredictionTable<'a> {
             }
         }
         cells
+    }
+}
+
+impl Description {
+    /// Where each row of a graph's answer belongs: nothing, a node, or the two ends of an edge or pair. `None` for the
+    /// reverse of an edge that was read both ways: it has the same answer.
+    pub fn places(&self, graph: &Graph) -> Vec<Option<Vec<u32>>> {
+        match self.schema.level {
+            Level::Graph => vec![Some(Vec::new())],
+            Level::Node => (0..graph.num_nodes() as u32).map(|node| Some(vec![node])).collect(),
+            Level::Pair => graph.pairs().iter().map(|ends| Some(ends.to_vec())).collect(),
+            Level::Edge => {
+                let mut places = vec![None; graph.num_edges()];
+                let both_ways = self.edges == Some(EdgeDirection::BothWays) && self.model.ends_symmetric;
+                for at in graph.written_edges(both_ways) {
+                    places[at] = graph.edges().get(at).map(|ends| ends.to_vec());
+                }
+                places
+            }
+        }
     }
 }
 

@@ -220,10 +220,11 @@ impl ModelConfig {
             (self.global == GlobalKind::Gssc, &["drop_gmn"], "gssc has no dropout of its own"),
             (!attends, &["attention_heads"], "local is not gat and global is not attention"),
             (
-                !self.local.reads_edges(),
+                !self.local.reads_edges() && self.level != LevelKind::Edge,
                 &["edge_encoder", "edge_in", "edge_vocab"],
                 "the local branch reads no edge features",
             ),
+            (!self.reads_ends(), &["ends", "ends_symmetric"], "level is neither edge nor pair"),
             (!type4, &["type4_first", "type4_second"][..], "inner_product is not type4a or type4b"),
             (type4, &["aggregate"], "type 4 inner products do not aggregate"),
             (!self.self_term, &["beta", "beta_range"], "self_term is false"),
@@ -248,7 +249,7 @@ impl ModelConfig {
                 &["head_l2norm"],
                 "a single layer has nothing to normalise",
             ),
-            (self.level == LevelKind::Node, &["pooling", "graph_in"], "level is node"),
+            (self.level != LevelKind::Graph, &["pooling", "graph_in"], "level is not graph"),
             (self.lap_dim == 0, &["whole_eigenspaces"], "lap_dim is 0"),
         ]
         .into_iter()

@@ -1,8 +1,9 @@
 //! The model's configuration: every option of the architecture, with its default, its range and its effect.
 
 use super::choices::{
-    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, GlobalKind, HeadKind, InnerProduct,
-    InputNorm, Layout, LevelKind, LocalKind, NodeEncoderKind, NodePeKind, PairKind, Phi, Pooling,
+    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, EndsKind, GlobalKind, HeadKind,
+    InnerProduct, InputNorm, Layout, LevelKind, LocalKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
+    Pooling,
 };
 use super::{ConfigError, keys};
 use graphminnet_data::spectral::PrepareOptions;
@@ -38,7 +39,8 @@ pub(super) const SECTION: &str = "model";
 /// | `graph_in` | 0 | numbers of whole graphs (descriptors) that join the pooled vector before the head, on the scale of the training data | at most 1,000,000 |
 /// | `standardize` | false | put numeric features on the scale of the training data | |
 /// | `head`, `head_layers`, `head_l2norm` | mlp, 1, true | head | 1 to 1,000 layers |
-/// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | at most 1,000,000 outputs |
+/// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | graph, node, edge, pair; at most 1,000,000 outputs |
+/// | `ends`, `ends_symmetric` | both, true | what the head reads of the two ends of an edge or pair, and whether their order does not matter | hadamard, concat, both |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default = "ModelConfig::baseline", deny_unknown_fields)]
 pub struct ModelConfig {
@@ -135,8 +137,12 @@ pub struct ModelConfig {
     pub head_layers: usize,
     /// L2 row normalisation between the layers of the `mlp` head.
     pub head_l2norm: bool,
-    /// Graph-level or node-level predictions.
+    /// What there is a prediction for.
     pub level: LevelKind,
+    /// What the head reads of the two ends of an edge or pair.
+    pub ends: EndsKind,
+    /// Whether the head cannot tell which end is which; features side by side are then their sum and their distance.
+    pub ends_symmetric: bool,
     /// Pooling of graph-level models.
     pub pooling: Pooling,
     /// Number of outputs.
@@ -203,6 +209,8 @@ impl ModelConfig {
             head_layers: 1,
             head_l2norm: true,
             level: LevelKind::Graph,
+            ends: EndsKind::Both,
+            ends_symmetric: true,
             pooling: Pooling::Mean,
             out_dim: 1,
         }
@@ -308,9 +316,30 @@ impl ModelConfig {
         if self.level == LevelKind::Graph { self.graph_in } else { 0 }
     }
 
+    /// Whether the model answers for edges or for pairs, of which the head reads both ends.
+    pub fn reads_ends(&self) -> bool {
+        matches!(self.level, LevelKind::Edge | LevelKind::Pair)
+    }
+
+    /// Whether the head reads the features of the edges that it answers for.
+    pub fn head_reads_edges(&self) -> bool {
+        self.level == LevelKind::Edge
+            && !matches!(self.edge_encoder, EdgeEncoderKind::Dummy | EdgeEncoderKind::None)
+    }
+
+    /// Whether anything in the model reads features of edges.
+    pub fn reads_edge_features(&self) -> bool {
+        self.has_edge_encoder() || self.head_reads_edges()
+    }
+
     /// Width of what the head reads.
-    pub fn head_width(&self) -> usize {
-        self.hidden + self.graph_numbers()
+    pub fn head_in(&self) -> usize {
+        let parts = match (self.reads_ends(), self.ends) {
+            (false, _) | (true, EndsKind::Hadamard) => 1,
+            (true, EndsKind::Concat) => 2,
+            (true, EndsKind::Both) => 3,
+        };
+        (parts + usize::from(self.head_reads_edges())) * self.hidden + self.graph_numbers()
     }
 
     /// Width of the positional part of the node features.

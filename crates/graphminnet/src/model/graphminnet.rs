@@ -4,9 +4,11 @@
 //! node features ─ node encoder ─┐
 //! eigenpairs / walks ─ node PE ─┴─ x ─┐                                   ┌─ pooling ─ head → per graph
 //! edge features ─ edge encoder ─── ε ─┼─ layer ─ layer ─ … ─ layer ── x ──┤
-//! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
+//! eigenvalues ─ set encoder φ ────────┘                                   ├─ head → per node
+//!                                                                         └─ both ends (and ε) ─ head → per edge or pair
 //! ```
 
+use super::ends::both_ends;
 use super::{
     BlockUse, FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place, Shared, Spectrum,
 };
@@ -32,6 +34,7 @@ pub struct GraphMinNet {
     set_encoder: Option<SetEncoder>,
     layers: Vec<Layer>,
     head: Head,
+    head_edges: Option<FeatureEncoder>,
     node_scale: Option<Standardize>,
     edge_scale: Option<Standardize>,
     graph_scale: Option<Standardize>,
@@ -91,11 +94,12 @@ impl GraphMinNet {
         let set_encoder = config.has_set_encoder().then(|| SetEncoder::new(config.pe_width, init));
         let layers = (0..config.layers).map(|_| Layer::new(config, init)).collect();
         let head = Head::new(config, init);
+        let head_edges = FeatureEncoder::for_head(config, init);
         let scale = |takes_numbers: bool, columns: usize| {
             (config.standardize && takes_numbers).then(|| Standardize::new(columns, init))
         };
         let node_scale = scale(config.takes_node_numbers(), config.node_in);
-        let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
+        let edge_scale = scale(config.reads_edge_features() && config.takes_edge_numbers(), config.edge_in);
         let graph_numbers = config.graph_numbers();
         let graph_scale = (graph_numbers > 0).then(|| Standardize::new(graph_numbers, init));
         let config = config.clone();
@@ -106,6 +110,7 @@ impl GraphMinNet {
             set_encoder,
             layers,
             head,
+            head_edges,
             node_scale,
             edge_scale,
             graph_scale,
@@ -123,7 +128,8 @@ impl GraphMinNet {
         &self.layers
     }
 
-    /// Predictions: `[graphs, out_dim]`, or `[nodes, out_dim]` for node-level models.
+    /// Predictions: `[graphs, out_dim]`, or a row per node, per edge (sorted by target) or per pair for models that answer
+    /// for these.
     pub fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
         self.forward_perturbed(input, pass, |nodes| nodes)
     }
@@ -241,11 +247,21 @@ impl GraphMinNet {
         }
     }
 
-    /// Predictions from node features after the last layer: `[graphs or nodes, out_dim]`.
+    /// Predictions from node features after the last layer: `[rows of the level, out_dim]`.
     pub fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+        let structure = &input.structure;
         let rows = match self.config.level {
             LevelKind::Node => nodes,
             LevelKind::Graph => self.pooled(nodes, input),
+            LevelKind::Pair => {
+                both_ends(nodes, [structure.pair_sources(), structure.pair_targets()], &self.config, None)
+            }
+            LevelKind::Edge => {
+                let scale = self.edge_scale.as_ref();
+                let encoder = self.head_edges.as_ref();
+                let edges = encoder.map(|encoder| encoder.forward(&input.edges, scale, Pass::Eval));
+                both_ends(nodes, [structure.sources(), structure.targets()], &self.config, edges)
+            }
         };
         let rows = match (&self.graph_scale, &input.graphs) {
             (Some(scale), Some(numbers)) => Tensor::cat(vec![rows, scale.forward(numbers.clone())], 1),

@@ -263,7 +263,7 @@ fn masks(
 
 fn edge_input(config: &ModelConfig, features: Features, device: &Device) -> Result<FeatureInput, InputError> {
     let rows = features.rows();
-    if !config.has_edge_encoder() {
+    if !config.reads_edge_features() {
         return Ok(FeatureInput::Absent(rows));
     }
     if config.edge_encoder == EdgeEncoderKind::Dummy {

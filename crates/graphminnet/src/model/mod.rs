@@ -24,6 +24,7 @@ mod block;
 mod block_layer;
 mod block_use;
 mod encoder;
+mod ends;
 mod graphminnet;
 mod gssc;
 mod inner_product;

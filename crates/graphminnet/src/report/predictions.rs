@@ -25,7 +25,7 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Vec<Row>, DataError> 
     limits.columns = u64::MAX;
     let mut table = CsvReader::open(path, &limits)?;
     let node_level = schema.level == Level::Node;
-    let start = 1 + usize::from(node_level);
+    let start = 1 + schema.level.place_columns().len();
     let header = table.header().to_vec();
     let column: HashMap<&str, usize> =
         header.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();

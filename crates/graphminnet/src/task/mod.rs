@@ -17,6 +17,7 @@
 
 pub mod assess;
 mod calibration;
+pub mod links;
 // For the laboratory, which times a training step.
 #[doc(hidden)]
 pub mod loss;

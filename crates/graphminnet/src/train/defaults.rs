@@ -35,19 +35,35 @@ pub struct DataSize {
     pub train_graphs: usize,
     /// Nodes of the largest graph of any part.
     pub largest_graph: usize,
-    /// Nodes to train on, where nodes and not graphs are split.
+    /// Nodes (edges, pairs) to train on, where these and not graphs are split.
     pub train_nodes: Option<usize>,
+    /// Whether every edge is there in both directions.
+    pub undirected: bool,
+    /// Whether all known targets of the training part are yes.
+    pub only_links: bool,
 }
 
 impl From<usize> for DataSize {
     fn from(train_graphs: usize) -> Self {
-        Self { train_graphs, largest_graph: 0, train_nodes: None }
+        Self { train_graphs, largest_graph: 0, train_nodes: None, undirected: true, only_links: false }
     }
 }
 
 impl From<&Loaded> for DataSize {
     fn from(loaded: &Loaded) -> Self {
-        Self { train_graphs: loaded.splits.train.len(), ..Self::from(&loaded.dataset) }
+        let train_graphs = loaded.splits.train.len();
+        let mut links = loaded.splits.train.iter().flat_map(|&at| {
+            let sample = loaded.dataset.samples.get(at);
+            let parts = loaded.dataset.node_parts.as_ref().map(|parts| parts.graph(at));
+            let targets = sample.map_or(&[][..], |sample| &sample.targets).iter().enumerate();
+            let known = targets.filter(move |(row, target)| {
+                let part = |parts: &[Option<Split>]| parts.get(*row).copied().flatten();
+                !target.is_nan() && parts.is_none_or(|parts| part(parts) == Some(Split::Train))
+            });
+            known.map(|(_, target)| *target == 1.0)
+        });
+        let only_links = loaded.dataset.schema.level == Level::Pair && links.all(|is_link| is_link);
+        Self { train_graphs, only_links, ..Self::from(&loaded.dataset) }
     }
 }
 
@@ -58,6 +74,10 @@ impl From<&Dataset> for DataSize {
             train_graphs: dataset.samples.len(),
             largest_graph: nodes.max().unwrap_or(0),
             train_nodes: dataset.node_parts.as_ref().map(|parts| parts.count(Split::Train)),
+            // Nobody asks where graphs or nodes have targets, and large graphs take a while.
+            undirected: matches!(dataset.schema.level, Level::Graph | Level::Node)
+                || dataset.samples.iter().all(|sample| sample.graph.is_undirected()),
+            only_links: false,
         }
     }
 }
@@ -89,7 +109,7 @@ pub enum Unnamed {
 }
 
 /// Keys that follow from the columns and targets of the data, whatever a recipe says.
-const DECIDED_BY_DATA: [&str; 10] = [
+const DECIDED_BY_DATA: [&str; 12] = [
     "model.node_encoder",
     "model.node_in",
     "model.node_vocab",
@@ -99,12 +119,13 @@ const DECIDED_BY_DATA: [&str; 10] = [
     "model.graph_in",
     "model.standardize",
     "model.level",
+    "model.ends_symmetric",
     "model.out_dim",
 ];
 
 /// Keys that the data decides where a recipe does not, or where what the recipe says is for another task.
-const DECIDED_BY_TASK: [&str; 4] =
-    ["train.loss", "train.metric", "train.target_scaling", "train.norm_estimates"];
+const DECIDED_BY_TASK: [&str; 5] =
+    ["train.loss", "train.metric", "train.target_scaling", "train.norm_estimates", "train.negatives"];
 
 /// A recipe, made for other data or for none, for graphs of the given schema: its model and protocol, with the encoders,
 /// outputs and loss that this data needs.
@@ -193,7 +214,7 @@ fn is_of_molecules(schema: &Schema) -> bool {
 fn inferred_table(
     name: &str,
     schema: &Schema,
-    DataSize { train_graphs, largest_graph, train_nodes }: DataSize,
+    DataSize { train_graphs, largest_graph, train_nodes, undirected, only_links }: DataSize,
     walks: bool,
 ) -> Result<(Table, Vec<String>), ConfigError> {
     let mut notes = Vec::new();
@@ -207,7 +228,8 @@ fn inferred_table(
         |sizes: &[usize]| Value::Array(sizes.iter().map(|size| Value::Integer(*size as i64)).collect());
 
     // With fewer than one label for ten nodes, features of single nodes are learnt by heart.
-    let is_sparse = train_nodes.is_some_and(|nodes| nodes.saturating_mul(10) < largest_graph);
+    let is_sparse = schema.level == Level::Node
+        && train_nodes.is_some_and(|nodes| nodes.saturating_mul(10) < largest_graph);
     let drop = if is_sparse { 0.6 } else { 0.1 };
     set("hidden", number(if is_sparse { 128 } else { 64 }));
     set("layers", number(if is_sparse { 1 } else { 4 }));
@@ -325,12 +347,16 @@ fn inferred_table(
             set("head", text("mlp"));
             set("head_layers", number(if is_sparse { 1 } else { 3 }));
         }
-        Level::Edge => {
-            return Err(ConfigError::Invalid {
-                key: "model.level".to_owned(),
-                value: "edge".to_owned(),
-                expected: "targets of graphs or of nodes; no model answers for edges".to_owned(),
-            });
+        level @ (Level::Edge | Level::Pair) => {
+            set("level", text(if level == Level::Edge { "edge" } else { "pair" }));
+            set("head", text("mlp"));
+            set("head_layers", number(3));
+            set("ends_symmetric", Value::Boolean(undirected));
+            notes.push(format!(
+                "edges go {}: the answer for two nodes {} on their order",
+                if undirected { "both ways" } else { "one way" },
+                if undirected { "does not depend" } else { "depends" },
+            ));
         }
     }
     let per = schema.level;
@@ -383,6 +409,10 @@ fn inferred_table(
              most 50 epochs"
                 .into(),
         );
+    }
+    if only_links && schema.task == Task::Binary && targets == 1 {
+        notes.push("the training part has links only: every epoch draws as many pairs without one".into());
+        train.insert("negatives".to_owned(), number(1));
     }
     if schema.task == Task::Regression {
         notes.push("targets are standardised for training; results are in the data's own units".into());

@@ -49,6 +49,7 @@ mod files;
 mod gradient_pass;
 mod log;
 mod metrics;
+mod negatives;
 mod norms;
 mod pieces;
 mod predictions;

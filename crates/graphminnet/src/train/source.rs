@@ -308,10 +308,10 @@ impl SplitChoice {
         matches!(self, Self::Auto { .. } | Self::Official)
     }
 
-    /// The parts of nodes, where the data names them or is a single graph with targets of nodes.
+    /// The parts of nodes (edges, pairs), where the data names them or is a single graph with targets of these.
     fn apply_to_nodes(&self, dataset: &Dataset) -> Result<Option<(NodeParts, String)>, TrainError> {
         let random = |seed: u64| -> Result<_, TrainError> {
-            let note = format!("80/10/10 of the labelled nodes at random (seed {seed})");
+            let note = format!("80/10/10 of the labelled {}s at random (seed {seed})", dataset.schema.level);
             Ok(NodeParts::random(dataset, seed)?.map(|parts| (parts, note)))
         };
         match self {

@@ -5,6 +5,7 @@ mod block;
 mod datasets;
 mod draw;
 mod expressiveness;
+mod links;
 mod long_range;
 mod nodes;
 mod params;
@@ -51,6 +52,8 @@ enum What {
     Expressiveness(expressiveness::Arguments),
     /// Classes of nodes on one graph, of which some are known: the defaults for own data beside SGC and GCN.
     Nodes(nodes::Arguments),
+    /// Links of one graph, of which some are hidden: the defaults for own data beside GCN and common neighbours.
+    Links(links::Arguments),
     /// Lipschitz constants and the error of permutation equivariance.
     Stability(stability::Arguments),
     /// Train a list of runs to their full length at low priority; resumable, with the time that is left.
@@ -71,6 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         What::LongRange(arguments) => long_range::run(arguments),
         What::Expressiveness(arguments) => expressiveness::run(arguments),
         What::Nodes(arguments) => nodes::run(arguments),
+        What::Links(arguments) => links::run(arguments),
         What::Stability(arguments) => stability::run(arguments),
         What::Queue(arguments) => queue::run(arguments),
     }

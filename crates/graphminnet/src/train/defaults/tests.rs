@@ -27,7 +27,7 @@ fn every_combination_of_features_tasks_and_levels_gives_a_valid_recipe() {
         [vec![], vec![category()], vec![category(), category()], vec![number()], vec![number(), category()]]
     };
     for task in [Task::Regression, Task::Binary, Task::MultiClass { classes: 4 }] {
-        for level in [Level::Graph, Level::Node] {
+        for level in [Level::Graph, Level::Node, Level::Edge, Level::Pair] {
             for nodes in features() {
                 for edges in features() {
                     let schema = schema(task, level, nodes.clone(), edges);
@@ -107,7 +107,7 @@ fn descriptors_join_the_graph_and_it_is_said() {
     let descriptors = vec!["logp".to_owned(), "weight".to_owned()];
     schema.molecules = Some(graphminnet_data::MoleculeTable { descriptors, ..Default::default() });
     let Inferred { recipe, notes } = infer_recipe("own", &schema, 900, &[]).unwrap();
-    assert_eq!((recipe.model.graph_in, recipe.model.head_width()), (2, 66));
+    assert_eq!((recipe.model.graph_in, recipe.model.head_in()), (2, 66));
     assert!(notes.iter().any(|note| note.contains("2 descriptors")), "{notes:?}");
 }
 
