@@ -109,7 +109,7 @@ pub enum Unnamed {
 }
 
 /// Keys that follow from the columns and targets of the data, whatever a recipe says.
-const DECIDED_BY_DATA: [&str; 12] = [
+const DECIDED_BY_DATA: [&str; 11] = [
     "model.node_encoder",
     "model.node_in",
     "model.node_vocab",
