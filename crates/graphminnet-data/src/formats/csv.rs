@@ -37,6 +37,13 @@ enum Separator {
     Blanks,
 }
 
+/// The rows of a table that is not text.
+pub(super) trait TableRows: Send {
+    /// Adds the cells of the next row to `text`, and where each ends to `ends`; the number of the row, counted from 1, or
+    /// `None` at the end.
+    fn next(&mut self, text: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<Option<u64>, DataError>;
+}
+
 /// A table with a header row, read record by record.
 pub struct CsvReader {
     lines: Lines,
@@ -48,6 +55,9 @@ pub struct CsvReader {
     /// Where the records are those of an SD file: its columns, and what is wrong with the current one.
     sdf: Option<SdfColumns>,
     spoilt: Option<String>,
+    /// Where the rows are not text: what gives them, and the number of the current one.
+    rows: Option<Box<dyn TableRows>>,
+    row: u64,
     limits: Limits,
     header: Vec<String>,
     /// Text of the current record's fields, one after the other, and where each ends.
@@ -94,6 +104,8 @@ impl CsvReader {
             molecules: None,
             sdf: None,
             spoilt: None,
+            rows: None,
+            row: 0,
             limits: limits.clone(),
             header: Vec::new(),
             text: Vec::new(),
@@ -145,7 +157,10 @@ impl CsvReader {
 
     /// Where the current record begins.
     pub fn place(&self) -> Place {
-        self.lines.place().at_line(self.line)
+        match &self.rows {
+            Some(_) => self.lines.file().at_row(self.row),
+            None => self.lines.place().at_line(self.line),
+        }
     }
 
     /// Moves to the next record that is not blank. `None` at the end; an inner error spoils only this record.
@@ -166,6 +181,9 @@ impl CsvReader {
 
     /// Whether the current record is an empty line, which is none.
     fn is_blank(&self) -> bool {
+        if self.rows.is_some() {
+            return false;
+        }
         let is_blank = self.ends.len() <= 1 && self.text.trim_ascii().is_empty();
         is_blank && (self.header.len() != 1 || self.text.is_empty())
     }
@@ -193,7 +211,8 @@ impl CsvReader {
     /// The current record as it is written, without its line end. One with too few fields gets empty ones, one with too
     /// many loses them: what is written after it stands in the right columns.
     pub(super) fn record(&self) -> Vec<u8> {
-        let is_plain = self.separator == Separator::Byte(b',') && self.sdf.is_none();
+        let is_text = self.sdf.is_none() && self.rows.is_none();
+        let is_plain = self.separator == Separator::Byte(b',') && is_text;
         if self.ends.len() == self.header.len() && is_plain {
             return self.raw.clone();
         }
@@ -229,6 +248,11 @@ impl CsvReader {
             return self.read_block();
         }
         self.clear_record();
+        if let Some(rows) = &mut self.rows {
+            let row = rows.next(&mut self.text, &mut self.ends)?;
+            self.row = row.unwrap_or(self.row);
+            return Ok(row.is_some());
+        }
         if self.lines.advance_to_record()? { self.read_from_line() } else { Ok(false) }
     }
 
@@ -364,6 +388,32 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
+/// The fields of a record that [`CsvReader`] gave, with its commas and quotes.
+pub fn fields_of(record: &[u8]) -> Vec<String> {
+    let (mut fields, mut field, mut quoted) = (Vec::new(), Vec::new(), false);
+    let mut bytes = record.iter().copied().peekable();
+    let mut at_start = true;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' if quoted && bytes.peek() == Some(&b'"') => {
+                bytes.next();
+                field.push(b'"');
+            }
+            b'"' if quoted => quoted = false,
+            b'"' if at_start => quoted = true,
+            b',' if !quoted => {
+                fields.push(String::from_utf8_lossy(&std::mem::take(&mut field)).into_owned());
+                at_start = true;
+                continue;
+            }
+            _ => field.push(byte),
+        }
+        at_start = false;
+    }
+    fields.push(String::from_utf8_lossy(&field).into_owned());
+    fields
+}
+
 /// A field as it stands in a table.
 fn quoted(field: &[u8]) -> Cow<'_, [u8]> {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
@@ -391,6 +441,18 @@ mod tests {
         table.end_row().unwrap();
         let text = String::from_utf8(table.into_inner()).unwrap();
         assert_eq!(text, "plain,\"a,\"\"b\"\"\",\" blank \",\"two\nlines\",,größe\nas,it,is,-0.5\n");
+    }
+
+    #[test]
+    fn the_fields_of_a_record_are_those_that_were_written() {
+        let rows = [vec!["a,\"b\"", "", "1\n2", " x "], vec![""], vec!["in \"the\" middle", "plain"]];
+        for row in rows {
+            let mut table = CsvWriter::new(Vec::new());
+            table.row(&row).unwrap();
+            let record = table.into_inner();
+            assert_eq!(fields_of(&record[..record.len() - 1]), row);
+        }
+        assert_eq!(fields_of(b"in \"the\" middle,x"), ["in \"the\" middle", "x"]);
     }
 
     #[test]
