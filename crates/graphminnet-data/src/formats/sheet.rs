@@ -99,7 +99,9 @@ fn measure(file: File, limits: &Limits) -> io::Result<()> {
     let mut total = 0;
     for member in 0..archive.len() {
         let member = archive.by_index(member).map_err(wrong)?;
-        if ![".xml", ".rels"].iter().any(|end| member.name().to_ascii_lowercase().ends_with(end)) {
+        // A name that cannot be read is counted, too.
+        let name = member.name().map(|name| name.to_ascii_lowercase()).unwrap_or_else(|_| ".xml".into());
+        if ![".xml", ".rels"].iter().any(|end| name.ends_with(end)) {
             continue;
         }
         total += io::copy(&mut member.take(most.saturating_add(1) - total), &mut io::sink())?;

@@ -13,7 +13,7 @@ impl CsvReader {
         // Without a header the record that was looked at is the first one, at the very beginning.
         if self.waiting && !part.contains(&0) {
             self.waiting = false;
-            self.records_before += 1;
+            self.records_before += usize::from(part.start > 0);
         }
         while self.lines.position() < part.start && self.lines.advance()? {
             self.skip_record()?;

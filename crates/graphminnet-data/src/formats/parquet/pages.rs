@@ -9,7 +9,7 @@ use ::parquet::basic::{Compression, Encoding, Type};
 use ::parquet::column::page::{Page, PageMetadata, PageReader};
 use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::metadata::ColumnChunkMetaData;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, SeekFrom};
 use std::sync::{Arc, PoisonError};
 
 /// Bytes that most headers are shorter than, and that no sensible one is longer than.
