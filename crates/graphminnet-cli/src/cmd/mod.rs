@@ -12,6 +12,7 @@ pub mod inspect;
 pub mod limit_args;
 pub mod model_args;
 pub mod predict;
+mod prediction_writer;
 pub mod prepare;
 pub mod read_args;
 pub mod recipe;

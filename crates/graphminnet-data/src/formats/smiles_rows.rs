@@ -45,10 +45,7 @@ impl SmilesRows {
         let reading = super::smiles_csv::reading(path, options)?;
         let smiles = super::smiles_csv::smiles_column(&reader, options)?;
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        let header = match reader.molecule_column() {
-            None => reader.record(),
-            Some(_) => reader.header_record(),
-        };
+        let header = reader.written_header();
         Ok(Self { reader, header, smiles, smiles_name, reading, notes, options: options.clone() })
     }
 
