@@ -71,7 +71,7 @@ impl<W: Write> CsvWriter<W> {
         self.out
     }
 
-    fn bytes(&mut self, field: &[u8]) -> io::Result<()> {
+    pub(super) fn bytes(&mut self, field: &[u8]) -> io::Result<()> {
         self.written(&quoted(field))
     }
 }
