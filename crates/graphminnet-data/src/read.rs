@@ -209,10 +209,10 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
     let without_effect =
         |reason: &str| Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
     match format {
-        Format::SmilesCsv | Format::Jsonl => {}
+        Format::SmilesCsv | Format::Parquet | Format::Jsonl => {}
         _ if options.shard.is_some() => {
             return without_effect(
-                "only tables of molecules and JSON Lines can be read in shards (`graphminnet data convert` writes \
+                "only tables of molecules (also as Parquet) and JSON Lines can be read in shards (`graphminnet data convert` writes \
                  JSON Lines)",
             );
         }
@@ -221,7 +221,7 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
     match format {
         Format::SmilesCsv => Ok(()),
         _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
-        Format::Sdf => Ok(()),
+        Format::Parquet | Format::Xlsx | Format::Sdf => Ok(()),
         _ if options.molecules.is_plain() && options.descriptors.is_empty() => Ok(()),
         _ => without_effect("hydrogens, stereo, fragments and descriptors are options of molecules"),
     }

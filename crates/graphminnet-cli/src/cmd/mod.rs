@@ -14,6 +14,7 @@ pub mod limit_args;
 pub mod model_args;
 pub mod predict;
 mod predict_pairs;
+mod prediction_writer;
 pub mod prepare;
 pub mod read_args;
 pub mod recipe;

@@ -54,7 +54,8 @@ pub struct Columns {
     /// Column with the parts: train, valid or test.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     split_column: Option<String>,
-    /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    /// jsonl, smiles-csv, parquet, xlsx, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from
+    /// the path.
     #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
     /// Whether there is one target per graph, per node, per edge or per pair of nodes that is asked about.

@@ -6,6 +6,8 @@
 
 use super::csv::CsvReader;
 use super::descriptor_columns::DescriptorColumns;
+use super::parquet::ParquetRows;
+use super::sheet::SheetRows;
 use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
@@ -67,6 +69,13 @@ pub(super) fn open_table(
     let mut notes = Vec::new();
     let reader = match format {
         Format::Sdf => CsvReader::of_blocks(path, &options.limits)?,
+        Format::Xlsx => {
+            let mut rows = SheetRows::open(path, options)?;
+            let (names, about) = rows.take_names();
+            notes.extend(about);
+            CsvReader::of_rows(path, names, 0, Box::new(rows), &options.limits)?
+        }
+        Format::Parquet => of_parquet(ParquetRows::open(path, options)?, path, options, &mut notes)?,
         _ => {
             let part = options.shard.map(|shard| shard.bytes_of(path)).transpose()?;
             let lines = Lines::open(path, &options.limits)?;
@@ -78,6 +87,31 @@ pub(super) fn open_table(
         }
     };
     Ok((reader, notes))
+}
+
+fn of_parquet(
+    mut rows: ParquetRows,
+    path: &Path,
+    options: &ReadOptions,
+    notes: &mut Vec<String>,
+) -> Result<CsvReader, DataError> {
+    let (names, about) = rows.take_names();
+    notes.extend(about);
+    let before = rows.rows_before();
+    CsvReader::of_rows(path, names, before, Box::new(rows), &options.limits)
+}
+
+/// Reads a table of molecules from the bytes of a Parquet file.
+#[cfg(feature = "benchmarks")]
+pub(crate) fn read_parquet_bytes(
+    bytes: Vec<u8>,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
+    let (mut notes, length) = (Vec::new(), bytes.len() as u64);
+    let rows = ParquetRows::new(std::io::Cursor::new(bytes), length, path, options)?;
+    let reader = of_parquet(rows, path, options, &mut notes)?;
+    read_table(reader, notes, path, options)
 }
 
 fn read_table(

@@ -48,10 +48,7 @@ impl SmilesRows {
         let smiles = super::smiles_csv::smiles_column(&reader, options)?;
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
         let descriptors = DescriptorColumns::find(&reader, options)?;
-        let header = match reader.molecule_column() {
-            None => reader.record(),
-            Some(_) => reader.header_record(),
-        };
+        let header = reader.written_header();
         Ok(Self {
             reader,
             header,

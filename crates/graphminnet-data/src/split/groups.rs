@@ -159,7 +159,7 @@ pub fn read_with_groups(
     let on_bad_row = if options.on_bad_row == OnBadRow::Skip { OnBadRow::Null } else { options.on_bad_row };
     // Whatever a table is called: only molecules have scaffolds and fingerprints.
     let format = match options.format.map_or_else(|| formats::detect(path), Ok) {
-        Ok(Format::Sdf) => Format::Sdf,
+        Ok(format @ (Format::Parquet | Format::Xlsx | Format::Sdf)) => format,
         _ => Format::SmilesCsv,
     };
     let options = ReadOptions { on_bad_row, format: Some(format), ..options.clone() };

@@ -50,6 +50,15 @@ impl<'a> PredictionTable<'a> {
         names
     }
 
+    /// For every column, whether it holds numbers; others hold names of classes.
+    pub fn are_numbers(&self) -> Vec<bool> {
+        let (count, kind) = (self.columns().len(), self.description.answers());
+        let has_class = kind == AnswerKind::Classes || self.description.positive_class().is_some();
+        let has_sets = self.conformal.is_some() && kind != AnswerKind::Numbers;
+        let sets = if has_sets { self.description.schema.num_targets() } else { 0 };
+        (0..count).map(|column| !(has_class && column == 0) && column + sets < count).collect()
+    }
+
     /// The cells of a row.
     pub fn cells(&self, row: &AnswerRow<'_>) -> Vec<String> {
         let kind = self.description.answers();
