@@ -44,7 +44,7 @@ fn every_combination_of_features_tasks_and_levels_gives_a_valid_recipe() {
 fn random_walks_are_left_out_of_large_graphs_and_it_is_said() {
     let schema = schema(Task::Regression, Level::Node, vec![], vec![]);
     let placed = |largest_graph| {
-        let size = DataSize { train_graphs: 1, largest_graph, train_nodes: None };
+        let size = DataSize { largest_graph, ..DataSize::from(1) };
         let Inferred { recipe, notes } = infer_recipe("own", &schema, size, &[]).unwrap();
         (recipe.model.node_pe, notes.iter().any(|note| note.contains("random walks")))
     };
