@@ -6,6 +6,7 @@
 
 mod finish;
 mod step;
+mod together;
 
 use super::average::Average;
 use super::checkpoint::Checkpoint;
@@ -28,11 +29,12 @@ use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
 use graphminnet_data::batch::{Batches, LoaderError, Order, plan_batches};
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::{EdgeDirection, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use step::Accumulated;
+use step::{Accumulated, BatchReport};
 
 /// What is trained and how.
 #[derive(Debug, Clone)]
@@ -52,6 +54,9 @@ pub struct Settings<'a, C = ModelConfig> {
     pub device: Device,
     /// Set by anyone who wants the run to save and stop.
     pub interrupt: &'a AtomicBool,
+    /// Those who share the work. All of them train with the same settings on the same data, and come to the bits of one
+    /// process alone; rank 0 has the directory and the observer, the others none.
+    pub exchange: &'a dyn Exchange,
 }
 
 /// How training ended.
@@ -64,6 +69,8 @@ pub enum Outcome {
     Interrupted(Position),
     /// The observer gave up on it after this many epochs; the best epoch so far.
     Stopped(Option<Best>),
+    /// The schedule is done, and rank 0 has the result.
+    Assisted,
 }
 
 /// Trains one seed, or resumes it where its directory says.
@@ -97,6 +104,8 @@ struct Training<'a, C: Architecture> {
     optimizer: AdamW,
     /// The averaged weights, where they are averaged.
     average: Option<Average>,
+    /// The description of a batch that broke training, on a rank without a directory.
+    unwritten: Option<BatchReport>,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
     state: TrainState,
@@ -125,7 +134,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         if model.level() != level {
             return Err(TrainError::Level { model: model.level(), data: level });
         }
-        for doubt in doubts(data, train)? {
+        for doubt in doubts(data, train)?.into_iter().chain(together::idle_ranks(settings.exchange, train)) {
             observer.event(&TrainEvent::Doubt(doubt));
         }
         let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
@@ -140,6 +149,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 problems,
             })?,
         };
+        let saved = together::state_of_rank_0(settings.exchange, saved, &state)?;
         let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
@@ -195,6 +205,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             model,
             optimizer,
             average,
+            unwritten: None,
             best_weights,
             state,
             last_save: Instant::now(),
@@ -209,7 +220,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 self.save()?;
                 return Ok(Outcome::Interrupted(self.state.position));
             }
-            if self.observer.should_stop() {
+            if self.settings.exchange.any(self.observer.should_stop()) {
                 return Ok(Outcome::Stopped(self.state.best));
             }
             self.save_if_due()?;
@@ -235,25 +246,33 @@ impl<'a, C: Architecture> Training<'a, C> {
         let plan = plan_batches(&self.data.dataset, &self.data.splits.train, batch_limit(train), order);
         let total = plan.len();
         let steps = total.div_ceil(train.accumulate);
-        let first = (done * train.accumulate).min(total);
-        let rest = plan.into_iter().skip(first).collect();
+        let exchange = self.settings.exchange;
+        // This rank's batches of a step; all of them if it is alone.
+        let own = |step: usize| {
+            let first = step * train.accumulate;
+            let share = exchange.share(train.accumulate.min(total.saturating_sub(first)));
+            first + share.start..first + share.end
+        };
+        let rest = (done..steps).flat_map(own).map(|number| plan[number].clone()).collect();
         let mut batches = Batches::start(Arc::clone(&self.data.dataset), rest, AHEAD)?;
         let learning_rate = train.learning_rate * learning_rate_factor(epoch, train.warmup, train.epochs);
         self.clock = Instant::now();
         for step in done..steps {
-            let mut sum = Accumulated::default();
-            for number in step * train.accumulate..((step + 1) * train.accumulate).min(total) {
-                let batch = batches.next().ok_or(LoaderError::Stopped { missing: total - number })??;
-                self.accumulate(batch, number, &mut sum)?;
-            }
-            let Accumulated { loss, labels, graphs, .. } = sum;
+            let mut next = |number: usize| {
+                Ok(batches.next().ok_or(LoaderError::Stopped { missing: total - number })??)
+            };
+            let sum = match exchange.is_alone() {
+                true => self.accumulate_alone(own(step), &mut next)?,
+                false => self.accumulate_together(own(step), &mut next)?,
+            };
+            let Accumulated { loss, labels, graphs, stop, .. } = sum;
             self.step(sum, learning_rate)?;
             self.state.position.step = step + 1;
             self.state.global_step += 1;
             self.steps_since_save += 1;
             let loss = (labels > 0).then(|| loss / labels as f64);
             self.observer.event(&TrainEvent::Step { epoch, step: step + 1, steps, loss, graphs });
-            if self.settings.interrupt.load(Ordering::Relaxed) {
+            if stop || (exchange.is_alone() && self.settings.interrupt.load(Ordering::Relaxed)) {
                 return Ok(false);
             }
             self.save_if_due()?;
@@ -271,7 +290,10 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.add_time();
         let training_seconds = self.state.sums.seconds;
         self.observer.event(&TrainEvent::Evaluating { epoch });
-        let Some(model) = self.settled()? else { return Ok(false) };
+        let model = self.settled()?;
+        // What is measured is measured by every rank, but a signal may reach only some in time.
+        let stop = self.settings.exchange.any(model.is_none());
+        let Some(model) = model.filter(|_| !stop) else { return Ok(false) };
         let Some([valid, test]) = self.evaluate(&model, [Split::Valid, Split::Test])? else {
             return Ok(false);
         };
@@ -358,8 +380,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         model: &C::Model,
         parts: [Split; PARTS],
     ) -> Result<Option<[Evaluation; PARTS]>, TrainError> {
-        let Settings { train, device, interrupt, .. } = self.settings;
-        evaluate(model, self.data, parts, train, self.scaler.as_ref(), device, interrupt)
+        evaluate(model, self.data, parts, self.settings, self.scaler.as_ref())
     }
 
     /// Adds the time since the last call to the current epoch's.
