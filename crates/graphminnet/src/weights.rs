@@ -118,6 +118,14 @@ pub fn named_gradients<M: Module>(module: &M, gradients: &Gradients) -> Vec<(Str
     collector.found
 }
 
+/// The name and size of every parameter, in the order of the module's structure.
+#[cfg(feature = "train")]
+pub(crate) fn parameter_sizes<M: Module>(module: &M) -> Vec<(String, usize)> {
+    let mut counter = Counter::default();
+    module.visit(&mut counter);
+    counter.sizes
+}
+
 /// Number of trainable parameters.
 pub fn count_parameters<M: Module>(module: &M) -> usize {
     let mut counter = Counter::default();
@@ -282,6 +290,8 @@ struct Counter {
     path: Names,
     numbers: usize,
     parameters: usize,
+    #[cfg(feature = "train")]
+    sizes: Vec<(String, usize)>,
 }
 
 impl ModuleVisitor for Counter {
@@ -296,8 +306,11 @@ impl ModuleVisitor for Counter {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let numbers = param.val().dims().into_iter().fold(1, usize::saturating_mul);
         self.numbers = self.numbers.saturating_add(numbers);
-        if is_parameter(&self.path.current()) {
+        let name = self.path.current();
+        if is_parameter(&name) {
             self.parameters = self.parameters.saturating_add(numbers);
+            #[cfg(feature = "train")]
+            self.sizes.push((name, numbers));
         }
     }
 }

@@ -473,6 +473,7 @@ fn a_moved_model_predicts_the_test_predictions_of_its_training_bit_for_bit() {
             seed: 0,
             device: Device::flex(),
             interrupt: &interrupt,
+            exchange: &graphminnet_data::exchange::Alone,
         };
         let outcome = train_seed(&settings, &data, Some(&seed_dir), &mut ()).unwrap();
         let Outcome::Finished(result) = outcome else { panic!("{outcome:?}") };

@@ -45,7 +45,9 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
     let (data, _) = TrainingData::prepare(&dataset, splits, model, None, &()).unwrap();
     let interrupt = AtomicBool::new(false);
     let device = Device::flex();
-    let run = Settings { name: "own", model, train, edges: None, seed: 0, device, interrupt: &interrupt };
+    let exchange = &graphminnet_data::exchange::Alone;
+    let interrupt = &interrupt;
+    let run = Settings { name: "own", model, train, edges: None, seed: 0, device, interrupt, exchange };
     let directory = graphminnet::train::SeedDir::new(folder.path().join("seed")).unwrap();
     let Outcome::Finished(result) = train_seed(&run, &data, Some(&directory), &mut ()).unwrap() else {
         panic!("not finished")

@@ -322,7 +322,7 @@ impl Lab<'_> {
     /// What runs work with.
     pub(super) fn resources(&self) -> Resources {
         let limits = self.limits.clone();
-        Resources { device: self.device.clone(), cache: self.cache.clone(), limits }
+        Resources { cache: self.cache.clone(), limits, ..Resources::on(self.device.clone()) }
     }
 
     /// The run of a training, opened or started.

@@ -106,6 +106,28 @@ pub enum TrainError {
     /// The run cannot begin with the model that it was given.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// Another rank failed, and told all others.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// The rank.
+        rank: usize,
+        /// What it said.
+        message: String,
+    },
+    /// Ranks do not work on the same thing.
+    #[error(
+        "rank {rank} has other {what} than rank 0 ({here}, not {there}); start all ranks alike, with the same files"
+    )]
+    Unlike {
+        /// What differs.
+        what: &'static str,
+        /// This rank.
+        rank: usize,
+        /// What it has.
+        here: String,
+        /// What rank 0 has.
+        there: String,
+    },
     /// Weights could not be read or written.
     #[error(transparent)]
     Weights(#[from] WeightsError),

@@ -90,9 +90,9 @@ pub use data::data_fingerprint;
 pub use gradient_pass::GradientPass;
 #[doc(hidden)]
 pub use trainer::{Outcome, Settings, train_seed};
-// For the command, which names a run after the time.
+// For the command, which names a run after the time and may be one of several processes.
 #[doc(hidden)]
-pub use run::fresh_run_path;
+pub use run::{assist, dismiss, fresh_run_path};
 
 use crate::bundle::TargetScaler;
 #[cfg(feature = "benchmarks")]

@@ -6,6 +6,7 @@
 
 mod finish;
 mod step;
+mod together;
 
 use super::average::Average;
 use super::checkpoint::Checkpoint;
@@ -30,11 +31,12 @@ use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
 use graphminnet_data::batch::{BatchLimit, Batches, LoaderError, Order, plan_batches};
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::{EdgeDirection, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use step::Accumulated;
+use step::{Accumulated, BatchReport};
 
 /// What is trained and how.
 #[derive(Debug, Clone)]
@@ -54,6 +56,9 @@ pub struct Settings<'a, C = ModelConfig> {
     pub device: Device,
     /// Set by anyone who wants the run to save and stop.
     pub interrupt: &'a AtomicBool,
+    /// Those who share the work. All of them train with the same settings on the same data, and come to the bits of one
+    /// process alone; rank 0 has the directory and the observer, the others none.
+    pub exchange: &'a dyn Exchange,
 }
 
 /// How training ended.
@@ -66,6 +71,8 @@ pub enum Outcome {
     Interrupted(Position),
     /// The observer gave up on it after this many epochs; the best epoch so far.
     Stopped(Option<Best>),
+    /// The schedule is done, and rank 0 has the result.
+    Assisted,
 }
 
 /// Trains one seed, or resumes it where its directory says.
@@ -119,6 +126,8 @@ struct Training<'a, C: Architecture> {
     average: Option<Average>,
     /// The training graphs in pieces, where they are cut.
     pieces: Option<Pieces>,
+    /// The description of a batch that broke training, on a rank without a directory.
+    unwritten: Option<BatchReport>,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
     state: TrainState,
@@ -148,6 +157,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 expected: "a validation part, whose metric it follows; take cosine or constant".to_owned(),
             }));
         }
+        alone_if_need_be(settings.exchange, start.is_some(), train)?;
         let device = settings.device.clone().autodiff();
         let mut model = config.build(seed, &device)?;
         loss::check_shape(train.loss, model.out_dim(), data.target_columns())?;
@@ -155,7 +165,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         if model.level() != level {
             return Err(TrainError::Level { model: model.level(), data: level });
         }
-        for doubt in doubts(data, train)? {
+        for doubt in doubts(data, train)?.into_iter().chain(together::idle_ranks(settings.exchange, train)) {
             observer.event(&TrainEvent::Doubt(doubt));
         }
         let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
@@ -175,6 +185,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             })?,
         };
         let mut pieces = train.pieces.map(|pieces| Pieces::cut(data, pieces)).transpose()?;
+        let saved = together::state_of_rank_0(settings.exchange, saved, &state)?;
         let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
@@ -247,6 +258,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             optimizer,
             average,
             pieces,
+            unwritten: None,
             best_weights,
             state,
             last_save: Instant::now(),
@@ -261,7 +273,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 self.save()?;
                 return Ok(Outcome::Interrupted(self.state.position));
             }
-            if self.observer.should_stop() {
+            if self.settings.exchange.any(self.observer.should_stop()) {
                 return Ok(Outcome::Stopped(self.state.best));
             }
             self.save_if_due()?;
@@ -312,24 +324,32 @@ impl<'a, C: Architecture> Training<'a, C> {
         }
         let total = plan.len();
         let steps = total.div_ceil(train.accumulate);
-        let first = (done * train.accumulate).min(total);
-        let rest = plan.into_iter().skip(first).collect();
+        let exchange = self.settings.exchange;
+        // This rank's batches of a step; all of them if it is alone.
+        let own = |step: usize| {
+            let first = step * train.accumulate;
+            let share = exchange.share(train.accumulate.min(total.saturating_sub(first)));
+            first + share.start..first + share.end
+        };
+        let rest = (done..steps).flat_map(own).map(|number| plan[number].clone()).collect();
         let mut batches = Batches::start(Arc::clone(&self.trained_on().dataset), rest, AHEAD)?;
         self.clock = Instant::now();
         for step in done..steps {
-            let mut sum = Accumulated::default();
-            for number in step * train.accumulate..((step + 1) * train.accumulate).min(total) {
-                let batch = batches.next().ok_or(LoaderError::Stopped { missing: total - number })??;
-                self.accumulate(batch, number, &mut sum)?;
-            }
-            let Accumulated { loss, labels, graphs, .. } = sum;
+            let mut next = |number: usize| {
+                Ok(batches.next().ok_or(LoaderError::Stopped { missing: total - number })??)
+            };
+            let sum = match exchange.is_alone() {
+                true => self.accumulate_alone(own(step), &mut next)?,
+                false => self.accumulate_together(own(step), &mut next)?,
+            };
+            let Accumulated { loss, labels, graphs, stop, .. } = sum;
             self.step(sum, self.learning_rate(step, steps))?;
             self.state.position.step = step + 1;
             self.state.global_step += 1;
             self.steps_since_save += 1;
             let loss = (labels > 0).then(|| loss / labels as f64);
             self.observer.event(&TrainEvent::Step { epoch, step: step + 1, steps, loss, graphs });
-            if self.settings.interrupt.load(Ordering::Relaxed) {
+            if stop || (exchange.is_alone() && self.settings.interrupt.load(Ordering::Relaxed)) {
                 return Ok(false);
             }
             self.save_if_due()?;
@@ -347,7 +367,10 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.add_time();
         let training_seconds = self.state.sums.seconds;
         self.observer.event(&TrainEvent::Evaluating { epoch });
-        let Some(model) = self.settled()? else { return Ok(false) };
+        let model = self.settled()?;
+        // What is measured is measured by every rank, but a signal may reach only some in time.
+        let stop = self.settings.exchange.any(model.is_none());
+        let Some(model) = model.filter(|_| !stop) else { return Ok(false) };
         let Some([valid, test]) = self.evaluate(&model, [Split::Valid, Split::Test])? else {
             return Ok(false);
         };
@@ -436,8 +459,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         model: &C::Model,
         parts: [Split; PARTS],
     ) -> Result<Option<[Evaluation; PARTS]>, TrainError> {
-        let Settings { train, device, interrupt, .. } = self.settings;
-        evaluate(model, self.data, parts, train, self.scaler.as_ref(), device, interrupt)
+        evaluate(model, self.data, parts, self.settings, self.scaler.as_ref())
     }
 
     /// Adds the time since the last call to the current epoch's.
@@ -487,6 +509,25 @@ fn plan(pieces: Option<&Pieces>, data: &TrainingData, train: &TrainConfig, order
         }
         None => plan_batches(&data.dataset, &data.splits.train, batch_limit(train), order),
     }
+}
+
+/// Fails if several processes are asked for something that only one can do yet.
+pub(super) fn alone_if_need_be(
+    exchange: &dyn Exchange,
+    transfer: bool,
+    train: &TrainConfig,
+) -> Result<(), TrainError> {
+    let (key, value) = match () {
+        () if exchange.is_alone() => return Ok(()),
+        () if transfer => ("from", "a model".to_owned()),
+        () if train.schedule == Schedule::Plateau => ("train.schedule", train.schedule.to_string()),
+        () => match train.pieces {
+            Some(pieces) => ("train.pieces", pieces.to_string()),
+            None => return Ok(()),
+        },
+    };
+    let expected = "one process; several cannot do this together yet".to_owned();
+    Err(TrainError::Config(ConfigError::Invalid { key: key.to_owned(), value, expected }))
 }
 
 fn unchanged(what: &'static str, before: &str, now: &str) -> Result<(), TrainError> {

@@ -174,16 +174,16 @@ pub fn in_context(
     output: &OutputArguments,
     work: impl FnOnce(&Context) -> Result<ExitCode, Failure> + Send,
 ) -> Result<ExitCode, Failure> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen_in_batch()?;
     let pool = machine.threads.pool()?;
     // Inside the pool the kernels need not wake it for every operation.
     pool.install(|| {
         work(&Context {
             verbosity: output.verbosity(),
             resources: Resources {
-                device: machine.device.open()?,
                 cache: machine.cache(),
                 limits: machine.limits.changes(),
+                ..Resources::on(machine.device.open()?)
             },
             interrupt,
             json: output.json,

@@ -7,9 +7,11 @@ pub mod execute;
 pub mod request;
 
 use crate::failure::Failure;
+use crate::ranks;
 use crate::ui::priority::give_way;
 use arguments::{DataArguments, MachineArguments, OutputArguments, TransferArguments, in_context};
 use clap::Args;
+use execute::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -58,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.background {
         give_way();
     }
-    in_context(&arguments.machine, &arguments.output, |context| {
+    let work = |context: &Context| {
         let started = !arguments.data.is_empty();
         if let (Some(path), false) = (&arguments.resume, started) {
             arguments.data.reading.refuse("a resumed run: its data is known")?;
@@ -94,5 +96,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Some(path) => execute::resume_or_start(path, request, context),
             None => execute::start(request, arguments.run_dir.as_deref(), context),
         }
-    })
+    };
+    in_context(&arguments.machine, &arguments.output, |context| ranks::together(context, work))
 }

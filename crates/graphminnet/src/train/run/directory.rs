@@ -90,9 +90,7 @@ impl RunDir {
 
     pub(super) fn write_run(&self, run: &RunFile) -> Result<(), TrainError> {
         let path = self.path.join(RUN);
-        let text = toml::to_string(run)
-            .map_err(|error| TrainError::Damaged { path: path.clone(), reason: error.to_string() })?;
-        Ok(fs::write_atomically(&path, text.as_bytes())?)
+        Ok(fs::write_atomically(&path, run.to_text(&path)?.as_bytes())?)
     }
 
     /// Writes down what the data is, or fails if it is not what was written down.

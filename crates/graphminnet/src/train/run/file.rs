@@ -8,7 +8,7 @@ use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
 use crate::train::{Settings, Start, Summary, Transfer};
 use graphminnet_data::fs;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// A run as it is asked for.
@@ -85,10 +85,21 @@ impl RunFile {
             true => TrainError::NoRun { path: run.to_owned() },
             false => error.into(),
         })?;
-        let run: Self = toml::from_str(&String::from_utf8_lossy(&bytes))
+        Self::parse(&String::from_utf8_lossy(&bytes), file)
+    }
+
+    /// Reads the text of a description.
+    pub(super) fn parse(text: &str, file: PathBuf) -> Result<Self, TrainError> {
+        let run: Self = toml::from_str(text)
             .map_err(|error| TrainError::Damaged { path: file, reason: error.to_string() })?;
         run.check()?;
         Ok(run)
+    }
+
+    /// The text of the description.
+    pub(super) fn to_text(&self, file: &Path) -> Result<String, TrainError> {
+        toml::to_string(self)
+            .map_err(|error| TrainError::Damaged { path: file.to_owned(), reason: error.to_string() })
     }
 
     fn check(&self) -> Result<(), TrainError> {
@@ -145,7 +156,7 @@ impl RunFile {
     pub(super) fn settings<'a>(
         &'a self,
         seed: u64,
-        resources: &Resources,
+        resources: &'a Resources,
         interrupt: &'a AtomicBool,
     ) -> Settings<'a> {
         Settings {
@@ -156,6 +167,7 @@ impl RunFile {
             seed,
             device: resources.device.clone(),
             interrupt,
+            exchange: &*resources.exchange,
         }
     }
 }

@@ -18,6 +18,9 @@ use std::time::Instant;
 impl<C: Architecture> Training<'_, C> {
     /// Writes what remains of a run: weights, predictions, result.
     pub(super) fn finish(mut self) -> Result<Outcome, TrainError> {
+        if self.settings.exchange.rank() > 0 {
+            return Ok(Outcome::Assisted);
+        }
         let epochs = self.state.position.epoch;
         let stopped_early = epochs < self.settings.train.epochs;
         if let (true, Some(best)) = (stopped_early, &self.state.best) {

@@ -9,26 +9,44 @@ use crate::train::run::write_json;
 use crate::train::{Architecture, TrainError};
 use graphminnet_data::batch::{Batch, Targets};
 use graphminnet_data::{Split, rng};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::PathBuf;
 
 /// What the batches of one step add up to, before the parameters move. Running statistics of norms are not in it: a pass
 /// moves them at once.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Accumulated {
     /// Sum of the gradients.
-    gradients: NamedGradients,
+    pub gradients: NamedGradients,
     /// Batches in the sum: those with a usable label.
-    used: usize,
+    pub used: usize,
     /// Batches without one.
-    skipped: usize,
+    pub skipped: usize,
     /// Sum of the losses of all labels.
     pub loss: f64,
     /// Labels.
     pub labels: usize,
     /// Graphs of all batches.
     pub graphs: usize,
+    /// Whether a rank was asked to save and stop; one that is alone looks itself.
+    pub stop: bool,
 }
 
 impl<C: Architecture> Training<'_, C> {
+    /// The sum of some batches of the epoch.
+    pub(super) fn accumulate_alone(
+        &mut self,
+        numbers: Range<usize>,
+        next: &mut dyn FnMut(usize) -> Result<Batch, TrainError>,
+    ) -> Result<Accumulated, TrainError> {
+        let mut sum = Accumulated::default();
+        for number in numbers {
+            self.accumulate(next(number)?, number, &mut sum)?;
+        }
+        Ok(sum)
+    }
+
     /// Adds loss and gradients of one batch; one without a usable label only counts.
     pub(super) fn accumulate(
         &mut self,
@@ -72,6 +90,7 @@ impl<C: Architecture> Training<'_, C> {
         };
         if !value.value.is_finite() {
             let place = pass.first_nonfinite();
+            drop(pass);
             return Err(self.not_finite("loss", place, &samples, number)?);
         }
         let mut gradients = pass.gradients(&value);
@@ -91,8 +110,8 @@ impl<C: Architecture> Training<'_, C> {
 
     /// Moves the parameters by the mean of the accumulated gradients.
     ///
-    /// All that a step depends on is in the sum. Processes that share the batches of a step would add up their sums
-    /// before they come here, and nowhere else.
+    /// All that a step depends on is in the sum: processes that share the batches of a step exchange them before they
+    /// come here, and nowhere else.
     pub(super) fn step(&mut self, sum: Accumulated, learning_rate: f64) -> Result<(), TrainError> {
         let sums = &mut self.state.sums;
         sums.loss += sum.loss;
@@ -123,38 +142,51 @@ impl<C: Architecture> Training<'_, C> {
 
     /// Describes a batch that broke training in a file, and the error in words.
     fn not_finite(
-        &self,
+        &mut self,
         what: &'static str,
         place: Option<String>,
         samples: &[usize],
         number: usize,
     ) -> Result<TrainError, TrainError> {
         let epoch = self.state.position.epoch;
-        let saved = match self.directory {
-            None => None,
-            Some(directory) => {
-                let path =
-                    directory.file(&format!("nonfinite-epoch-{}-batch-{}.json", epoch + 1, number + 1));
-                let graphs: Vec<_> = samples
-                    .iter()
-                    .filter_map(|&at| Some((at, self.trained_on().dataset.samples.get(at)?)))
-                    .map(|(at, sample)| {
-                        serde_json::json!({
-                            "position": at,
-                            "id": sample.id,
-                            "nodes": sample.prepared.graph.num_nodes(),
-                            "edges": sample.prepared.graph.num_edges(),
-                        })
-                    })
-                    .collect();
-                let report = serde_json::json!({
-                    "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch + 1,
-                    "batch": number + 1, "graphs": graphs,
-                });
-                write_json(&path, &report)?;
-                Some(path)
-            }
+        let graphs: Vec<_> = samples
+            .iter()
+            .filter_map(|&at| Some((at, self.trained_on().dataset.samples.get(at)?)))
+            .map(|(at, sample)| {
+                serde_json::json!({
+                    "position": at,
+                    "id": sample.id,
+                    "nodes": sample.prepared.graph.num_nodes(),
+                    "edges": sample.prepared.graph.num_edges(),
+                })
+            })
+            .collect();
+        let report = BatchReport {
+            file: format!("nonfinite-epoch-{}-batch-{}.json", epoch + 1, number + 1),
+            content: serde_json::json!({
+                "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch + 1,
+                "batch": number + 1, "graphs": graphs,
+            }),
         };
+        let saved = self.write_report(&report)?;
+        // The rank that has a directory writes it.
+        self.unwritten = saved.is_none().then_some(report);
         Ok(TrainError::NonFinite { what, epoch, batch: number, place, saved })
     }
+
+    /// Writes the description of a batch, where there is a directory.
+    pub(super) fn write_report(&self, report: &BatchReport) -> Result<Option<PathBuf>, TrainError> {
+        let Some(directory) = self.directory else { return Ok(None) };
+        let path = directory.file(&report.file);
+        write_json(&path, &report.content)?;
+        Ok(Some(path))
+    }
+}
+
+/// A batch that broke training.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BatchReport {
+    /// Name of its file in the seed's folder.
+    file: String,
+    content: serde_json::Value,
 }
