@@ -62,6 +62,9 @@ mod node_parts;
 // For the command: what its shards leave behind.
 #[doc(hidden)]
 pub mod parts;
+// For the library, which trains on pieces of large graphs.
+#[doc(hidden)]
+pub mod pieces;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]

@@ -96,6 +96,7 @@ fn description() -> Description {
         data: TrainedOn { name: "made up".into(), fingerprint: "00".into(), train: 8, valid: 1, test: 1 },
         selection: Selection { epoch: 1, chosen_by: "hand".into(), valid: Some(0.5), test: None },
         seed: 3,
+        from: None,
     }
 }
 

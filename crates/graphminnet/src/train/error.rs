@@ -1,6 +1,7 @@
 //! What can stop a training run.
 
 use super::checkpoint::CheckpointProblem;
+use super::transfer::TransferError;
 use crate::bundle::BundleError;
 use crate::config::ConfigError;
 use crate::model::InputError;
@@ -102,6 +103,9 @@ pub enum TrainError {
         /// Where the batch was saved for inspection.
         saved: Option<PathBuf>,
     },
+    /// The run cannot begin with the model that it was given.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
     /// Another rank failed, and told all others.
     #[error("rank {rank}: {message}")]
     OnRank {

@@ -156,7 +156,7 @@ pub(super) fn loss_of(
         scaler.scale(&mut scaled);
     }
     let rows = Rows { outputs, columns, targets: &scaled, target_columns };
-    Ok(loss::evaluate(train.loss, rows)?.map(|loss| loss.value))
+    Ok(loss::evaluate(train, rows)?.map(|loss| loss.value))
 }
 
 /// Batches assembled ahead of their use.

@@ -3,8 +3,9 @@
 use super::clock::timestamp;
 use super::directory::{RUN, SeedDir};
 use super::{DataSource, EnsembleResult, Resources, TrainError};
+use crate::bundle::Origin;
 use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
-use crate::train::{Settings, Summary};
+use crate::train::{Settings, Start, Summary, Transfer};
 use graphminnet_data::fs;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ pub struct RunSpec {
     pub source: DataSource,
     /// The seeds, each once.
     pub seeds: Vec<u64>,
+    /// The trained model to begin with, if not with random weights.
+    pub from: Option<Transfer>,
     /// Who asks: the words of a command, or of a call. They go into `started.json` and the report.
     pub command: Vec<String>,
 }
@@ -26,7 +29,7 @@ pub struct RunSpec {
 impl RunSpec {
     /// One training with seed 0.
     pub fn new(recipe: Recipe, source: DataSource) -> Self {
-        Self { recipe, source, seeds: vec![0], command: Vec::new() }
+        Self { recipe, source, seeds: vec![0], from: None, command: Vec::new() }
     }
 }
 
@@ -42,6 +45,9 @@ pub struct RunFile {
     pub started: String,
     /// The seeds.
     pub seeds: Vec<u64>,
+    /// The trained model that the run began with; the directory keeps a copy of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
     /// Where the data comes from.
     pub data: DataSource,
     /// The model.
@@ -51,13 +57,14 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// A run that starts now.
-    pub(super) fn new(spec: &RunSpec) -> Result<Self, TrainError> {
+    /// A run that starts now, with the model that it begins with.
+    pub(super) fn new(spec: &RunSpec, start: Option<&Start>) -> Result<Self, TrainError> {
         let run = Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: spec.recipe.name.clone(),
             started: timestamp(),
             seeds: spec.seeds.clone(),
+            from: start.map(|start| start.origin().clone()),
             data: spec.source.clone(),
             model: spec.recipe.model.clone(),
             train: spec.recipe.train.clone(),

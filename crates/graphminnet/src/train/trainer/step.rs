@@ -3,7 +3,7 @@
 use super::Training;
 use crate::model::Model;
 use crate::ops::values;
-use crate::optim::{NamedGradients, clip_factor};
+use crate::optim::{NamedGradients, Share, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::run::write_json;
 use crate::train::{Architecture, TrainError};
@@ -56,7 +56,7 @@ impl<C: Architecture> Training<'_, C> {
     ) -> Result<(), TrainError> {
         sum.graphs += batch.layout.num_graphs();
         let mut targets = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
-        self.data.hide_others(Split::Train, &batch.samples, &mut targets);
+        self.trained_on().hide_others(Split::Train, &batch.samples, &mut targets);
         if targets.iter().all(|target| target.is_nan()) {
             sum.skipped += 1;
             return Ok(());
@@ -64,7 +64,11 @@ impl<C: Architecture> Training<'_, C> {
         let train = self.settings.train;
         let epoch = self.state.position.epoch;
         let samples = batch.samples.clone();
-        let input = self.model.input(batch, &self.settings.device.clone().autodiff())?;
+        let mut input = self.model.input(batch, &self.settings.device.clone().autodiff())?;
+        let beyond = self.pieces.as_ref().zip(samples.first());
+        if let Some(sums) = beyond.and_then(|(pieces, piece)| pieces.beyond(*piece)) {
+            self.settings.model.carry(&mut input, sums)?;
+        }
         let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
         let pass = self.settings.model.gradient_pass(&self.model, &input, seed, train)?;
         let outputs = values(pass.output().clone());
@@ -77,7 +81,7 @@ impl<C: Architecture> Training<'_, C> {
             targets: &targets,
             target_columns: self.data.target_columns(),
         };
-        let Some(value) = loss::evaluate(train.loss, rows)? else {
+        let Some(value) = loss::evaluate(train, rows)? else {
             if let Some(model) = pass.abandon() {
                 self.model = model;
             }
@@ -89,7 +93,10 @@ impl<C: Architecture> Training<'_, C> {
             drop(pass);
             return Err(self.not_finite("loss", place, &samples, number)?);
         }
-        let gradients = pass.gradients(&value);
+        let mut gradients = pass.gradients(&value);
+        if let Some(taken) = &self.taken {
+            gradients.retain(|parameter| taken.rate(parameter) > 0.0);
+        }
         if !gradients.norm().is_finite() {
             let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
             return Err(self.not_finite("gradient", place, &samples, number)?);
@@ -120,9 +127,13 @@ impl<C: Architecture> Training<'_, C> {
         sums.gradient_norm += norm;
         sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
         sums.clipped_steps += usize::from(clip < 1.0);
-        let decays = |parameter: &str| self.settings.model.decays(parameter);
+        let taken = self.taken.as_ref();
+        let share = |parameter: &str| Share {
+            rate: taken.map_or(1.0, |taken| taken.rate(parameter)),
+            decays: self.settings.model.decays(parameter),
+        };
         let (model, gradients) = (self.model.clone(), &sum.gradients);
-        self.model = self.optimizer.step_where(model, gradients, learning_rate, clip * mean, &decays)?;
+        self.model = self.optimizer.step_where(model, gradients, learning_rate, clip * mean, &share)?;
         if let Some(average) = &mut self.average {
             average.add(&self.model, self.state.global_step + 1);
         }
@@ -140,7 +151,7 @@ impl<C: Architecture> Training<'_, C> {
         let epoch = self.state.position.epoch;
         let graphs: Vec<_> = samples
             .iter()
-            .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
+            .filter_map(|&at| Some((at, self.trained_on().dataset.samples.get(at)?)))
             .map(|(at, sample)| {
                 serde_json::json!({
                     "position": at,

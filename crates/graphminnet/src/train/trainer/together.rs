@@ -213,7 +213,7 @@ pub(super) fn state_of_rank_0(
         return Ok(saved);
     }
     let (best, average) = (there.has_best.then_some(best), there.has_average.then_some(average));
-    Ok(Some((Checkpoint { model, optimizer, best, average, state }, Vec::new())))
+    Ok(Some((Checkpoint { model, optimizer, best, average, carried: None, state }, Vec::new())))
 }
 
 /// A warning, where ranks have nothing to do.
