@@ -107,6 +107,9 @@ pub enum TrainError {
         /// Where the batch was saved for inspection.
         saved: Option<PathBuf>,
     },
+    /// The run cannot begin with the model that it was given.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
     /// Another rank failed, and told all others.
     #[error("rank {rank}: {message}")]
     OnRank {
@@ -129,15 +132,6 @@ pub enum TrainError {
         /// What rank 0 has.
         there: String,
     },
-    /// Several ranks cannot do this together.
-    #[error("{what} works in one process only; start it without `mpirun`")]
-    OneProcessOnly {
-        /// What was asked for.
-        what: &'static str,
-    },
-    /// The run cannot begin with the model that it was given.
-    #[error(transparent)]
-    Transfer(#[from] TransferError),
     /// Weights could not be read or written.
     #[error(transparent)]
     Weights(#[from] WeightsError),

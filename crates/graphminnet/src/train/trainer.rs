@@ -123,10 +123,10 @@ struct Training<'a, C: Architecture> {
     optimizer: AdamW,
     /// The averaged weights, where they are averaged.
     average: Option<Average>,
-    /// The description of a batch that broke training, on a rank without a directory.
-    unwritten: Option<BatchReport>,
     /// The training graphs in pieces, where they are cut.
     pieces: Option<Pieces>,
+    /// The description of a batch that broke training, on a rank without a directory.
+    unwritten: Option<BatchReport>,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
     state: TrainState,
@@ -156,6 +156,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 expected: "a validation part, whose metric it follows; take cosine or constant".to_owned(),
             }));
         }
+        alone_if_need_be(settings.exchange, start.is_some(), train)?;
         let device = settings.device.clone().autodiff();
         let mut model = config.build(seed, &device)?;
         loss::check_shape(train.loss, model.out_dim(), data.target_columns())?;
@@ -183,8 +184,8 @@ impl<'a, C: Architecture> Training<'a, C> {
                 problems,
             })?,
         };
-        let saved = together::state_of_rank_0(settings.exchange, saved, &state)?;
         let mut pieces = train.pieces.map(|pieces| Pieces::cut(data, pieces)).transpose()?;
+        let saved = together::state_of_rank_0(settings.exchange, saved, &state)?;
         let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
@@ -256,8 +257,8 @@ impl<'a, C: Architecture> Training<'a, C> {
             model,
             optimizer,
             average,
-            unwritten: None,
             pieces,
+            unwritten: None,
             best_weights,
             state,
             last_save: Instant::now(),
@@ -509,6 +510,25 @@ fn plan(pieces: Option<&Pieces>, data: &TrainingData, train: &TrainConfig, order
         }
         None => plan_batches(&data.dataset, &data.splits.train, batch_limit(train), order),
     }
+}
+
+/// Fails if several processes are asked for something that only one can do yet.
+pub(super) fn alone_if_need_be(
+    exchange: &dyn Exchange,
+    transfer: bool,
+    train: &TrainConfig,
+) -> Result<(), TrainError> {
+    let (key, value) = match () {
+        () if exchange.is_alone() => return Ok(()),
+        () if transfer => ("from", "a model".to_owned()),
+        () if train.schedule == Schedule::Plateau => ("train.schedule", train.schedule.to_string()),
+        () => match train.pieces {
+            Some(pieces) => ("train.pieces", pieces.to_string()),
+            None => return Ok(()),
+        },
+    };
+    let expected = "one process; several cannot do this together yet".to_owned();
+    Err(TrainError::Config(ConfigError::Invalid { key: key.to_owned(), value, expected }))
 }
 
 fn unchanged(what: &'static str, before: &str, now: &str) -> Result<(), TrainError> {

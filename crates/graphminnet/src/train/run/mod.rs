@@ -29,7 +29,7 @@ pub use file::{RunFile, RunSpec};
 use super::event::{Observer, TrainEvent};
 use super::state::Best;
 use super::summary::Summary;
-use super::trainer::{Outcome, train_seed_from};
+use super::trainer::{Outcome, alone_if_need_be, train_seed_from};
 use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData};
 use crate::bundle::Origin;
 use burn::tensor::Device;
@@ -258,17 +258,6 @@ impl Run {
         observer: &mut dyn Observer,
         interrupt: &AtomicBool,
     ) -> Result<RunOutcome, TrainError> {
-        if !resources.exchange.is_alone() {
-            // The other ranks neither read the model that a run begins with, nor carry the sums of other pieces.
-            let what = match (&self.file.from, self.file.train.pieces) {
-                (Some(_), _) => Some("a run that begins with another model (`--from`)"),
-                (None, Some(_)) => Some("a graph that is trained in pieces (`train.pieces`)"),
-                (None, None) => None,
-            };
-            if let Some(what) = what {
-                return Err(TrainError::OneProcessOnly { what });
-            }
-        }
         self.add_seeds(seeds)?;
         let unfinished = self.unfinished()?;
         let open = seeds.iter().any(|seed| unfinished.contains(seed));
@@ -290,6 +279,7 @@ impl Run {
                 (None, Some(data)) => {
                     let directory = SeedDir::new(self.seed(seed).path().to_owned())?;
                     let settings = self.file.settings(seed, resources, interrupt);
+                    alone_if_need_be(&*resources.exchange, start.is_some(), &self.file.train)?;
                     assist::ask_to_train(&self.file, seed, resources)?;
                     match train_seed_from(&settings, start.as_ref(), data, Some(&directory), observer)? {
                         Outcome::Finished(result) => result,
