@@ -113,12 +113,13 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
     }
 }
 
+/// A measure of probabilities that were said, each with whether it came true.
+type Judge = fn(&[(f64, bool)]) -> Result<f64, Undefined>;
+
 /// How far probabilities are from what happened.
 fn calibration_of(rows: Rows<'_>, said: fn(Rows<'_>) -> Vec<(f64, bool)>) -> Values {
     let said = metric::check_finite(rows).map(|()| said(rows));
-    let of = |measure: fn(&[(f64, bool)]) -> Result<f64, Undefined>| {
-        said.as_ref().map_err(|reason| *reason).and_then(|said| measure(said))
-    };
+    let of = |measure: Judge| said.as_ref().map_err(|reason| *reason).and_then(|said| measure(said));
     vec![("calibration_error", of(calibration::expected_error)), ("brier", of(calibration::brier))]
 }
 
