@@ -62,7 +62,16 @@ fn run(
     let (data, _) = TrainingData::prepare(&loaded.dataset, splits, &recipe.model, None, &()).unwrap();
     let interrupt = AtomicBool::new(false);
     let (model, train, device) = (&recipe.model, &recipe.train, Device::flex());
-    let settings = Settings { name: "own", model, train, edges, seed: 0, device, interrupt: &interrupt };
+    let settings = Settings {
+        name: "own",
+        model,
+        train,
+        edges,
+        seed: 0,
+        device,
+        interrupt: &interrupt,
+        exchange: &graphminnet_data::exchange::Alone,
+    };
     train_seed(&settings, &data, directory, &mut StopAfter(stop_after, &interrupt))
 }
 

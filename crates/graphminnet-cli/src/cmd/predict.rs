@@ -13,7 +13,7 @@ use graphminnet::bundle::{
     AnswerKind, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
 };
 use graphminnet_data::parts::InputIdentity;
-use graphminnet_data::{ReadOptions, Shard, open};
+use graphminnet_data::{Level, ReadOptions, Shard, open};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

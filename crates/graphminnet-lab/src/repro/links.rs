@@ -196,7 +196,16 @@ fn trained(
         let (data, _) =
             TrainingData::prepare(&loaded.dataset, loaded.splits.clone(), model, None, lab.interrupt)?;
         let (device, interrupt) = (lab.device.clone(), lab.interrupt);
-        let settings = Settings { name, model, train: protocol, edges: None, seed, device, interrupt };
+        let settings = Settings {
+            name,
+            model,
+            train: protocol,
+            edges: None,
+            seed,
+            device,
+            interrupt,
+            exchange: &graphminnet_data::exchange::Alone,
+        };
         let directory = SeedDir::new(lab.store.run_folder(&label, &identity))?;
         let train::Outcome::Finished(result) = train_seed(&settings, &data, Some(&directory), &mut ())?
         else {
