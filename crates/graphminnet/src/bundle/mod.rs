@@ -54,6 +54,7 @@ pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn
 pub use ensemble::Ensemble;
 pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate, evaluate_answers};
+#[cfg(feature = "gradients")]
 pub(crate) use infer::prepare;
 pub use labelled::Labelled;
 // For the command and the laboratory, which look for models in run directories.
