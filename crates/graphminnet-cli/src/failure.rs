@@ -174,11 +174,13 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let error = match error {
             TrainError::Data(error) => return error.into(),
+            TrainError::Bundle(error) => return error.into(),
             TrainError::Spectral(error) => return error.into(),
             error => error,
         };
         let code = match &error {
             TrainError::Config(_)
+            | TrainError::Transfer(_)
             | TrainError::NoBenchmarks { .. }
             | TrainError::RunExists { .. }
             | TrainError::Occupied { .. }

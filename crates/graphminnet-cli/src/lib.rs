@@ -6,6 +6,7 @@
 mod allocator;
 mod cmd;
 mod failure;
+mod ranks;
 mod ui;
 
 // For the fuzz crate.

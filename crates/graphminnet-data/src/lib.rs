@@ -22,7 +22,7 @@
 //! * [`graph`] holds the validated, immutable [`Graph`] and what can be attached to it.
 //! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees. [`preparation`] does so
 //!   for a whole data set, and [`cache`] keeps the results.
-//! * [`batch`] puts prepared graphs side by side.
+//! * [`batch`] puts prepared graphs side by side. [`exchange`] is how several processes share such work.
 //! * [`Limits`] bounds everything that a file may ask for, and [`DataError`] says where reading failed.
 //!
 //! With the feature `benchmarks`, `registry` knows ten published data sets by name and `download` fetches them (over
@@ -41,6 +41,7 @@ mod dataset;
 #[cfg(feature = "benchmarks")]
 pub mod download;
 mod error;
+pub mod exchange;
 pub mod formats;
 // For the other crates of this workspace: whole files, hashes, memory.
 #[doc(hidden)]
@@ -61,6 +62,9 @@ mod node_parts;
 // For the command: what its shards leave behind.
 #[doc(hidden)]
 pub mod parts;
+// For the library, which trains on pieces of large graphs.
+#[doc(hidden)]
+pub mod pieces;
 pub mod preparation;
 mod read;
 #[cfg(feature = "benchmarks")]

@@ -16,13 +16,17 @@
 //! Eigenpairs and random walks are separate entries: another number of steps computes no eigenpairs again. Degrees
 //! and degree profiles are not stored, because computing them takes less time than reading them.
 
+mod codec;
+
 use super::cache::{Cache, CacheError, CacheKey};
 use super::dataset::{Column, ColumnKind, Dataset, Schema, Split};
+use super::exchange::{Alone, Exchange};
 use crate::graph::Graph;
 use crate::spectral::{
-    PreparationCounts, PrepareOptions, PreparedGraph, SpectralError, Stop, StoredEigenpairs, for_each_graph,
+    PreparationCounts, PrepareOptions, PreparedGraph, SpectralError, StoredEigenpairs,
     return_probabilities_unless,
 };
+use codec::{Codec, decode_eigenpairs, encode_eigenpairs, read_floats, write_floats};
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -139,6 +143,22 @@ pub fn prepare_dataset(
     cache: Option<&Cache>,
     progress: &dyn Progress,
 ) -> Result<(PreparedDataset, PreparationReport), SpectralError> {
+    prepare_dataset_among(dataset, options, cache, progress, &Alone)
+}
+
+/// The same on every rank of an exchange, each of which prepares a part of the graphs and gets the rest from the others.
+/// All have the same data set. If rank 0 finds a part in its cache, it is not computed; what is computed, rank 0 stores.
+///
+/// # Errors
+///
+/// As [`prepare_dataset`], on all ranks if on one: [`SpectralError::OnRank`] says what happened on another.
+pub fn prepare_dataset_among(
+    dataset: &Dataset,
+    options: &PrepareOptions,
+    cache: Option<&Cache>,
+    progress: &dyn Progress,
+    exchange: &dyn Exchange,
+) -> Result<(PreparedDataset, PreparationReport), SpectralError> {
     let start = Instant::now();
     let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
     let mut parts = Vec::new();
@@ -153,7 +173,7 @@ pub fn prepare_dataset(
             decode: decode_eigenpairs,
             compute: StoredEigenpairs::compute_unless,
         };
-        through_cache(&graphs, Transform::Eigenpairs, key, codec, cache, progress, &mut parts)?
+        through_cache(&graphs, Transform::Eigenpairs, key, codec, (cache, exchange), progress, &mut parts)?
     };
     let steps = options.random_walk_steps;
     let walks = if steps == 0 {
@@ -166,7 +186,7 @@ pub fn prepare_dataset(
             decode: |graph, steps, from: &mut dyn Read| read_floats(graph.num_nodes() * steps, from),
             compute: return_probabilities_unless,
         };
-        through_cache(&graphs, Transform::RandomWalk, key, codec, cache, progress, &mut parts)?
+        through_cache(&graphs, Transform::RandomWalk, key, codec, (cache, exchange), progress, &mut parts)?
     };
     let prepared = join(&graphs, options, eigenpairs, walks)?;
     let report =
@@ -216,20 +236,12 @@ fn join(
     joined.into_iter().enumerate().map(named).collect()
 }
 
-/// How the result of a transform with one number as its parameter is computed, written and read for one graph.
-struct Codec<T> {
-    bytes: fn(&Graph, u64) -> u64,
-    encode: fn(&T, &mut dyn Write) -> io::Result<()>,
-    decode: fn(&Graph, usize, &mut dyn Read) -> io::Result<T>,
-    compute: fn(&Graph, usize, Stop<'_>) -> Result<T, SpectralError>,
-}
-
 fn through_cache<T: Send>(
     graphs: &[Arc<Graph>],
     transform: Transform,
     (name, version, parameter): (&'static str, u32, usize),
     codec: Codec<T>,
-    cache: Option<&Cache>,
+    (cache, exchange): (Option<&Cache>, &dyn Exchange),
     progress: &dyn Progress,
     parts: &mut Vec<(Transform, Origin, Duration)>,
 ) -> Result<Vec<T>, SpectralError> {
@@ -237,24 +249,20 @@ fn through_cache<T: Send>(
     let payload = graphs.iter().map(|graph| (codec.bytes)(graph, parameter as u64)).sum();
     let key = cache.map(|cache| (cache, CacheKey::new(name, version, &[parameter as u64], graphs)));
     let mut origin = Origin::Computed;
+    let mut found = None;
     if let Some((cache, key)) = &key {
-        let decode = |from: &mut dyn Read| {
-            graphs.iter().map(|graph| (codec.decode)(graph, parameter, from)).collect::<io::Result<Vec<T>>>()
-        };
-        match cache.read(key, payload, decode) {
-            Ok(Some(found)) => {
-                progress.update(transform, graphs.len(), graphs.len());
-                parts.push((transform, Origin::Cached, start.elapsed()));
-                return Ok(found);
-            }
-            Ok(None) => {}
+        match cache.read(key, payload, |from| codec.decode_all(graphs, parameter, from)) {
+            Ok(entry) => found = entry,
             Err(problem) => origin = Origin::Rebuilt { problem },
         }
     }
-    let tell = |done: usize| progress.update(transform, done, graphs.len());
-    let stop = || progress.should_stop();
-    let computed = for_each_graph(graphs, &tell, &stop, |graph| (codec.compute)(graph, parameter, &stop))?;
-    if let Some((cache, key)) = &key {
+    if let Some(found) = codec.found_by_rank_0(graphs, parameter, found, exchange)? {
+        progress.update(transform, graphs.len(), graphs.len());
+        parts.push((transform, Origin::Cached, start.elapsed()));
+        return Ok(found);
+    }
+    let computed = codec.compute_among(graphs, transform, parameter, exchange, progress)?;
+    if let (Some((cache, key)), 0) = (&key, exchange.rank()) {
         let encode = |out: &mut dyn Write| computed.iter().try_for_each(|part| (codec.encode)(part, out));
         if let Err(problem) = cache.write(key, payload, encode) {
             origin = Origin::NotStored { problem };
@@ -318,48 +326,4 @@ fn eigenpair_bytes(graph: &Graph, stored: u64) -> u64 {
 
 fn walk_bytes(graph: &Graph, steps: u64) -> u64 {
     4 * graph.num_nodes() as u64 * steps
-}
-
-fn encode_eigenpairs(pairs: &StoredEigenpairs, out: &mut dyn Write) -> io::Result<()> {
-    for number in [pairs.count, pairs.count_in_whole_eigenspaces, pairs.num_components] {
-        out.write_all(&(number as u32).to_le_bytes())?;
-    }
-    write_floats(&pairs.values, out)?;
-    write_floats(&pairs.vectors, out)
-}
-
-fn decode_eigenpairs(graph: &Graph, stored: usize, from: &mut dyn Read) -> io::Result<StoredEigenpairs> {
-    let mut number = || {
-        let mut bytes = [0; 4];
-        from.read_exact(&mut bytes).map(|()| u32::from_le_bytes(bytes) as usize)
-    };
-    let (count, count_in_whole_eigenspaces, num_components) = (number()?, number()?, number()?);
-    let values = read_floats(stored, from)?;
-    let vectors = read_floats(graph.num_nodes() * stored, from)?;
-    Ok(StoredEigenpairs { values, vectors, count, count_in_whole_eigenspaces, num_components })
-}
-
-/// Floats that are converted at a time.
-const FLOATS: usize = 16 * 1024;
-
-fn write_floats(values: &[f32], out: &mut dyn Write) -> io::Result<()> {
-    let mut bytes = Vec::with_capacity(4 * FLOATS.min(values.len()));
-    for chunk in values.chunks(FLOATS) {
-        bytes.clear();
-        bytes.extend(chunk.iter().flat_map(|value| value.to_le_bytes()));
-        out.write_all(&bytes)?;
-    }
-    Ok(())
-}
-
-fn read_floats(count: usize, from: &mut dyn Read) -> io::Result<Vec<f32>> {
-    let mut values = Vec::with_capacity(count);
-    let mut bytes = vec![0; 4 * FLOATS.min(count)];
-    while values.len() < count {
-        let wanted = FLOATS.min(count - values.len());
-        let bytes = &mut bytes[..4 * wanted];
-        from.read_exact(bytes)?;
-        values.extend(bytes.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)));
-    }
-    Ok(values)
 }

@@ -100,6 +100,7 @@ fn train(model: &SystemConfig, train: &TrainConfig, directory: Option<&SeedDir>)
         seed,
         device: Device::flex(),
         interrupt: &AtomicBool::new(false),
+        exchange: &graphminnet_data::exchange::Alone,
     };
     match train_seed(&settings, &data(model, seed), directory, &mut ()).unwrap() {
         Outcome::Finished(result) => result,

@@ -108,7 +108,7 @@ pub fn train(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> 
         let recipe = inferred.recipe;
         job.say(json!({ "event": "inferred", "notes": inferred.notes, "metric": recipe.train.metric }));
         job.loaded(&loaded);
-        let spec = RunSpec { recipe, source, seeds: request.seeds, command: request.command };
+        let spec = RunSpec { recipe, source, seeds: request.seeds, from: None, command: request.command };
         let run =
             if request.resume { Run::open_or_create(&path, &spec)? } else { Run::create(&path, &spec)? };
         finish(run.with_data(loaded), request.cache, request.report, job)

@@ -56,6 +56,7 @@ pub fn small_model() -> Result<Bundle, Box<dyn Error>> {
         data: TrainedOn { name: "none".into(), fingerprint: "0".into(), train: 0, valid: 0, test: 0 },
         selection: Selection { epoch: 0, chosen_by: "nobody".into(), valid: None, test: None },
         seed: 0,
+        from: None,
     };
     Ok(Bundle::new(description, &weights, &device)?)
 }

@@ -54,6 +54,7 @@ pub mod bundle;
 pub mod config;
 pub mod data;
 mod device;
+#[cfg(feature = "gradients")]
 pub mod explain;
 // For the fuzz crate.
 #[cfg(all(feature = "benchmarks", feature = "train"))]

@@ -17,7 +17,9 @@
 
 use crate::ops::values;
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Gradients, Tensor, TensorData};
+#[cfg(feature = "gradients")]
+use burn::tensor::Gradients;
+use burn::tensor::{Tensor, TensorData};
 use graphminnet_data::fs::{self, IoError};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{BTreeMap, HashMap};
@@ -109,10 +111,19 @@ pub fn named_tensors<M: Module>(module: &M) -> Vec<NamedTensor> {
 }
 
 /// The name and gradient of every parameter; `None` where it did not take part.
+#[cfg(feature = "gradients")]
 pub fn named_gradients<M: Module>(module: &M, gradients: &Gradients) -> Vec<(String, Option<Vec<f32>>)> {
     let mut collector = GradientCollector { path: Names::default(), gradients, found: Vec::new() };
     module.visit(&mut collector);
     collector.found
+}
+
+/// The name and size of every parameter, in the order of the module's structure.
+#[cfg(feature = "train")]
+pub(crate) fn parameter_sizes<M: Module>(module: &M) -> Vec<(String, usize)> {
+    let mut counter = Counter::default();
+    module.visit(&mut counter);
+    counter.sizes
 }
 
 /// Number of trainable parameters.
@@ -135,7 +146,11 @@ pub(crate) fn count_numbers<M: Module>(module: &M) -> usize {
 ///
 /// [`WeightsError::Format`] if the tensors cannot be written as safetensors.
 pub fn to_bytes<M: Module>(module: &M) -> Result<Vec<u8>, WeightsError> {
-    let tensors = named_tensors(module);
+    tensors_to_bytes(&named_tensors(module))
+}
+
+/// The bytes of a safetensors file with some tensors.
+pub(crate) fn tensors_to_bytes(tensors: &[NamedTensor]) -> Result<Vec<u8>, WeightsError> {
     let bytes: Vec<Vec<u8>> = tensors
         .iter()
         .map(|tensor| tensor.values.iter().flat_map(|value| value.to_le_bytes()).collect())
@@ -172,6 +187,11 @@ pub fn load<M: Module>(module: M, path: &Path) -> Result<M, WeightsError> {
 ///
 /// [`WeightsError`] if the bytes are damaged or belong to another model.
 pub fn from_bytes<M: Module>(module: M, bytes: &[u8]) -> Result<M, WeightsError> {
+    replace(module, tensors_of_bytes(bytes)?.into_values())
+}
+
+/// The tensors in the bytes of a safetensors file, by name.
+pub(crate) fn tensors_of_bytes(bytes: &[u8]) -> Result<BTreeMap<String, NamedTensor>, WeightsError> {
     let file = SafeTensors::deserialize(bytes).map_err(format_error)?;
     let mut tensors = BTreeMap::new();
     for (name, view) in file.iter() {
@@ -185,7 +205,7 @@ pub fn from_bytes<M: Module>(module: M, bytes: &[u8]) -> Result<M, WeightsError>
             NamedTensor { name: name.to_owned(), shape: view.shape().to_vec(), values: values.collect() },
         );
     }
-    replace(module, tensors.into_values())
+    Ok(tensors)
 }
 
 /// The module with other values for all of its parameters and running statistics.
@@ -270,6 +290,8 @@ struct Counter {
     path: Names,
     numbers: usize,
     parameters: usize,
+    #[cfg(feature = "train")]
+    sizes: Vec<(String, usize)>,
 }
 
 impl ModuleVisitor for Counter {
@@ -284,18 +306,23 @@ impl ModuleVisitor for Counter {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let numbers = param.val().dims().into_iter().fold(1, usize::saturating_mul);
         self.numbers = self.numbers.saturating_add(numbers);
-        if is_parameter(&self.path.current()) {
+        let name = self.path.current();
+        if is_parameter(&name) {
             self.parameters = self.parameters.saturating_add(numbers);
+            #[cfg(feature = "train")]
+            self.sizes.push((name, numbers));
         }
     }
 }
 
+#[cfg(feature = "gradients")]
 struct GradientCollector<'a> {
     path: Names,
     gradients: &'a Gradients,
     found: Vec<(String, Option<Vec<f32>>)>,
 }
 
+#[cfg(feature = "gradients")]
 impl ModuleVisitor for GradientCollector<'_> {
     fn enter_module(&mut self, name: &str, container_type: &str) {
         self.path.enter(name, container_type);

@@ -96,6 +96,7 @@ fn description() -> Description {
         data: TrainedOn { name: "made up".into(), fingerprint: "00".into(), train: 8, valid: 1, test: 1 },
         selection: Selection { epoch: 1, chosen_by: "hand".into(), valid: Some(0.5), test: None },
         seed: 3,
+        from: None,
     }
 }
 
@@ -472,6 +473,7 @@ fn a_moved_model_predicts_the_test_predictions_of_its_training_bit_for_bit() {
             seed: 0,
             device: Device::flex(),
             interrupt: &interrupt,
+            exchange: &graphminnet_data::exchange::Alone,
         };
         let outcome = train_seed(&settings, &data, Some(&seed_dir), &mut ()).unwrap();
         let Outcome::Finished(result) = outcome else { panic!("{outcome:?}") };

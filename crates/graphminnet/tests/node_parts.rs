@@ -34,6 +34,7 @@ fn train(loaded: &Loaded, fields: &[&str], directory: Option<&SeedDir>) -> SeedR
         seed: 0,
         device: Device::flex(),
         interrupt: &interrupt,
+        exchange: &graphminnet_data::exchange::Alone,
     };
     match train_seed(&settings, &data, directory, &mut ()).unwrap() {
         Outcome::Finished(result) => result,

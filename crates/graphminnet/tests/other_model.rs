@@ -121,7 +121,8 @@ fn train(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
     let device = Device::flex();
-    let settings = Settings { name: "ends", edges: None, model, train, seed: 5, device, interrupt };
+    let exchange = &graphminnet_data::exchange::Alone;
+    let settings = Settings { name: "ends", edges: None, model, train, seed: 5, device, interrupt, exchange };
     train_seed(&settings, data, directory, observer)
 }
 

@@ -35,15 +35,8 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
     std::fs::write(&path, text).unwrap();
     let options = ReadOptions { numeric: vec!["node_1".into(), "edge_0".into()], ..ReadOptions::default() };
     let dataset = open(&path, &options).unwrap().dataset;
-    let fields = [
-        "train.epochs=4",
-        "train.batch_size=8",
-        "model.hidden=32",
-        "model.layers=2",
-        "model.pe_dim=8",
-        // With gine, the default for numbers on edges, the two units differ by 1 %; why is not known yet.
-        "model.local=gatedgcn",
-    ];
+    let fields =
+        ["train.epochs=4", "train.batch_size=8", "model.hidden=32", "model.layers=2", "model.pe_dim=8"];
     let overrides: Vec<_> =
         fields.iter().chain(settings).map(|field| Override::parse(field).unwrap()).collect();
     let inferred = infer_recipe("own", &dataset.schema, 48, &overrides).unwrap();
@@ -52,7 +45,9 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
     let (data, _) = TrainingData::prepare(&dataset, splits, model, None, &()).unwrap();
     let interrupt = AtomicBool::new(false);
     let device = Device::flex();
-    let run = Settings { name: "own", model, train, edges: None, seed: 0, device, interrupt: &interrupt };
+    let exchange = &graphminnet_data::exchange::Alone;
+    let interrupt = &interrupt;
+    let run = Settings { name: "own", model, train, edges: None, seed: 0, device, interrupt, exchange };
     let directory = graphminnet::train::SeedDir::new(folder.path().join("seed")).unwrap();
     let Outcome::Finished(result) = train_seed(&run, &data, Some(&directory), &mut ()).unwrap() else {
         panic!("not finished")
@@ -71,13 +66,17 @@ fn the_unit_of_a_column_does_not_matter() {
         notes.iter().any(|note| note.contains("1 categorical columns of sizes [2] and 1 numeric ones")),
         "{notes:?}"
     );
+    let small = small.best.valid.unwrap();
+    // A power of two changes no bit; a large offset costs some of the scale's.
+    let (_, exact, _) = train(&file(1024.0, 0.0), &[]);
+    assert_eq!(exact.best.valid, Some(small));
     let (_, large, _) = train(&file(1024.0, 65536.0), &[]);
-    let (small, large) = (small.best.valid.unwrap(), large.best.valid.unwrap());
-    assert!((small - large).abs() < 1e-3 * small.abs().max(1.0), "{small} and {large}");
+    let large = large.best.valid.unwrap();
+    assert!((small - large).abs() < 1e-5, "{small} and {large}");
     // Without the common scale the unit decides.
     let (_, raw, _) = train(&file(1024.0, 65536.0), &["model.standardize=false"]);
     let raw = raw.best.valid.unwrap();
-    assert!((small - raw).abs() > 1e-2, "{small} and {raw}");
+    assert!((small - raw).abs() > 1e-3, "{small} and {raw}");
 }
 
 #[test]

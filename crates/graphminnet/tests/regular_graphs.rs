@@ -120,6 +120,7 @@ fn train(recipe: &Recipe, dataset: &Dataset, directory: Option<&SeedDir>) -> (Se
         seed: 0,
         device: Device::flex(),
         interrupt: &interrupt,
+        exchange: &graphminnet_data::exchange::Alone,
     };
     let mut warnings = Warnings::default();
     match train_seed(&settings, &data, directory, &mut warnings).unwrap() {

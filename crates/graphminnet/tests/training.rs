@@ -62,6 +62,7 @@ fn train(
         seed: 5,
         device: Device::flex(),
         interrupt: &interrupt,
+        exchange: &graphminnet_data::exchange::Alone,
     };
     match train_seed(&settings, data, directory, observer)? {
         Outcome::Finished(result) => Ok(result),

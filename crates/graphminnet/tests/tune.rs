@@ -93,6 +93,7 @@ fn a_candidate_that_an_earlier_version_left_without_a_run_goes_on() {
         seed: SEED,
         device: Device::flex(),
         interrupt: &flag,
+        exchange: &graphminnet_data::exchange::Alone,
     };
     let path = folder.path().join("candidate-0000");
     let flat = SeedDir::new(path.clone()).unwrap();

@@ -69,8 +69,8 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
     for text in &arguments.search {
         search.add(text)?;
     }
-    let configuration = Configuration::of(&arguments.data, &fixed)?;
-    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, context)?;
+    let configuration = Configuration::of(&arguments.data, None, &fixed)?;
+    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, None, context)?;
     let path = arguments.run_dir.clone().unwrap_or_else(|| fresh_name(&format!("tune-{}", base.recipe.name)));
     let about =
         SearchFile { data: base.source.clone(), set: arguments.overrides.clone(), search: search.describe() };
@@ -116,6 +116,7 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
             recipe,
             source: base.source.clone(),
             seeds: base.seeds.clone(),
+            from: None,
             command: context.command.clone(),
         };
         let trial = match &prepared {

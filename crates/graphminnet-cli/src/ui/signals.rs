@@ -1,5 +1,5 @@
 //! Ctrl-C: where there is something to save, the first asks the work to save and stop; otherwise, and the second time,
-//! it ends the process at once.
+//! it ends the process at once. SIGTERM does the same, and for training SIGUSR1, which batch systems send ahead of time.
 
 use super::say::say;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,7 +16,7 @@ pub const INTERRUPTED: u8 = 130;
 /// group, which reaches us twice.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
-/// SIGINT and SIGTERM on their way to the work.
+/// SIGINT, SIGTERM and SIGUSR1 on their way to the work.
 #[derive(Debug, Clone)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -30,9 +30,26 @@ impl Interrupt {
     ///
     /// If the system does not let us listen.
     pub fn listen() -> io::Result<Self> {
+        Self::listen_to(&[SIGINT, SIGTERM])
+    }
+
+    /// The same for work that a batch system may end, which sends SIGUSR1 first if it is asked to (`mpirun` hands it on to
+    /// all processes).
+    ///
+    /// # Errors
+    ///
+    /// If the system does not let us listen.
+    pub fn listen_in_batch() -> io::Result<Self> {
+        #[cfg(unix)]
+        return Self::listen_to(&[SIGINT, SIGTERM, signal_hook::consts::SIGUSR1]);
+        #[cfg(not(unix))]
+        Self::listen()
+    }
+
+    fn listen_to(signals: &[i32]) -> io::Result<Self> {
         let interrupt = Self { asked: Arc::default(), heeded: Arc::default() };
         let told = interrupt.clone();
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let mut signals = Signals::new(signals)?;
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let mut first: Option<Instant> = None;
             for _ in signals.forever() {

@@ -126,6 +126,7 @@ impl Observer for Training {
                 self.progress = Progress::new(self.verbosity, Unit::Steps);
                 self.update(resumed_at.map_or(0, |at| at.epoch * steps_per_epoch + at.step));
             }
+            TrainEvent::TakenOver(taken) => self.say(&taken.to_string()),
             // Once for all seeds.
             TrainEvent::Doubt(doubt) if !self.doubts.contains(doubt) => {
                 self.say(&format!("warning: {doubt}"));

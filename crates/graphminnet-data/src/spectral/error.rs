@@ -75,6 +75,14 @@ pub enum SpectralError {
         /// What went wrong there.
         source: Box<SpectralError>,
     },
+    /// A graph failed on another rank, or that rank has other graphs.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// The rank.
+        rank: usize,
+        /// What it said.
+        message: String,
+    },
 }
 
 impl From<Stopped> for SpectralError {

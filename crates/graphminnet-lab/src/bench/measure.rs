@@ -187,7 +187,7 @@ impl<'a, C: Architecture> Stepper<'a, C> {
         let [rows, columns] = pass.output().dims();
         let values: Vec<f32> = pass.output().clone().into_data().try_to_vec().unwrap_or_default();
         let value = loss::evaluate(
-            train.loss,
+            train,
             Rows { outputs: &values, columns, targets, target_columns: targets.len() / rows.max(1) },
         )?;
         let Some(value) = value else { return Ok(()) };

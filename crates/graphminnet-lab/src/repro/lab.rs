@@ -322,7 +322,7 @@ impl Lab<'_> {
     /// What runs work with.
     pub(super) fn resources(&self) -> Resources {
         let limits = self.limits.clone();
-        Resources { device: self.device.clone(), cache: self.cache.clone(), limits }
+        Resources { cache: self.cache.clone(), limits, ..Resources::on(self.device.clone()) }
     }
 
     /// The run of a training, opened or started.
@@ -333,7 +333,7 @@ impl Lab<'_> {
         source: DataSource,
     ) -> Result<Run, ReproError> {
         let (recipe, seeds, command) = (recipe.clone(), self.seeds.clone(), self.command.clone());
-        Ok(Run::open_or_create(folder, &RunSpec { recipe, source, seeds, command })?)
+        Ok(Run::open_or_create(folder, &RunSpec { recipe, source, seeds, from: None, command })?)
     }
 
     /// Trains the lab's seeds of a run; a reason if training diverges.

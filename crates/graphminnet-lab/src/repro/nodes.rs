@@ -132,6 +132,7 @@ fn cell<C: Architecture>(
             seed,
             device: lab.device.clone(),
             interrupt: lab.interrupt,
+            exchange: &graphminnet_data::exchange::Alone,
         };
         match train_seed(&settings, &data, None, &mut ())? {
             train::Outcome::Finished(result) => Ok(Cell {

@@ -72,6 +72,7 @@ pub(super) fn train(lab: &Lab<'_>, system: &str, dataset: &str) -> Result<Attemp
             seed,
             device: lab.device.clone(),
             interrupt: lab.interrupt,
+            exchange: &graphminnet_data::exchange::Alone,
         };
         let mut observer = lab.watch.observer(recipe.train.metric, &format!("{dataset} {system}"));
         match train_seed(&settings, &data, Some(&directory), observer.as_mut()) {

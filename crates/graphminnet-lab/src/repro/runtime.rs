@@ -187,6 +187,7 @@ fn cell<C: Architecture>(
             seed: first_seed(lab),
             device: lab.device.clone(),
             interrupt: lab.interrupt,
+            exchange: &graphminnet_data::exchange::Alone,
         };
         let mut clock = Clock::default();
         match train_seed(&settings, &data, None, &mut clock)? {

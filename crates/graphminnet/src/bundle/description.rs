@@ -1,6 +1,6 @@
 //! What a model file says about its weights: everything that is needed to use them, and where they come from.
 
-use super::{Calibration, TargetScaler};
+use super::{Calibration, Origin, TargetScaler};
 use crate::config::{Loss, MetricKind, ModelConfig};
 use crate::task::loss;
 use graphminnet_data::spectral::PrepareOptions;
@@ -40,6 +40,9 @@ pub struct Description {
     pub selection: Selection,
     /// Seed of the training.
     pub seed: u64,
+    /// The model that training began with, where it did not begin with random weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
 }
 
 /// What is computed for every graph before a model sees it: the form of [`PrepareOptions`] that is written down.
@@ -103,8 +106,10 @@ impl Description {
     pub fn answers(&self) -> AnswerKind {
         match self.loss {
             Loss::L1 | Loss::Mse | Loss::Huber => AnswerKind::Numbers,
-            Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy => AnswerKind::Binary,
-            Loss::CrossEntropy | Loss::WeightedCrossEntropy => AnswerKind::Classes,
+            Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy | Loss::FocalBinaryCrossEntropy => {
+                AnswerKind::Binary
+            }
+            Loss::CrossEntropy | Loss::WeightedCrossEntropy | Loss::FocalCrossEntropy => AnswerKind::Classes,
         }
     }
 

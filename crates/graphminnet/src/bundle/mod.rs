@@ -39,6 +39,7 @@ mod infer;
 mod labelled;
 mod locate;
 mod migrate;
+mod origin;
 mod scaler;
 mod shift;
 mod table;
@@ -53,11 +54,13 @@ pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn
 pub use ensemble::Ensemble;
 pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate, evaluate_answers};
+#[cfg(feature = "gradients")]
 pub(crate) use infer::prepare;
 pub use labelled::Labelled;
 // For the command and the laboratory, which look for models in run directories.
 #[doc(hidden)]
 pub use locate::{EXTENSION, locate};
+pub use origin::Origin;
 pub use scaler::TargetScaler;
 pub use shift::Shift;
 // For the command, which writes predictions as CSV.

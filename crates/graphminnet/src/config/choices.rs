@@ -298,12 +298,41 @@ choice! {
         BinaryCrossEntropy = "binary_cross_entropy",
         /// Binary cross entropy weighted by the class frequencies of the batch.
         WeightedBinaryCrossEntropy = "weighted_binary_cross_entropy",
+        /// Cross entropy over classes in which labels count less the surer the model is of them.
+        FocalCrossEntropy = "focal_cross_entropy",
+        /// Binary cross entropy in which labels count less the surer the model is of them.
+        FocalBinaryCrossEntropy = "focal_binary_cross_entropy",
     }
 }
 impl Loss {
     /// Whether it is one of numbers, not of classes.
     pub const fn is_regression(self) -> bool {
         matches!(self, Self::L1 | Self::Mse | Self::Huber)
+    }
+
+    /// Whether labels count less the surer the model is of them.
+    pub const fn is_focal(self) -> bool {
+        matches!(self, Self::FocalCrossEntropy | Self::FocalBinaryCrossEntropy)
+    }
+}
+choice! {
+    /// What becomes of the learning rate after the warm-up.
+    Schedule {
+        /// Half a cosine down to zero at the end of the schedule.
+        Cosine = "cosine",
+        /// It stays.
+        Constant = "constant",
+        /// It is reduced whenever the validation metric has not improved for some epochs.
+        Plateau = "plateau",
+    }
+}
+choice! {
+    /// How often the learning rate changes.
+    ScheduleUnit {
+        /// With every epoch.
+        Epoch = "epoch",
+        /// With every optimizer step.
+        Step = "step",
     }
 }
 choice! {

@@ -220,6 +220,16 @@ impl ModelConfig {
         }
     }
 
+    /// The keys of the `[model]` section that have an effect.
+    pub(crate) fn to_table(&self) -> toml::Table {
+        let Ok(toml::Value::Table(mut table)) = toml::Value::try_from(self) else {
+            unreachable!("a configuration section always serialises to a table")
+        };
+        let idle: Vec<&str> = self.keys_without_effect().into_iter().map(|(key, _)| key).collect();
+        table.retain(|key, _| !idle.contains(&key));
+        table
+    }
+
     /// Number of stored eigenpairs `K`: the `M` used ones and the trivial first one.
     pub fn stored_eigenpairs(&self) -> usize {
         self.lap_dim + 1

@@ -110,21 +110,13 @@ impl Recipe {
 
     /// The recipe as TOML text with every key that has an effect, for a file of one's own; [`Recipe::parse`] reads it back.
     pub fn to_toml(&self) -> String {
-        let idle: Vec<&str> = self.model.keys_without_effect().into_iter().map(|(key, _)| key).collect();
-        let section = |name: &str, value: Result<Value, toml::ser::Error>| {
-            let Ok(Value::Table(mut table)) = value else {
-                unreachable!("a configuration section always serialises to a table")
-            };
-            table.retain(|key, _| name != "model" || !idle.contains(&key));
-            format!("\n[{name}]\n{table}")
-        };
         let text = |text: &str| Value::String(text.to_owned());
         format!(
-            "title = {}\ndataset = {}\n{}{}",
+            "title = {}\ndataset = {}\n\n[model]\n{}\n[train]\n{}",
             text(&self.title),
             text(&self.dataset),
-            section("model", Value::try_from(&self.model)),
-            section("train", Value::try_from(&self.train))
+            self.model.to_table(),
+            self.train.to_table()
         )
     }
 

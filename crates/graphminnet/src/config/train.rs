@@ -1,6 +1,6 @@
 //! How a model is trained: the protocol's numbers.
 
-use super::choices::{Loss, MetricKind, NormEstimates, TargetScaling};
+use super::choices::{Loss, MetricKind, NormEstimates, Schedule, ScheduleUnit, TargetScaling};
 use super::{ConfigError, keys};
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,14 @@ use serde::{Deserialize, Serialize};
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `epochs` | 100 | length of the schedule | ≥ 1 |
-/// | `warmup` | 5 | epochs of linear warm-up before the cosine | < epochs |
+/// | `warmup` | 5 | epochs of linear warm-up | < epochs |
+/// | `schedule` | cosine | what becomes of the learning rate after the warm-up | cosine, constant, plateau |
+/// | `schedule_unit` | epoch | whether the learning rate changes with every epoch or every step | epoch, step |
+/// | `plateau_patience` | 10 | epochs without a better validation metric before `plateau` reduces the rate | ≥ 1 |
+/// | `plateau_factor` | 0.5 | what `plateau` multiplies the rate by | between 0 and 1 |
 /// | `batch_size` | 32 | most graphs per batch | ≥ 1 |
 /// | `max_nodes` | unset | most nodes per batch; a larger graph is a batch of its own | ≥ 1 |
+/// | `pieces` | unset | pieces that a graph is cut into for training; a batch is one of them | ≥ 1 |
 /// | `accumulate` | 1 | batches whose gradients are averaged for one step | ≥ 1 |
 /// | `learning_rate` | 0.001 | base rate of AdamW | > 0 |
 /// | `weight_decay` | 1e-5 | decoupled decay of all parameters | ≥ 0 |
@@ -19,6 +24,7 @@ use serde::{Deserialize, Serialize};
 /// | `recompute_layers` | unset | layers that the backward pass computes again at a time; unset keeps what they computed: more memory, less time, same results | ≥ 1 |
 /// | `average_decay` | 0 | share of the averaged weights that a step keeps; they are evaluated and kept in place of the weights themselves; 0 does not average | 0 to 1, 1 excluded |
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
+/// | `focal_gamma` | 2 | exponent of the focal losses | ≥ 0 |
 /// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
 /// | `norm_estimates` | running | what the batch norms of an evaluated or stored model subtract and divide by: estimates that followed training, or such as are measured again with the weights as they are | running, recomputed |
 /// | `patience` | unset | epochs without a better validation metric before stopping early | ≥ 1 |
@@ -31,10 +37,23 @@ pub struct TrainConfig {
     pub epochs: usize,
     /// Epochs of linear warm-up.
     pub warmup: usize,
+    /// What becomes of the learning rate after the warm-up: half a cosine down to zero, nothing, or a reduction whenever
+    /// the validation metric stops improving.
+    pub schedule: Schedule,
+    /// Whether the learning rate changes with every epoch or with every step.
+    pub schedule_unit: ScheduleUnit,
+    /// Epochs without a better validation metric before `plateau` reduces the learning rate, and again as many before it
+    /// does so once more.
+    pub plateau_patience: usize,
+    /// What `plateau` multiplies the learning rate by.
+    pub plateau_factor: f64,
     /// Most graphs per batch.
     pub batch_size: usize,
     /// Most nodes per batch.
     pub max_nodes: Option<usize>,
+    /// Pieces that a graph is cut into for training: a step needs the memory of one piece. The block sees the whole graph
+    /// all the same; edges between pieces are left out.
+    pub pieces: Option<usize>,
     /// Batches whose gradients are averaged for one step.
     pub accumulate: usize,
     /// Base learning rate.
@@ -51,6 +70,8 @@ pub struct TrainConfig {
     pub average_decay: f64,
     /// What is minimised.
     pub loss: Loss,
+    /// Exponent of the focal losses: the larger, the less a label counts that the model is sure of.
+    pub focal_gamma: f64,
     /// What is reported and selected by.
     pub metric: MetricKind,
     /// How regression targets are scaled for the loss.
@@ -80,8 +101,13 @@ impl TrainConfig {
         Self {
             epochs: 100,
             warmup: 5,
+            schedule: Schedule::Cosine,
+            schedule_unit: ScheduleUnit::Epoch,
+            plateau_patience: 10,
+            plateau_factor: 0.5,
             batch_size: 32,
             max_nodes: None,
+            pieces: None,
             accumulate: 1,
             learning_rate: 1e-3,
             weight_decay: 1e-5,
@@ -89,6 +115,7 @@ impl TrainConfig {
             recompute_layers: None,
             average_decay: 0.0,
             loss: Loss::L1,
+            focal_gamma: 2.0,
             metric: MetricKind::MeanAbsoluteError,
             target_scaling: TargetScaling::None,
             norm_estimates: NormEstimates::Running,
@@ -102,11 +129,39 @@ impl TrainConfig {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`] for an unknown key, a bad value or a value out of range.
+    /// [`ConfigError`] for an unknown key, a bad value, a value out of range or a key without effect.
     pub fn from_table(table: &toml::Table) -> Result<Self, ConfigError> {
         let config: Self = keys::read_section("train", table, &Self::default())?;
         config.check()?;
-        Ok(config)
+        match config.keys_without_effect().into_iter().find(|(key, _)| table.contains_key(*key)) {
+            None => Ok(config),
+            Some((key, reason)) => {
+                Err(ConfigError::UnusedKey { key: keys::path("train", key), reason: reason.into() })
+            }
+        }
+    }
+
+    /// The keys of the `[train]` section that have an effect.
+    pub(crate) fn to_table(&self) -> toml::Table {
+        let Ok(toml::Value::Table(mut table)) = toml::Value::try_from(self) else {
+            unreachable!("a configuration section always serialises to a table")
+        };
+        let idle: Vec<&str> = self.keys_without_effect().into_iter().map(|(key, _)| key).collect();
+        table.retain(|key, _| !idle.contains(&key));
+        table
+    }
+
+    /// Keys that change nothing given the other choices, with the reason.
+    pub(super) fn keys_without_effect(&self) -> Vec<(&'static str, &'static str)> {
+        let mut idle = Vec::new();
+        if self.schedule != Schedule::Plateau {
+            let reason = "schedule is not plateau";
+            idle.extend([("plateau_patience", reason), ("plateau_factor", reason)]);
+        }
+        if !self.loss.is_focal() {
+            idle.push(("focal_gamma", "loss is not a focal one"));
+        }
+        idle
     }
 
     /// Fails if a value is out of range.
@@ -124,8 +179,16 @@ impl TrainConfig {
         let rules = [
             (self.epochs >= 1, "epochs", self.epochs.to_string(), ONE),
             (self.warmup < self.epochs, "warmup", self.warmup.to_string(), "must be smaller than epochs"),
+            (self.plateau_patience >= 1, "plateau_patience", self.plateau_patience.to_string(), ONE),
+            (
+                self.plateau_factor > 0.0 && self.plateau_factor < 1.0,
+                "plateau_factor",
+                self.plateau_factor.to_string(),
+                "must be more than 0 and less than 1",
+            ),
             (self.batch_size >= 1, "batch_size", self.batch_size.to_string(), ONE),
             (self.max_nodes != Some(0), "max_nodes", count(as_u64(self.max_nodes)), ONE),
+            (self.pieces != Some(0), "pieces", count(as_u64(self.pieces)), ONE),
             (self.accumulate >= 1, "accumulate", self.accumulate.to_string(), ONE),
             (
                 positive(self.learning_rate),
@@ -152,6 +215,12 @@ impl TrainConfig {
                 "metric",
                 self.metric.to_string(),
                 "mae and rmse go with the losses l1, mse and huber, the other metrics with those of classes",
+            ),
+            (
+                not_negative(self.focal_gamma),
+                "focal_gamma",
+                self.focal_gamma.to_string(),
+                "must not be negative",
             ),
             (
                 regression || self.target_scaling == TargetScaling::None,

@@ -85,7 +85,8 @@ impl Block {
             DropoutSite::Embedding => pass.dropout(config.drop_gmn, Site { layer, place: "block embedding" }),
             _ => None,
         };
-        let terms = inner_product::Terms { config, spectrum, output: &self.B, structure: &input.structure };
+        let (structure, beyond) = (&input.structure, input.beyond.as_ref());
+        let terms = inner_product::Terms { config, spectrum, output: &self.B, structure, beyond, layer };
         let similarity = terms.similarity(projected, embedding_dropout);
         let self_term = match (&self.Ws1, &self.Ws2) {
             (Some(first), Some(second)) => Some(SelfTerm {

@@ -13,6 +13,7 @@
 //! The definition of type 4 compares all pairs of nodes of a graph and is meant for ablations on small graphs.
 
 use super::Spectrum;
+use super::beyond::Beyond;
 use crate::config::{Aggregate, InnerProduct, Layout, ModelConfig, PairKind};
 use crate::nn::Projection;
 use crate::ops::{self, Dropout, Structure, batched_rows, spectral_product, sum_per_graph};
@@ -26,6 +27,10 @@ pub(super) struct Terms<'a> {
     /// The map `B`.
     pub(super) output: &'a Projection,
     pub(super) structure: &'a Arc<Structure>,
+    /// What is beyond the batch.
+    pub(super) beyond: Option<&'a Beyond>,
+    /// Number of the layer.
+    pub(super) layer: usize,
 }
 
 impl Terms<'_> {
@@ -60,7 +65,19 @@ impl Terms<'_> {
     }
 
     fn product(&self, w: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
-        spectral_product(w, self.spectrum.positions.clone(), self.spectrum.factors.clone(), b, self.structure)
+        let (positions, factors) = (self.spectrum.positions.clone(), self.spectrum.factors.clone());
+        match self.beyond {
+            None => spectral_product(w, positions, factors, b, self.structure),
+            Some(Beyond::Noted(noted)) => {
+                noted.note(positions.clone(), w.clone());
+                spectral_product(w, positions, factors, b, self.structure)
+            }
+            Some(Beyond::Carried(carried)) => {
+                let [nodes, _] = w.dims();
+                let (positions, w, structure) = carried.extend(self.layer, positions, w);
+                spectral_product(w, positions, factors, b, structure).narrow(0, 0, nodes)
+            }
+        }
     }
 
     /// `T`, `[graphs, pairs, channels]`.

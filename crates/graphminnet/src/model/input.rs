@@ -1,5 +1,6 @@
 //! What a model sees of a batch: tensors, and the structure that ties them together.
 
+use super::beyond::Beyond;
 use crate::config::{EdgeEncoderKind, ModelConfig, NodePeKind};
 use crate::ops::{CategoryTable, Structure};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -132,6 +133,8 @@ pub struct ModelInput {
     pub random_walk: Option<Tensor<2>>,
     /// `ln(1 + degree)`, `[nodes, 1]`, for models that use it.
     pub log_degree: Option<Tensor<2>>,
+    /// What the block must know of nodes that are not in the batch, where it holds a piece of a graph.
+    pub(crate) beyond: Option<Beyond>,
 }
 
 /// Eigenvalues below this count as zero: their eigenvectors only say which component a node is in.
@@ -219,6 +222,7 @@ impl ModelInput {
                 true => Some(matrix("log_degree", batch.log_degree, num_nodes, 1)?),
                 false => None,
             },
+            beyond: None,
         })
     }
 }

@@ -19,6 +19,7 @@
 //! [`GraphMinNetBlock`] is the global branch alone, as a layer for Burn models of your own.
 
 mod attention;
+mod beyond;
 mod block;
 mod block_layer;
 mod encoder;
@@ -30,6 +31,8 @@ mod layer;
 mod spectrum;
 
 pub(crate) use attention::Attention;
+#[cfg(feature = "train")]
+pub(crate) use beyond::{Beyond, Carried, Noted};
 pub(crate) use block::Block;
 pub use block_layer::{BlockConfig, BlockInput, GraphMinNetBlock};
 use encoder::{FeatureEncoder, NodePe};

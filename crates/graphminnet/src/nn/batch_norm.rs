@@ -7,7 +7,7 @@ use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
 /// Weight of a new batch in the running estimates.
-const MOMENTUM: f64 = 0.1;
+pub(super) const MOMENTUM: f64 = 0.1;
 
 /// Scale, shift and the running estimates of mean and variance.
 ///

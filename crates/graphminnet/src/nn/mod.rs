@@ -2,6 +2,8 @@
 
 mod batch_norm;
 mod embedding;
+#[cfg(feature = "train")]
+pub(crate) mod estimates;
 mod feed_forward;
 mod gat;
 mod gated_gcn;

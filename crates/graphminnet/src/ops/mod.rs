@@ -4,6 +4,9 @@
 //! This module knows tensors and offsets. It knows no graphs, files or layers, and nothing outside it knows the
 //! engine's backend types.
 
+// Without gradients nobody calls the half of a kernel that computes them.
+#![cfg_attr(not(feature = "gradients"), allow(dead_code))]
+
 mod bound_rows;
 pub(crate) mod buffers;
 mod dropout;

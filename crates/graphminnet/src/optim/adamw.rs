@@ -51,6 +51,21 @@ impl AdamWSettings {
     }
 }
 
+/// How much of a step a parameter takes part in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Factor of the learning rate.
+    pub rate: f64,
+    /// Whether weight decay acts on it.
+    pub decays: bool,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { rate: 1.0, decays: true }
+    }
+}
+
 /// What AdamW remembers of one parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moments {
@@ -94,10 +109,10 @@ impl AdamW {
         learning_rate: f64,
         gradient_scale: f64,
     ) -> Result<M, OptimError> {
-        self.step_where(module, gradients, learning_rate, gradient_scale, &|_| true)
+        self.step_where(module, gradients, learning_rate, gradient_scale, &|_| Share::default())
     }
 
-    /// The same, in which only parameters decay whose names `decays` says yes to.
+    /// The same, in which `share` says how much of it a parameter takes part in.
     ///
     /// # Errors
     ///
@@ -108,7 +123,7 @@ impl AdamW {
         gradients: &NamedGradients,
         learning_rate: f64,
         gradient_scale: f64,
-        decays: &dyn Fn(&str) -> bool,
+        share: &dyn Fn(&str) -> Share,
     ) -> Result<M, OptimError> {
         let by_name = gradients.iter().filter_map(|(name, gradient)| Some((name, gradient?))).collect();
         let mut stepper = Stepper {
@@ -117,7 +132,7 @@ impl AdamW {
             optimizer: self,
             learning_rate,
             gradient_scale: gradient_scale as f32,
-            decays,
+            share,
             error: None,
         };
         let module = module.map(&mut stepper);
@@ -203,7 +218,7 @@ struct Stepper<'a> {
     optimizer: &'a mut AdamW,
     learning_rate: f64,
     gradient_scale: f32,
-    decays: &'a dyn Fn(&str) -> bool,
+    share: &'a dyn Fn(&str) -> Share,
     error: Option<OptimError>,
 }
 
@@ -224,9 +239,10 @@ impl Stepper<'_> {
         });
         size(moments.first.len())?;
         moments.steps += 1;
+        let Share { rate, decays } = (self.share)(name);
         let step = adamw::AdamW {
-            learning_rate: self.learning_rate,
-            weight_decay: if (self.decays)(name) { settings.weight_decay } else { 0.0 },
+            learning_rate: self.learning_rate * rate,
+            weight_decay: if decays { settings.weight_decay } else { 0.0 },
             beta1: settings.beta1,
             beta2: settings.beta2,
             epsilon: settings.epsilon,

@@ -47,6 +47,15 @@ impl NamedGradients {
         }
     }
 
+    /// Drops the gradients of parameters that do not move.
+    pub fn retain(&mut self, moves: impl Fn(&str) -> bool) {
+        for (name, gradient) in &mut self.members {
+            if !moves(name) {
+                *gradient = None;
+            }
+        }
+    }
+
     /// Euclidean norm of all gradients together, summed in double precision and always in the same order.
     pub fn norm(&self) -> f64 {
         self.iter().filter_map(|(_, gradient)| gradient).map(sum_of_squares).sum::<f64>().sqrt()

@@ -6,6 +6,6 @@ mod adamw;
 mod gradients;
 mod schedule;
 
-pub use adamw::{AdamW, AdamWSettings, Moments, OptimError};
+pub use adamw::{AdamW, AdamWSettings, Moments, OptimError, Share};
 pub use gradients::{NamedGradients, clip_factor};
-pub use schedule::learning_rate_factor;
+pub use schedule::{learning_rate, learning_rate_factor};

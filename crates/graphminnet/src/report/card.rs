@@ -51,6 +51,21 @@ pub(super) fn card(page: &mut Page, run: &Run) {
         fact("started", run.file.started.clone()),
         fact("program", format!("graphminnet {}", run.file.version)),
     ];
+    if let Some(from) = &run.file.from {
+        let frozen = if from.freeze.is_empty() { "nothing".to_owned() } else { from.freeze.join(", ") };
+        facts.push(fact(
+            "began with",
+            format!(
+                "{} ({}, seed {}, SHA-256 {}); {}, frozen: {frozen}, rate of what was taken over: {}",
+                from.file,
+                from.name,
+                from.seed,
+                from.sha256,
+                if from.new_head { "a new head" } else { "its head where the targets are the same" },
+                from.rate
+            ),
+        ));
+    }
     match &run.started {
         Some(started) => facts.push(fact(
             "hardware",

@@ -26,7 +26,7 @@ pub(crate) fn worst_error(loss: Loss, rows: Rows<'_>) -> Option<Worst> {
     };
     for (row, (outputs, targets)) in rows.iter().enumerate() {
         match loss {
-            Loss::CrossEntropy | Loss::WeightedCrossEntropy => {
+            Loss::CrossEntropy | Loss::WeightedCrossEntropy | Loss::FocalCrossEntropy => {
                 if let Some(Ok(Some(class))) =
                     targets.first().map(|target| read_class(row, *target, outputs.len()))
                 {

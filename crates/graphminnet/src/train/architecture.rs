@@ -1,9 +1,13 @@
 //! What the trainer must know of a kind of model besides the model itself.
 
 use super::{GradientPass, TrainError};
-use crate::config::{ConfigError, Identity, ModelConfig, TrainConfig};
-use crate::model::{GraphMinNet, Model, ModelInput};
-use burn::tensor::Device;
+use crate::config::{
+    Activation, Aggregate, ConfigError, DropoutSite, GlobalKind, Identity, InnerProduct, Layout, LevelKind,
+    ModelConfig, TrainConfig,
+};
+use crate::model::{Beyond, Carried, GraphMinNet, Model, ModelInput, Noted};
+use crate::nn::Pass;
+use burn::tensor::{Device, Tensor};
 use graphminnet_data::spectral::PrepareOptions;
 use serde::Serialize;
 
@@ -41,6 +45,35 @@ pub trait Architecture: Serialize {
     /// directory (`best.safetensors`), and no predictions.
     fn model_file(&self) -> Option<&ModelConfig> {
         None
+    }
+
+    /// The sums of the global branch over each piece of the graph of a batch, per layer, by a pass over all of it.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Config`] for a model that needs more of a graph than sums.
+    #[doc(hidden)]
+    fn piece_sums(
+        &self,
+        _model: &Self::Model,
+        _input: <Self::Model as Model>::Input,
+        _pieces: &[Vec<usize>],
+    ) -> Result<Vec<Tensor<3>>, TrainError> {
+        Err(no_pieces("this kind of model cannot be trained on pieces of a graph; leave it out"))
+    }
+
+    /// Gives the batch of a piece the sums over the others, per layer.
+    ///
+    /// # Errors
+    ///
+    /// As [`Architecture::piece_sums`].
+    #[doc(hidden)]
+    fn carry(
+        &self,
+        _input: &mut <Self::Model as Model>::Input,
+        _sums: Vec<Tensor<2>>,
+    ) -> Result<(), TrainError> {
+        Err(no_pieces("this kind of model cannot be trained on pieces of a graph; leave it out"))
     }
 
     /// A forward pass in training, with the random numbers of `seed`.
@@ -94,4 +127,49 @@ impl Architecture for ModelConfig {
     ) -> Result<GradientPass<'a, GraphMinNet>, TrainError> {
         Ok(GradientPass::forward(model, input, seed, protocol.recompute_layers))
     }
+
+    fn piece_sums(
+        &self,
+        model: &GraphMinNet,
+        input: ModelInput,
+        pieces: &[Vec<usize>],
+    ) -> Result<Vec<Tensor<3>>, TrainError> {
+        let embeds = self.drop_gmn_at == DropoutSite::Embedding && self.drop_gmn > 0.0;
+        let needs_sums = self.global == GlobalKind::Graphminnet
+            && self.layout == Layout::Channel
+            && self.aggregate == Aggregate::Mul
+            && matches!(self.inner_product, InnerProduct::Type1 | InnerProduct::Type3)
+            && self.nonlinear_wb == Activation::None
+            && !embeds;
+        if !(needs_sums || self.global == GlobalKind::None) {
+            return Err(no_pieces(
+                "the block in its default form (global graphminnet, layout channel, aggregate mul, inner_product type1 or \
+                 type3, nonlinear_wb none, no dropout on the embedding), or no global branch; others need more of a graph \
+                 than sums",
+            ));
+        }
+        if self.level != LevelKind::Node {
+            return Err(no_pieces("targets of nodes; a whole graph has no answer in a piece of it"));
+        }
+        let noted = Noted::new(pieces).map_err(TrainError::Graph)?;
+        let input = ModelInput { beyond: Some(Beyond::Noted(noted.clone())), ..input };
+        model.embed(&input, Pass::Measure { share: 1.0 });
+        Ok(noted.take_sums())
+    }
+
+    fn carry(&self, input: &mut ModelInput, sums: Vec<Tensor<2>>) -> Result<(), TrainError> {
+        if !sums.is_empty() {
+            let nodes = input.structure.num_nodes();
+            input.beyond = Some(Beyond::Carried(Carried::new(sums, nodes).map_err(TrainError::Graph)?));
+        }
+        Ok(())
+    }
+}
+
+fn no_pieces(expected: &str) -> TrainError {
+    TrainError::Config(ConfigError::Invalid {
+        key: "train.pieces".to_owned(),
+        value: "some".to_owned(),
+        expected: expected.to_owned(),
+    })
 }

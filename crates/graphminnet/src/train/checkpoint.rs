@@ -22,6 +22,7 @@ const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optim.safetensors";
 const BEST: &str = "best.safetensors";
 const AVERAGE: &str = "average.safetensors";
+const CARRIED: &str = "carried.safetensors";
 const STATE: &str = "train.json";
 /// Complete states that are kept.
 const KEPT: usize = 2;
@@ -52,6 +53,8 @@ pub struct Checkpoint {
     pub best: Option<Vec<u8>>,
     /// The averaged weights, as safetensors, where they are averaged.
     pub average: Option<Vec<u8>>,
+    /// What is carried between pieces of a graph, as safetensors, where there are some.
+    pub carried: Option<Vec<u8>>,
     /// The rest.
     pub state: TrainState,
 }
@@ -226,7 +229,7 @@ impl Checkpoint {
         }
         let mut contents = BTreeMap::new();
         for (name, entry) in manifest.files {
-            if ![MODEL, OPTIMIZER, BEST, AVERAGE, STATE].contains(&name.as_str()) {
+            if ![MODEL, OPTIMIZER, BEST, AVERAGE, CARRIED, STATE].contains(&name.as_str()) {
                 return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
             }
             let path = folder.join(&name);
@@ -245,8 +248,8 @@ impl Checkpoint {
         };
         let state: TrainState = serde_json::from_slice(&take(STATE)?)
             .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
-        let (best, average) = (take(BEST).ok(), take(AVERAGE).ok());
-        Ok(Self { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, state })
+        let (best, average, carried) = (take(BEST).ok(), take(AVERAGE).ok(), take(CARRIED).ok());
+        Ok(Self { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, carried, state })
     }
 
     /// A state from its files by name, with a manifest that agrees with them whatever they hold: for the fuzzer, which
@@ -286,7 +289,8 @@ fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(),
     let state = encode("describe the state in", serde_json::to_vec_pretty(&checkpoint.state))?;
     let mut files =
         vec![(MODEL, checkpoint.model.as_slice()), (OPTIMIZER, &checkpoint.optimizer), (STATE, &state)];
-    for (name, bytes) in [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average)] {
+    let optional = [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average), (CARRIED, &checkpoint.carried)];
+    for (name, bytes) in optional {
         files.extend(bytes.as_deref().map(|bytes| (name, bytes)));
     }
     for (name, bytes) in &files {
@@ -320,6 +324,7 @@ mod tests {
             optimizer: bytes("optimizer"),
             best: Some(bytes("best")),
             average: Some(bytes("average")),
+            carried: Some(bytes("carried")),
             state,
         }
     }

@@ -2,7 +2,8 @@
 
 use super::{Architecture, TrainError};
 use graphminnet_data::cache::Cache;
-use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset};
+use graphminnet_data::exchange::{Alone, Exchange};
+use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Dataset, NodeParts, Schema, Split};
 use sha2::{Digest, Sha256};
@@ -38,10 +39,23 @@ impl TrainingData {
         cache: Option<&Cache>,
         progress: &dyn Progress,
     ) -> Result<(Self, PreparationReport), TrainError> {
+        Self::prepare_among(dataset, splits, model, cache, progress, &Alone)
+    }
+
+    /// The same on every rank of an exchange; each prepares a part of the graphs.
+    pub(super) fn prepare_among(
+        dataset: &Dataset,
+        splits: Splits,
+        model: &impl Architecture,
+        cache: Option<&Cache>,
+        progress: &dyn Progress,
+        exchange: &dyn Exchange,
+    ) -> Result<(Self, PreparationReport), TrainError> {
         let fingerprint = data_fingerprint(dataset, &splits);
         let source_schema = dataset.schema.clone();
         let node_parts = dataset.node_parts.clone();
-        let (dataset, report) = prepare_dataset(dataset, &model.prepare_options(), cache, progress)?;
+        let (dataset, report) =
+            prepare_dataset_among(dataset, &model.prepare_options(), cache, progress, exchange)?;
         let dataset = Arc::new(dataset);
         let differences = Vec::new();
         Ok((Self { dataset, source_schema, splits, node_parts, fingerprint, differences }, report))

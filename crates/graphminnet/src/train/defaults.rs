@@ -78,6 +78,8 @@ pub enum Unnamed {
     Inferred,
     /// They have their defaults: the recipe is complete, as the built-in ones are.
     Default,
+    /// Those of the model have their defaults, those of the protocol are inferred: the model is given, as by a model file.
+    Protocol,
 }
 
 /// Keys that follow from the columns and targets of the data, whatever a recipe says.
@@ -114,8 +116,9 @@ pub fn fit_recipe(
     let (mut table, mut notes) = inferred_table(name, schema, size.into())?;
     let inferred = Recipe::from_table(name, &table)?.train.loss;
     let given_loss = given.get("train").and_then(|train| train.get("loss")).and_then(Value::as_str);
-    // Whether classes count alike or not is no other task.
-    let of_classes = |loss: &str| loss.trim_start_matches("weighted_").to_owned();
+    // Whether classes or labels count alike or not is no other task.
+    let of_classes =
+        |loss: &str| loss.trim_start_matches("weighted_").trim_start_matches("focal_").to_owned();
     let other_task = given_loss.is_some_and(|given| match given.parse::<Loss>() {
         Ok(given) if inferred.is_regression() => !given.is_regression(),
         Ok(given) => of_classes(given.word()) != of_classes(inferred.word()),
@@ -127,7 +130,7 @@ pub fn fit_recipe(
         let path = |key: &str| format!("{section}.{key}");
         let decided = |key: &str| DECIDED_BY_DATA.contains(&path(key).as_str());
         let by_task = |key: &str| DECIDED_BY_TASK.contains(&path(key).as_str());
-        if unnamed == Unnamed::Default {
+        if unnamed == Unnamed::Default || unnamed == Unnamed::Protocol && section == "model" {
             fitted.retain(|key, _| decided(key) || by_task(key));
         }
         let Some(Value::Table(asked)) = given.get(section) else { continue };
@@ -144,9 +147,14 @@ pub fn fit_recipe(
     }
     // What a file of one's own names and what has no effect is an error; what a recipe for other data says of columns that
     // this data does not have is not meant for it.
-    let warmup = match unnamed {
-        Unnamed::Inferred => Some(with_overrides(name, table.clone(), &named)?.train.warmup),
+    let checked: Option<Vec<Override>> = match unnamed {
+        Unnamed::Inferred => Some(named.clone()),
+        Unnamed::Protocol => Some(named.iter().filter(|named| named.section == "train").cloned().collect()),
         Unnamed::Default => None,
+    };
+    let warmup = match checked {
+        Some(checked) => Some(with_overrides(name, table.clone(), &checked)?.train.warmup),
+        None => None,
     };
     for Override { section, key, value } in named {
         if let Some(Value::Table(fitted)) = table.get_mut(&section) {

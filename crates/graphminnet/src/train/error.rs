@@ -1,6 +1,7 @@
 //! What can stop a training run.
 
 use super::checkpoint::CheckpointProblem;
+use super::transfer::TransferError;
 use crate::bundle::BundleError;
 use crate::config::ConfigError;
 use crate::model::InputError;
@@ -101,6 +102,31 @@ pub enum TrainError {
         place: Option<String>,
         /// Where the batch was saved for inspection.
         saved: Option<PathBuf>,
+    },
+    /// The run cannot begin with the model that it was given.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    /// Another rank failed, and told all others.
+    #[error("rank {rank}: {message}")]
+    OnRank {
+        /// The rank.
+        rank: usize,
+        /// What it said.
+        message: String,
+    },
+    /// Ranks do not work on the same thing.
+    #[error(
+        "rank {rank} has other {what} than rank 0 ({here}, not {there}); start all ranks alike, with the same files"
+    )]
+    Unlike {
+        /// What differs.
+        what: &'static str,
+        /// This rank.
+        rank: usize,
+        /// What it has.
+        here: String,
+        /// What rank 0 has.
+        there: String,
     },
     /// Weights could not be read or written.
     #[error(transparent)]

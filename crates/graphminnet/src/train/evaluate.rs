@@ -1,6 +1,6 @@
 //! A model over one part of the data: outputs, loss, metric and the worst single error.
 
-use super::{TargetScaler, TrainError, TrainingData};
+use super::{Architecture, Settings, TargetScaler, TrainError, TrainingData};
 use crate::config::TrainConfig;
 use crate::model::Model;
 use crate::nn::Pass;
@@ -44,7 +44,7 @@ pub(super) fn batch_limit(train: &TrainConfig) -> BatchLimit {
 }
 
 /// Runs a model without training it over some parts; `None` if interrupted. Graphs that are in all of the parts, because
-/// their nodes are split, are passed through the model once.
+/// their nodes are split, are passed through the model once. Ranks share the batches, and all get all results.
 ///
 /// The model must be on a plain device, as [`burn::module::Module::valid`] leaves it.
 ///
@@ -55,11 +55,10 @@ pub(super) fn evaluate<const PARTS: usize>(
     model: &impl Model,
     data: &TrainingData,
     parts: [Split; PARTS],
-    train: &TrainConfig,
+    settings: &Settings<'_, impl Architecture>,
     scaler: Option<&TargetScaler>,
-    device: &Device,
-    interrupt: &AtomicBool,
 ) -> Result<Option<[Evaluation; PARTS]>, TrainError> {
+    let train = settings.train;
     let mut passed: Option<(&[usize], Passed)> = None;
     let mut found = Vec::with_capacity(PARTS);
     for part in parts {
@@ -68,7 +67,7 @@ pub(super) fn evaluate<const PARTS: usize>(
             Some((same, passed)) if data.node_parts.is_some() && same == samples => passed,
             _ => {
                 let plan = plan_batches(&data.dataset, samples, batch_limit(train), Order::Given);
-                match pass_over(model, data, plan, device, interrupt, |_| Pass::Eval)? {
+                match pass_together(model, data, plan, settings)? {
                     Some(passed) => passed,
                     None => return Ok(None),
                 }
@@ -96,6 +95,28 @@ pub(super) fn evaluate<const PARTS: usize>(
 pub(super) struct Passed {
     pub outputs: Vec<f32>,
     pub targets: Vec<f32>,
+}
+
+/// Passes batches through a model, a part of them on every rank.
+fn pass_together(
+    model: &impl Model,
+    data: &TrainingData,
+    plan: Vec<Vec<usize>>,
+    settings: &Settings<'_, impl Architecture>,
+) -> Result<Option<Passed>, TrainError> {
+    let Settings { device, interrupt, exchange, .. } = settings;
+    let own = plan[exchange.share(plan.len())].to_vec();
+    let passed = pass_over(model, data, own, device, interrupt, |_| Pass::Eval)?;
+    if exchange.is_alone() {
+        return Ok(passed);
+    }
+    let stop = exchange.any(passed.is_none());
+    let Some(Passed { outputs, targets }) = passed.filter(|_| !stop) else { return Ok(None) };
+    let gather = |mine: Vec<f32>| {
+        let all = exchange.collect(mine.iter().flat_map(|value| value.to_le_bytes()).collect()).concat();
+        all.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
+    };
+    Ok(Some(Passed { outputs: gather(outputs), targets: gather(targets) }))
 }
 
 /// Passes batches through a model that is not trained by them; `pass` is told the number of nodes of each.
@@ -135,7 +156,7 @@ pub(super) fn loss_of(
         scaler.scale(&mut scaled);
     }
     let rows = Rows { outputs, columns, targets: &scaled, target_columns };
-    Ok(loss::evaluate(train.loss, rows)?.map(|loss| loss.value))
+    Ok(loss::evaluate(train, rows)?.map(|loss| loss.value))
 }
 
 /// Batches assembled ahead of their use.

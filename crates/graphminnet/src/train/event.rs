@@ -5,6 +5,7 @@ use super::norms::TrainingLoss;
 use super::source::Loaded;
 use super::state::Position;
 use super::summary::SeedResult;
+use super::transfer::TakenOver;
 use graphminnet_data::preparation::{PreparationReport, Transform};
 use std::path::PathBuf;
 
@@ -52,6 +53,8 @@ pub enum TrainEvent {
         /// Where it resumes, if it does.
         resumed_at: Option<Position>,
     },
+    /// The run begins with the weights of a model.
+    TakenOver(TakenOver),
     /// Something that makes the result worth little; in words.
     Doubt(String),
     /// A saved state could not be used; an earlier one is.

@@ -1,7 +1,7 @@
 //! The files that outlive training: models, ready to be used on new data.
 
 use super::{Architecture, SeedDir, Settings, TargetScaler, TrainError, TrainingData};
-use crate::bundle::{Bundle, Description, EXTENSION, Selection, TrainedOn};
+use crate::bundle::{Bundle, Description, EXTENSION, Origin, Selection, TrainedOn};
 use graphminnet_data::Featurizer;
 use graphminnet_data::fs;
 use std::borrow::Cow;
@@ -12,6 +12,7 @@ pub(super) fn describe<C: Architecture>(
     data: &TrainingData,
     scaler: Option<&TargetScaler>,
     selection: Selection,
+    from: Option<&Origin>,
 ) -> Option<Description> {
     let model = settings.model.model_file()?;
     let schema = data.source_schema.clone();
@@ -36,6 +37,7 @@ pub(super) fn describe<C: Architecture>(
         },
         selection,
         seed: settings.seed,
+        from: from.cloned(),
     })
 }
 

@@ -49,6 +49,7 @@ mod gradient_pass;
 mod log;
 mod metrics;
 mod norms;
+mod pieces;
 mod predictions;
 mod recompute;
 mod record;
@@ -60,6 +61,7 @@ mod state;
 mod summary;
 mod tensorboard;
 mod trainer;
+mod transfer;
 // For the command `tune`.
 #[doc(hidden)]
 pub mod tune;
@@ -79,6 +81,7 @@ pub(crate) use run_environment::RunEnvironment;
 pub use source::{DataSource, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position};
 pub use summary::{MeanStd, SeedResult, Summary};
+pub use transfer::{Start, TakenOver, Transfer, TransferError};
 
 // For the laboratory and tests, which train without a run around it; a user calls `Run::train`.
 #[doc(hidden)]
@@ -87,9 +90,9 @@ pub use data::data_fingerprint;
 pub use gradient_pass::GradientPass;
 #[doc(hidden)]
 pub use trainer::{Outcome, Settings, train_seed};
-// For the command, which names a run after the time.
+// For the command, which names a run after the time and may be one of several processes.
 #[doc(hidden)]
-pub use run::fresh_run_path;
+pub use run::{assist, dismiss, fresh_run_path};
 
 use crate::bundle::TargetScaler;
 #[cfg(feature = "benchmarks")]

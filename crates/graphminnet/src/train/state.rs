@@ -51,6 +51,16 @@ impl Best {
     }
 }
 
+/// What a schedule that waits for plateaus remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Plateau {
+    /// How often the learning rate was reduced.
+    pub reductions: u32,
+    /// Epochs that were done when it was last reduced.
+    pub since: usize,
+}
+
 /// Sums over the current epoch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -90,6 +100,9 @@ pub struct TrainState {
     /// The epoch in which the best metric was first reached, where that is not the selected one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reached: Option<usize>,
+    /// Reductions of the learning rate at plateaus, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) plateau: Option<Plateau>,
     /// Evaluations of the validation or test part without a value.
     pub undefined_evaluations: usize,
     /// Wall-clock seconds of all epochs that are done.
@@ -116,12 +129,19 @@ impl TrainState {
             sums: EpochSums::default(),
             best: None,
             reached: None,
+            plateau: None,
             undefined_evaluations: 0,
             seconds: 0.0,
             first_epoch: 1,
             metrics_length: 0,
             events_length: 0,
         }
+    }
+
+    /// Epochs since the validation metric last improved; all of them if it never had a value.
+    pub(super) fn epochs_without_improvement(&self) -> usize {
+        let improved = self.best.as_ref().map_or(0, |best| self.reached.unwrap_or(best.epoch) + 1);
+        self.position.epoch.saturating_sub(improved)
     }
 
     /// Steps taken plus epochs evaluated: grows with everything that changes the state.

@@ -6,6 +6,7 @@
 
 mod finish;
 mod step;
+mod together;
 
 use super::average::Average;
 use super::checkpoint::Checkpoint;
@@ -15,24 +16,27 @@ use super::event::{EpochReport, Observer, TrainEvent};
 use super::log::GrowingFile;
 use super::metrics::METRICS;
 use super::norms;
+use super::pieces::Pieces;
 use super::record::Recorder;
 use super::scaler::fit_scaler;
-use super::state::{Best, EpochSums, TrainState};
+use super::state::{Best, EpochSums, Plateau, TrainState};
 use super::summary::SeedResult;
+use super::transfer::{Start, Taken, TransferError};
 use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
-use crate::config::{ModelConfig, NormEstimates, TrainConfig};
+use crate::config::{ConfigError, ModelConfig, NormEstimates, Schedule, TrainConfig};
 use crate::model::Model;
-use crate::optim::{AdamW, AdamWSettings, learning_rate_factor};
+use crate::optim::{AdamW, AdamWSettings, learning_rate};
 use crate::task::loss;
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
-use graphminnet_data::batch::{Batches, LoaderError, Order, plan_batches};
+use graphminnet_data::batch::{BatchLimit, Batches, LoaderError, Order, plan_batches};
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::{EdgeDirection, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use step::Accumulated;
+use step::{Accumulated, BatchReport};
 
 /// What is trained and how.
 #[derive(Debug, Clone)]
@@ -52,6 +56,9 @@ pub struct Settings<'a, C = ModelConfig> {
     pub device: Device,
     /// Set by anyone who wants the run to save and stop.
     pub interrupt: &'a AtomicBool,
+    /// Those who share the work. All of them train with the same settings on the same data, and come to the bits of one
+    /// process alone; rank 0 has the directory and the observer, the others none.
+    pub exchange: &'a dyn Exchange,
 }
 
 /// How training ended.
@@ -64,6 +71,8 @@ pub enum Outcome {
     Interrupted(Position),
     /// The observer gave up on it after this many epochs; the best epoch so far.
     Stopped(Option<Best>),
+    /// The schedule is done, and rank 0 has the result.
+    Assisted,
 }
 
 /// Trains one seed, or resumes it where its directory says.
@@ -79,15 +88,33 @@ pub fn train_seed<C: Architecture>(
     directory: Option<&SeedDir>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
+    train_seed_from(settings, None, data, directory, observer)
+}
+
+/// The same, beginning with the weights of a trained model.
+///
+/// # Errors
+///
+/// As [`train_seed`], and [`TrainError::Transfer`] if the model cannot be begun with.
+pub(super) fn train_seed_from<C: Architecture>(
+    settings: &Settings<'_, C>,
+    start: Option<&Start>,
+    data: &TrainingData,
+    directory: Option<&SeedDir>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, TrainError> {
     if let Some(result) = directory.map(SeedDir::result).transpose()?.flatten() {
         observer.event(&TrainEvent::SeedFinished(result.clone()));
         return Ok(Outcome::Finished(result));
     }
-    Training::start(settings, data, directory, observer)?.run()
+    Training::start(settings, start, data, directory, observer)?.run()
 }
 
 struct Training<'a, C: Architecture> {
     settings: &'a Settings<'a, C>,
+    /// The model that training began with, and what was taken over from it.
+    start: Option<&'a Start>,
+    taken: Option<Taken>,
     data: &'a TrainingData,
     directory: Option<&'a SeedDir>,
     observer: &'a mut dyn Observer,
@@ -97,6 +124,10 @@ struct Training<'a, C: Architecture> {
     optimizer: AdamW,
     /// The averaged weights, where they are averaged.
     average: Option<Average>,
+    /// The training graphs in pieces, where they are cut.
+    pieces: Option<Pieces>,
+    /// The description of a batch that broke training, on a rank without a directory.
+    unwritten: Option<BatchReport>,
     /// The selected weights, as a safetensors file.
     best_weights: Option<Vec<u8>>,
     state: TrainState,
@@ -109,6 +140,7 @@ struct Training<'a, C: Architecture> {
 impl<'a, C: Architecture> Training<'a, C> {
     fn start(
         settings: &'a Settings<'a, C>,
+        start: Option<&'a Start>,
         data: &'a TrainingData,
         directory: Option<&'a SeedDir>,
         observer: &'a mut dyn Observer,
@@ -118,6 +150,14 @@ impl<'a, C: Architecture> Training<'a, C> {
         if data.splits.train.is_empty() {
             return Err(TrainError::NoTrainingData);
         }
+        if train.schedule == Schedule::Plateau && data.splits.valid.is_empty() {
+            return Err(TrainError::Config(ConfigError::Invalid {
+                key: "train.schedule".to_owned(),
+                value: train.schedule.to_string(),
+                expected: "a validation part, whose metric it follows; take cosine or constant".to_owned(),
+            }));
+        }
+        alone_if_need_be(settings.exchange, start.is_some(), train)?;
         let device = settings.device.clone().autodiff();
         let mut model = config.build(seed, &device)?;
         loss::check_shape(train.loss, model.out_dim(), data.target_columns())?;
@@ -125,13 +165,17 @@ impl<'a, C: Architecture> Training<'a, C> {
         if model.level() != level {
             return Err(TrainError::Level { model: model.level(), data: level });
         }
-        for doubt in doubts(data, train)? {
+        for doubt in doubts(data, train)?.into_iter().chain(together::idle_ranks(settings.exchange, train)) {
             observer.event(&TrainEvent::Doubt(doubt));
         }
         let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
         let mut optimizer = AdamW::new(optimizer_settings);
         let identity = config.identity(train)?;
-        let mut state = TrainState::new(seed, identity.hash().to_owned(), data.fingerprint.clone());
+        // What a run began with is as much a part of it as its configuration.
+        let of_start = start.map(Start::identity).unwrap_or_default();
+        let config_hash = identity.hash().to_owned() + &of_start;
+        let mut state = TrainState::new(seed, config_hash, data.fingerprint.clone());
+        let scaler = fit_scaler(train.target_scaling, data);
         let mut best_weights = None;
         let saved = match directory.map(SeedDir::checkpoints) {
             None => None,
@@ -140,22 +184,39 @@ impl<'a, C: Architecture> Training<'a, C> {
                 problems,
             })?,
         };
+        let mut pieces = train.pieces.map(|pieces| Pieces::cut(data, pieces)).transpose()?;
+        let saved = together::state_of_rank_0(settings.exchange, saved, &state)?;
         let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
             model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
         }
+        let taken = match (start, config.model_file()) {
+            (None, _) => None,
+            (Some(_), None) => return Err(TransferError::NoModelFile.into()),
+            (Some(start), Some(config)) => {
+                Some(start.take_over(&model, config, &data.source_schema, scaler.as_ref())?)
+            }
+        };
+        if let (Some(taken), None) = (&taken, &saved) {
+            model = weights::replace(model, taken.tensors.iter().cloned())?;
+            observer.event(&TrainEvent::TakenOver(taken.report.clone()));
+        }
         if let Some((checkpoint, problems)) = saved {
             for problem in problems {
                 observer.event(&TrainEvent::StateDamaged(problem));
             }
-            if !identity.matches(&checkpoint.state.config_hash) {
-                unchanged("the configuration", &checkpoint.state.config_hash, identity.hash())?;
+            let stored = checkpoint.state.config_hash.strip_suffix(&of_start);
+            if !stored.is_some_and(|stored| identity.matches(stored)) {
+                unchanged("the configuration", &checkpoint.state.config_hash, &state.config_hash)?;
             }
             unchanged("the data", &checkpoint.state.data_fingerprint, &state.data_fingerprint)?;
             unchanged("the seed", &checkpoint.state.seed.to_string(), &seed.to_string())?;
             model = weights::from_bytes(model, &checkpoint.model)?;
             saved_average = checkpoint.average;
+            if let (Some(pieces), Some(bytes)) = (&mut pieces, &checkpoint.carried) {
+                pieces.restore(bytes, &settings.device)?;
+            }
             optimizer = AdamW::from_bytes(optimizer_settings, &checkpoint.optimizer)?;
             best_weights = checkpoint.best;
             state = checkpoint.state;
@@ -166,7 +227,6 @@ impl<'a, C: Architecture> Training<'a, C> {
             (decay, None) => Some(Average::start(decay, &model)),
             (decay, Some(bytes)) => Some(Average::start(decay, &weights::from_bytes(model.clone(), &bytes)?)),
         };
-        let scaler = fit_scaler(train.target_scaling, data);
         let recorder = match directory {
             None => None,
             Some(directory) => Some(Recorder::open(
@@ -177,7 +237,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             )?),
         };
         let first_epoch = Order::Shuffled { seed, epoch: state.position.epoch as u64 };
-        let batches = plan_batches(&data.dataset, &data.splits.train, batch_limit(train), first_epoch).len();
+        let batches = plan(pieces.as_ref(), data, train, first_epoch).len();
         observer.event(&TrainEvent::SeedStarted {
             seed,
             parameters: weights::count_parameters(&model),
@@ -187,6 +247,8 @@ impl<'a, C: Architecture> Training<'a, C> {
         });
         Ok(Self {
             settings,
+            start,
+            taken,
             data,
             directory,
             observer,
@@ -195,6 +257,8 @@ impl<'a, C: Architecture> Training<'a, C> {
             model,
             optimizer,
             average,
+            pieces,
+            unwritten: None,
             best_weights,
             state,
             last_save: Instant::now(),
@@ -209,7 +273,7 @@ impl<'a, C: Architecture> Training<'a, C> {
                 self.save()?;
                 return Ok(Outcome::Interrupted(self.state.position));
             }
-            if self.observer.should_stop() {
+            if self.settings.exchange.any(self.observer.should_stop()) {
                 return Ok(Outcome::Stopped(self.state.best));
             }
             self.save_if_due()?;
@@ -227,33 +291,65 @@ impl<'a, C: Architecture> Training<'a, C> {
         }
     }
 
+    /// What batches are made of: the data, or its graphs in pieces.
+    fn trained_on(&self) -> &TrainingData {
+        self.pieces.as_ref().map_or(self.data, |pieces| &pieces.data)
+    }
+
+    /// The learning rate of a step of the current epoch.
+    fn learning_rate(&self, step: usize, steps: usize) -> f64 {
+        let reductions = self.state.plateau.map_or(0, |plateau| plateau.reductions);
+        learning_rate(self.settings.train, self.state.position.epoch, step, steps, reductions)
+    }
+
+    /// Reduces the learning rate after an epoch if the schedule waits for plateaus and this is one. The warm-up is none.
+    fn note_plateau(&mut self) {
+        let train = self.settings.train;
+        let done = self.state.position.epoch;
+        let Plateau { reductions, since } = self.state.plateau.unwrap_or_default();
+        let waited = self.state.epochs_without_improvement().min(done - since.max(train.warmup).min(done));
+        if train.schedule == Schedule::Plateau && waited >= train.plateau_patience {
+            self.state.plateau = Some(Plateau { reductions: reductions + 1, since: done });
+        }
+    }
+
     /// The rest of the current epoch's steps; false if interrupted.
     fn train_epoch(&mut self) -> Result<bool, TrainError> {
         let (train, seed) = (self.settings.train, self.settings.seed);
         let Position { epoch, step: done } = self.state.position;
         let order = Order::Shuffled { seed, epoch: epoch as u64 };
-        let plan = plan_batches(&self.data.dataset, &self.data.splits.train, batch_limit(train), order);
+        let plan = plan(self.pieces.as_ref(), self.data, train, order);
+        if let (Some(pieces), 0) = (&mut self.pieces, done) {
+            pieces.carry(self.settings.model, &self.model, self.data, &self.settings.device)?;
+        }
         let total = plan.len();
         let steps = total.div_ceil(train.accumulate);
-        let first = (done * train.accumulate).min(total);
-        let rest = plan.into_iter().skip(first).collect();
-        let mut batches = Batches::start(Arc::clone(&self.data.dataset), rest, AHEAD)?;
-        let learning_rate = train.learning_rate * learning_rate_factor(epoch, train.warmup, train.epochs);
+        let exchange = self.settings.exchange;
+        // This rank's batches of a step; all of them if it is alone.
+        let own = |step: usize| {
+            let first = step * train.accumulate;
+            let share = exchange.share(train.accumulate.min(total.saturating_sub(first)));
+            first + share.start..first + share.end
+        };
+        let rest = (done..steps).flat_map(own).map(|number| plan[number].clone()).collect();
+        let mut batches = Batches::start(Arc::clone(&self.trained_on().dataset), rest, AHEAD)?;
         self.clock = Instant::now();
         for step in done..steps {
-            let mut sum = Accumulated::default();
-            for number in step * train.accumulate..((step + 1) * train.accumulate).min(total) {
-                let batch = batches.next().ok_or(LoaderError::Stopped { missing: total - number })??;
-                self.accumulate(batch, number, &mut sum)?;
-            }
-            let Accumulated { loss, labels, graphs, .. } = sum;
-            self.step(sum, learning_rate)?;
+            let mut next = |number: usize| {
+                Ok(batches.next().ok_or(LoaderError::Stopped { missing: total - number })??)
+            };
+            let sum = match exchange.is_alone() {
+                true => self.accumulate_alone(own(step), &mut next)?,
+                false => self.accumulate_together(own(step), &mut next)?,
+            };
+            let Accumulated { loss, labels, graphs, stop, .. } = sum;
+            self.step(sum, self.learning_rate(step, steps))?;
             self.state.position.step = step + 1;
             self.state.global_step += 1;
             self.steps_since_save += 1;
             let loss = (labels > 0).then(|| loss / labels as f64);
             self.observer.event(&TrainEvent::Step { epoch, step: step + 1, steps, loss, graphs });
-            if self.settings.interrupt.load(Ordering::Relaxed) {
+            if stop || (exchange.is_alone() && self.settings.interrupt.load(Ordering::Relaxed)) {
                 return Ok(false);
             }
             self.save_if_due()?;
@@ -271,7 +367,10 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.add_time();
         let training_seconds = self.state.sums.seconds;
         self.observer.event(&TrainEvent::Evaluating { epoch });
-        let Some(model) = self.settled()? else { return Ok(false) };
+        let model = self.settled()?;
+        // What is measured is measured by every rank, but a signal may reach only some in time.
+        let stop = self.settings.exchange.any(model.is_none());
+        let Some(model) = model.filter(|_| !stop) else { return Ok(false) };
         let Some([valid, test]) = self.evaluate(&model, [Split::Valid, Split::Test])? else {
             return Ok(false);
         };
@@ -314,7 +413,8 @@ impl<'a, C: Architecture> Training<'a, C> {
         let report = EpochReport {
             epoch,
             epochs: train.epochs,
-            learning_rate: train.learning_rate * learning_rate_factor(epoch, train.warmup, train.epochs),
+            learning_rate: self
+                .learning_rate(self.state.position.step.saturating_sub(1), self.state.position.step),
             train_loss: sums.loss / sums.labels.max(1) as f64,
             valid: valid.value(),
             test: test.value(),
@@ -332,6 +432,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.state.seconds += sums.seconds;
         self.state.sums = EpochSums::default();
         self.state.position = Position { epoch: epoch + 1, step: 0 };
+        self.note_plateau();
         self.observer.event(&TrainEvent::Epoch(report));
         Ok(true)
     }
@@ -358,8 +459,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         model: &C::Model,
         parts: [Split; PARTS],
     ) -> Result<Option<[Evaluation; PARTS]>, TrainError> {
-        let Settings { train, device, interrupt, .. } = self.settings;
-        evaluate(model, self.data, parts, train, self.scaler.as_ref(), device, interrupt)
+        evaluate(model, self.data, parts, self.settings, self.scaler.as_ref())
     }
 
     /// Adds the time since the last call to the current epoch's.
@@ -390,6 +490,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             optimizer: self.optimizer.to_bytes()?,
             best: self.best_weights.clone(),
             average,
+            carried: self.pieces.as_ref().map(Pieces::to_bytes).transpose()?.flatten(),
             state: self.state.clone(),
         };
         let path = directory.checkpoints().save(&checkpoint).map_err(TrainError::Save)?;
@@ -398,6 +499,35 @@ impl<'a, C: Architecture> Training<'a, C> {
         self.observer.event(&TrainEvent::StateSaved { path });
         Ok(())
     }
+}
+
+/// The batches of an epoch; one of a graph in pieces is one piece.
+fn plan(pieces: Option<&Pieces>, data: &TrainingData, train: &TrainConfig, order: Order) -> Vec<Vec<usize>> {
+    match pieces {
+        Some(Pieces { data, .. }) => {
+            plan_batches(&data.dataset, &data.splits.train, BatchLimit::graphs(1), order)
+        }
+        None => plan_batches(&data.dataset, &data.splits.train, batch_limit(train), order),
+    }
+}
+
+/// Fails if several processes are asked for something that only one can do yet.
+pub(super) fn alone_if_need_be(
+    exchange: &dyn Exchange,
+    transfer: bool,
+    train: &TrainConfig,
+) -> Result<(), TrainError> {
+    let (key, value) = match () {
+        () if exchange.is_alone() => return Ok(()),
+        () if transfer => ("from", "a model".to_owned()),
+        () if train.schedule == Schedule::Plateau => ("train.schedule", train.schedule.to_string()),
+        () => match train.pieces {
+            Some(pieces) => ("train.pieces", pieces.to_string()),
+            None => return Ok(()),
+        },
+    };
+    let expected = "one process; several cannot do this together yet".to_owned();
+    Err(TrainError::Config(ConfigError::Invalid { key: key.to_owned(), value, expected }))
 }
 
 fn unchanged(what: &'static str, before: &str, now: &str) -> Result<(), TrainError> {

@@ -10,7 +10,8 @@ use crate::ui::say::Verbosity;
 use crate::ui::signals::Interrupt;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::train::Resources;
+use graphminnet::bundle::locate;
+use graphminnet::train::{Resources, Start, Transfer};
 use graphminnet_data::cache::{Cache, default_cache_dir};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -73,6 +74,53 @@ impl DataArguments {
     }
 }
 
+/// A trained model to begin with.
+#[derive(Args, Default)]
+pub struct TransferArguments {
+    /// Begin with the weights of a trained model (best.gmn, or a run of one seed). Its model is used unless another is asked
+    /// for; categories and columns are matched by name, the rest begins at random, and it is said what was taken over.
+    #[arg(help_heading = TRANSFER, long, value_name = "MODEL")]
+    from: Option<PathBuf>,
+    /// Begin with a new head, also where the targets are those of the model.
+    #[arg(help_heading = TRANSFER, long, requires = "from")]
+    new_head: bool,
+    /// Parts that keep the weights they begin with: encoders, layers, layers.0, layers.1, …, head.
+    #[arg(help_heading = TRANSFER, long, value_name = "PARTS", requires = "from", value_delimiter = ',')]
+    freeze: Vec<String>,
+    /// Factor of the learning rate for what was taken over, as in 0.1.
+    #[arg(help_heading = TRANSFER, long, value_name = "FACTOR", requires = "from")]
+    from_rate: Option<f64>,
+}
+
+const TRANSFER: &str = "Transfer";
+
+impl TransferArguments {
+    /// Whether a model to begin with was asked for.
+    pub fn is_given(&self) -> bool {
+        self.from.is_some()
+    }
+
+    /// What was asked for, and the model.
+    ///
+    /// # Errors
+    ///
+    /// If the model cannot be read, or there are several.
+    pub fn read(&self) -> Result<Option<(Transfer, Start)>, Failure> {
+        let Some(path) = &self.from else { return Ok(None) };
+        let mut found = locate(path)?;
+        let (Some(path), true) = (found.pop(), found.is_empty()) else {
+            return Err(Failure::usage(format!(
+                "--from {}: it holds the models of several seeds; name one of them, such as seed-0/best.gmn",
+                path.display()
+            )));
+        };
+        let (new_head, freeze) = (self.new_head, self.freeze.clone());
+        let transfer = Transfer { path, new_head, freeze, rate: self.from_rate.unwrap_or(1.0) };
+        let start = Start::read(&transfer)?;
+        Ok(Some((transfer, start)))
+    }
+}
+
 /// What to run on.
 #[derive(Args, Default)]
 pub struct MachineArguments {
@@ -126,16 +174,16 @@ pub fn in_context(
     output: &OutputArguments,
     work: impl FnOnce(&Context) -> Result<ExitCode, Failure> + Send,
 ) -> Result<ExitCode, Failure> {
-    let interrupt = Interrupt::listen()?;
+    let interrupt = Interrupt::listen_in_batch()?;
     let pool = machine.threads.pool()?;
     // Inside the pool the kernels need not wake it for every operation.
     pool.install(|| {
         work(&Context {
             verbosity: output.verbosity(),
             resources: Resources {
-                device: machine.device.open()?,
                 cache: machine.cache(),
                 limits: machine.limits.changes(),
+                ..Resources::on(machine.device.open()?)
             },
             interrupt,
             json: output.json,

@@ -3,7 +3,7 @@
 use super::arguments::DataArguments;
 use crate::failure::Failure;
 use graphminnet::config::{ConfigError, Override, Recipe, with_overrides};
-use graphminnet::train::{Inferred, Loaded, Unnamed, fit_recipe, infer_recipe};
+use graphminnet::train::{Inferred, Loaded, Start, Unnamed, fit_recipe, infer_recipe};
 use graphminnet_data::fs;
 use std::path::Path;
 use toml::Table;
@@ -28,7 +28,11 @@ impl Configuration {
     /// # Errors
     ///
     /// A usage error, with the file that is wrong.
-    pub fn of(arguments: &DataArguments, overrides: &[Override]) -> Result<Self, Failure> {
+    pub fn of(
+        arguments: &DataArguments,
+        start: Option<&Start>,
+        overrides: &[Override],
+    ) -> Result<Self, Failure> {
         let built_in = |name: &str| -> Result<Given, Failure> {
             Ok(Given { name: name.to_owned(), table: Recipe::table(name)?, unnamed: Unnamed::Default })
         };
@@ -45,6 +49,18 @@ impl Configuration {
             (None, Some(name), _) => Some(built_in(name)?),
             (None, None, Some(generator @ ("pattern" | "cluster"))) => Some(built_in(generator)?),
             _ => None,
+        };
+        // Without a recipe, the model is that of the file to begin with; one's own recipe changes what it names.
+        let given = match (given, start) {
+            (None, Some(start)) => {
+                let name = start.description().name.clone();
+                Some(Given { name, table: start.recipe(None), unnamed: Unnamed::Protocol })
+            }
+            (Some(given), Some(start)) if given.unnamed == Unnamed::Inferred => {
+                let table = start.recipe(Some(&given.table));
+                Some(Given { table, unnamed: Unnamed::Protocol, ..given })
+            }
+            (given, _) => given,
         };
         let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         let own_data = match (&arguments.data, generate, &arguments.config) {

@@ -42,7 +42,7 @@ pub fn run(
         let recipe = with_overrides("ring-transfer", table, &fields)?;
         let source = DataSource::Generated { generator: Generator::RingTransfer, seed: 0, graphs: None };
         let loaded = source.load()?;
-        let request = Request { recipe, source, loaded, seeds: seeds.to_vec() };
+        let request = Request { recipe, source, loaded, seeds: seeds.to_vec(), from: None };
         runs.push((label, create(&root.join(name), request, context)?));
     }
     let mut results: Vec<(&str, PathBuf, Summary)> = Vec::new();

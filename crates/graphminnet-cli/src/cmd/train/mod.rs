@@ -7,9 +7,11 @@ pub mod execute;
 pub mod request;
 
 use crate::failure::Failure;
+use crate::ranks;
 use crate::ui::priority::give_way;
-use arguments::{DataArguments, MachineArguments, OutputArguments, in_context};
+use arguments::{DataArguments, MachineArguments, OutputArguments, TransferArguments, in_context};
 use clap::Args;
+use execute::Context;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,6 +37,8 @@ pub struct Arguments {
     /// with intervals or sets that hold the truth with a known probability, which is tested on the test part.
     #[arg(long)]
     calibrate: bool,
+    #[command(flatten)]
+    transfer: TransferArguments,
     /// Directory of the run; it must not hold one yet. Without it: `runs/NAME-TIME`.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "resume")]
     run_dir: Option<PathBuf>,
@@ -56,7 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.background {
         give_way();
     }
-    in_context(&arguments.machine, &arguments.output, |context| {
+    let work = |context: &Context| {
         let started = !arguments.data.is_empty();
         if let (Some(path), false) = (&arguments.resume, started) {
             arguments.data.reading.refuse("a resumed run: its data is known")?;
@@ -66,9 +70,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 || arguments.ensemble.is_some()
                 || split
                 || arguments.calibrate
+                || arguments.transfer.is_given()
             {
                 return Err(Failure::usage(
-                    "--set, --seeds, --ensemble, --split and --calibrate: a resumed run stays as it was started",
+                    "--set, --seeds, --ensemble, --split, --calibrate and --from: a resumed run stays as it was started",
                 ));
             }
             return execute::resume(path, context);
@@ -79,13 +84,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             None => request::read_seeds(arguments.seeds.as_deref().unwrap_or("0"))?,
         };
         if !started {
+            if arguments.transfer.is_given() {
+                return Err(Failure::usage(format!("--from: on which data? Give {}", arguments::SOURCES)));
+            }
             return demo::run(&overrides, &seeds, arguments.run_dir.as_deref(), context);
         }
         let calibrate = arguments.calibrate;
-        let request = request::Request::new(&arguments.data, &overrides, seeds, calibrate, context)?;
+        let from = arguments.transfer.read()?;
+        let request = request::Request::new(&arguments.data, &overrides, seeds, calibrate, from, context)?;
         match &arguments.resume {
             Some(path) => execute::resume_or_start(path, request, context),
             None => execute::start(request, arguments.run_dir.as_deref(), context),
         }
-    })
+    };
+    in_context(&arguments.machine, &arguments.output, |context| ranks::together(context, work))
 }

@@ -6,7 +6,7 @@ use super::execute::Context;
 use crate::failure::Failure;
 use crate::ui::preparation::say_loaded;
 use graphminnet::config::{Override, Recipe};
-use graphminnet::train::{DataSource, Generator, Inferred, Loaded, RunSpec, SplitChoice};
+use graphminnet::train::{DataSource, Generator, Inferred, Loaded, RunSpec, SplitChoice, Start, Transfer};
 use graphminnet_data::LimitChange;
 
 /// A configuration with its data.
@@ -19,6 +19,8 @@ pub struct Request {
     pub loaded: Loaded,
     /// The seeds.
     pub seeds: Vec<u64>,
+    /// The model to begin with.
+    pub from: Option<Transfer>,
 }
 
 impl Request {
@@ -32,10 +34,12 @@ impl Request {
         overrides: &[Override],
         seeds: Vec<u64>,
         calibrate: bool,
+        from: Option<(Transfer, Start)>,
         context: &Context,
     ) -> Result<Self, Failure> {
         let verbosity = context.verbosity;
-        let configuration = Configuration::of(arguments, overrides)?;
+        let (from, start) = from.unzip();
+        let configuration = Configuration::of(arguments, start.as_ref(), overrides)?;
         let source = source(arguments, &configuration, calibrate, &context.resources.limits)?;
         let loaded = source.load_within(&context.resources.limits)?;
         say_loaded(verbosity, &loaded);
@@ -57,13 +61,13 @@ impl Request {
                 train.metric
             ));
         }
-        Ok(Self { recipe, source, loaded, seeds })
+        Ok(Self { recipe, source, loaded, seeds, from })
     }
 
     /// The run that this asks for, and its data.
     pub fn into_spec(self, context: &Context) -> (RunSpec, Loaded) {
-        let Self { recipe, source, loaded, seeds } = self;
-        (RunSpec { recipe, source, seeds, command: context.command.clone() }, loaded)
+        let Self { recipe, source, loaded, seeds, from } = self;
+        (RunSpec { recipe, source, seeds, from, command: context.command.clone() }, loaded)
     }
 }
 

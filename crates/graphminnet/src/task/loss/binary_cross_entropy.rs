@@ -2,14 +2,19 @@
 //! `max(x, 0) − x·y + log(1 + exp(−|x|))` over the labels that are there.
 
 use super::super::Rows;
-use super::{LossError, LossValue};
+use super::{LossError, LossValue, as_it_is};
 
 pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
-    weighted(rows, [1.0; 2])
+    weighted(rows, [1.0; 2], &as_it_is)
 }
 
-/// The mean over labels of `weights[label]·bce` (the mean is not divided by the weights).
-pub(super) fn weighted(rows: Rows<'_>, weights: [f64; 2]) -> Result<Option<LossValue>, LossError> {
+/// The mean over labels of `weights[label]·of(bce)`, where `of` gives a value and its slope (the mean is not divided by the
+/// weights).
+pub(super) fn weighted(
+    rows: Rows<'_>,
+    weights: [f64; 2],
+    of: &dyn Fn(f64) -> (f64, f64),
+) -> Result<Option<LossValue>, LossError> {
     let labels = rows.targets.iter().filter(|target| !target.is_nan()).count();
     if labels == 0 || weights == [0.0; 2] {
         return Ok(None);
@@ -23,8 +28,9 @@ pub(super) fn weighted(rows: Rows<'_>, weights: [f64; 2]) -> Result<Option<LossV
         }
         let label = binary_label(at / rows.target_columns, target)?;
         let weight = weights[label] / labels as f64;
-        sum += weight * binary_nll(output, label);
-        gradient.push((weight * (sigmoid(f64::from(output)) - label as f64)) as f32);
+        let (value, slope) = of(binary_nll(output, label));
+        sum += weight * value;
+        gradient.push((weight * slope * (sigmoid(f64::from(output)) - label as f64)) as f32);
     }
     Ok(Some(LossValue { value: sum, labels, gradient }))
 }

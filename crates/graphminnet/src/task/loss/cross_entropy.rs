@@ -1,14 +1,18 @@
 //! Cross entropy: `mean −log softmax(outputs)[class]` over the rows that have a class.
 
 use super::super::Rows;
-use super::{LossError, LossValue};
+use super::{LossError, LossValue, as_it_is};
 
 pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
-    weighted(rows, &vec![1.0; rows.columns])
+    weighted(rows, &vec![1.0; rows.columns], &as_it_is)
 }
 
-/// `Σ weight[class]·nll / Σ weight[class]`; `None` if the weights sum to zero.
-pub(super) fn weighted(rows: Rows<'_>, weights: &[f64]) -> Result<Option<LossValue>, LossError> {
+/// `Σ weight[class]·of(nll) / Σ weight[class]`, where `of` gives a value and its slope; `None` if the weights sum to zero.
+pub(super) fn weighted(
+    rows: Rows<'_>,
+    weights: &[f64],
+    of: &dyn Fn(f64) -> (f64, f64),
+) -> Result<Option<LossValue>, LossError> {
     let mut labels = 0;
     let mut total = 0.0;
     for class in classes(rows) {
@@ -29,10 +33,11 @@ pub(super) fn weighted(rows: Rows<'_>, weights: &[f64]) -> Result<Option<LossVal
         };
         let share = weights[class] / total;
         let log_sum = log_sum_exp(outputs);
-        sum += share * (log_sum - f64::from(outputs[class]));
+        let (value, slope) = of(log_sum - f64::from(outputs[class]));
+        sum += share * value;
         gradient.extend(outputs.iter().enumerate().map(|(column, output)| {
             let probability = (f64::from(*output) - log_sum).exp();
-            (share * (probability - f64::from(u8::from(column == class)))) as f32
+            (share * slope * (probability - f64::from(u8::from(column == class)))) as f32
         }));
     }
     Ok(Some(LossValue { value: sum, labels, gradient }))

@@ -6,6 +6,7 @@
 
 mod binary_cross_entropy;
 mod cross_entropy;
+mod focal;
 mod huber;
 mod l1;
 mod mse;
@@ -18,7 +19,7 @@ pub(super) use binary_cross_entropy::binary_nll;
 pub(super) use cross_entropy::{negative_log_likelihood, read_class};
 
 use super::Rows;
-use crate::config::Loss;
+use crate::config::{Loss, TrainConfig};
 use crate::ops::seed_gradient;
 use burn::tensor::{Tensor, TensorData};
 use thiserror::Error;
@@ -53,6 +54,27 @@ pub enum LossError {
     },
 }
 
+/// A loss with what it needs to know besides outputs and targets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Objective {
+    /// The loss.
+    pub loss: Loss,
+    /// The exponent of focal losses.
+    pub gamma: f64,
+}
+
+impl From<Loss> for Objective {
+    fn from(loss: Loss) -> Self {
+        Self { loss, gamma: TrainConfig::baseline().focal_gamma }
+    }
+}
+
+impl From<&TrainConfig> for Objective {
+    fn from(train: &TrainConfig) -> Self {
+        Self { loss: train.loss, gamma: train.focal_gamma }
+    }
+}
+
 /// A loss at some outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossValue {
@@ -71,10 +93,10 @@ pub struct LossValue {
 /// [`LossError::Shape`].
 pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), LossError> {
     let (fits, needed) = match loss {
-        Loss::L1 | Loss::Mse | Loss::Huber | Loss::BinaryCrossEntropy => {
+        Loss::L1 | Loss::Mse | Loss::Huber | Loss::BinaryCrossEntropy | Loss::FocalBinaryCrossEntropy => {
             (outputs == targets && outputs > 0, "one output per target column")
         }
-        Loss::CrossEntropy | Loss::WeightedCrossEntropy => {
+        Loss::CrossEntropy | Loss::WeightedCrossEntropy | Loss::FocalCrossEntropy => {
             (targets == 1 && outputs >= 2, "one target column and one output per class")
         }
         Loss::WeightedBinaryCrossEntropy => {
@@ -89,7 +111,8 @@ pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), Los
 /// # Errors
 ///
 /// [`LossError`] if the shapes do not fit or a label is not a class.
-pub fn evaluate(loss: Loss, rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
+pub fn evaluate(objective: impl Into<Objective>, rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
+    let Objective { loss, gamma } = objective.into();
     check_shape(loss, rows.columns, rows.target_columns)?;
     match loss {
         Loss::L1 => Ok(l1::evaluate(rows)),
@@ -99,7 +122,14 @@ pub fn evaluate(loss: Loss, rows: Rows<'_>) -> Result<Option<LossValue>, LossErr
         Loss::WeightedCrossEntropy => weighted_cross_entropy::evaluate(rows),
         Loss::BinaryCrossEntropy => binary_cross_entropy::evaluate(rows),
         Loss::WeightedBinaryCrossEntropy => weighted_binary_cross_entropy::evaluate(rows),
+        Loss::FocalCrossEntropy => focal::of_classes(rows, gamma),
+        Loss::FocalBinaryCrossEntropy => focal::of_labels(rows, gamma),
     }
+}
+
+/// The negative log-likelihood of a label as it is: its value and its slope.
+fn as_it_is(nll: f64) -> (f64, f64) {
+    (nll, 1.0)
 }
 
 /// The mean over labels of a function of the error `output − target`, which gives its value and its slope.

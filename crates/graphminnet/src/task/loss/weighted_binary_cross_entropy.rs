@@ -4,7 +4,7 @@
 use super::super::Rows;
 use super::binary_cross_entropy::{binary_label, weighted};
 use super::weighted_cross_entropy::class_weights;
-use super::{LossError, LossValue};
+use super::{LossError, LossValue, as_it_is};
 
 pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
     let mut counts = [0usize; 2];
@@ -14,7 +14,7 @@ pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
         }
     }
     let weights = class_weights(&counts);
-    weighted(rows, [weights[0], weights[1]])
+    weighted(rows, [weights[0], weights[1]], &as_it_is)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use super::super::Rows;
 use super::cross_entropy::{classes, weighted};
-use super::{LossError, LossValue};
+use super::{LossError, LossValue, as_it_is};
 
 pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
     let mut counts = vec![0usize; rows.columns];
@@ -14,7 +14,7 @@ pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
             counts[class] += 1;
         }
     }
-    weighted(rows, &class_weights(&counts))
+    weighted(rows, &class_weights(&counts), &as_it_is)
 }
 
 /// `(V − c)/V` for every class that occurs, 0 for the others.

@@ -4,6 +4,7 @@
 //! run/
 //!   lock                held while a process works on the run
 //!   started.json        the command and the machine
+//!   from.gmn            the model that the run began with, if any
 //!   run.toml            what is run: data, model, protocol, seeds, version; with it the directory is a run
 //!   data.json           fingerprint, counts and schema of the data
 //!   splits.json         who trains, who chooses, who reports
@@ -24,14 +25,17 @@
 use super::card::DataCard;
 use super::file::RunFile;
 use super::{RunEnvironment, TrainError, TrainingData};
-use crate::train::Checkpoints;
+use crate::bundle::Origin;
 use crate::train::summary::{SeedResult, Summary};
+use crate::train::{Checkpoints, Start};
+use burn::tensor::Device;
 use graphminnet_data::fs::{self, IoError};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 pub(super) const RUN: &str = "run.toml";
+const FROM: &str = "from.gmn";
 const LOCK: &str = "lock";
 const STARTED: &str = "started.json";
 const DATA: &str = "data.json";
@@ -52,6 +56,7 @@ impl RunDir {
     pub(super) fn create(
         path: &Path,
         run: &RunFile,
+        start: Option<&Start>,
         environment: &RunEnvironment,
     ) -> Result<Self, TrainError> {
         leftovers(path)?;
@@ -62,6 +67,9 @@ impl RunDir {
             std::fs::remove_file(&leftover).map_err(IoError::at("remove", &leftover))?;
         }
         write_json(&path.join(STARTED), environment)?;
+        if let Some(start) = start {
+            fs::write_atomically(&path.join(FROM), start.bytes())?;
+        }
         // Last, because its presence makes the directory a run.
         directory.write_run(run)?;
         Ok(directory)
@@ -82,9 +90,7 @@ impl RunDir {
 
     pub(super) fn write_run(&self, run: &RunFile) -> Result<(), TrainError> {
         let path = self.path.join(RUN);
-        let text = toml::to_string(run)
-            .map_err(|error| TrainError::Damaged { path: path.clone(), reason: error.to_string() })?;
-        Ok(fs::write_atomically(&path, text.as_bytes())?)
+        Ok(fs::write_atomically(&path, run.to_text(&path)?.as_bytes())?)
     }
 
     /// Writes down what the data is, or fails if it is not what was written down.
@@ -108,6 +114,11 @@ impl RunDir {
         })
     }
 
+    /// The model that the run began with.
+    pub(super) fn start(&self, origin: &Origin, device: &Device) -> Result<Start, TrainError> {
+        Start::reread(&self.path.join(FROM), origin, device)
+    }
+
     pub(super) fn write_summary(&self, summary: &Summary) -> Result<(), TrainError> {
         write_json(&self.path.join(SUMMARY), summary)
     }
@@ -127,7 +138,7 @@ fn leftovers(path: &Path) -> Result<Vec<PathBuf>, TrainError> {
         let name = entry.file_name().to_string_lossy().into_owned();
         // Earlier versions wrote what they knew of the data first; a scratch file may be of any of these.
         let stem = name.split_once(".tmp-").map_or(name.as_str(), |(stem, _)| stem);
-        if ![LOCK, STARTED, DATA, SPLITS, RUN].contains(&stem) {
+        if ![LOCK, STARTED, FROM, DATA, SPLITS, RUN].contains(&stem) {
             return Err(TrainError::Occupied { path: path.to_owned(), found: name });
         }
         leftovers.push(entry.path());

@@ -3,11 +3,12 @@
 use super::clock::timestamp;
 use super::directory::{RUN, SeedDir};
 use super::{DataSource, EnsembleResult, Resources, TrainError};
+use crate::bundle::Origin;
 use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
-use crate::train::{Settings, Summary};
+use crate::train::{Settings, Start, Summary, Transfer};
 use graphminnet_data::fs;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// A run as it is asked for.
@@ -19,6 +20,8 @@ pub struct RunSpec {
     pub source: DataSource,
     /// The seeds, each once.
     pub seeds: Vec<u64>,
+    /// The trained model to begin with, if not with random weights.
+    pub from: Option<Transfer>,
     /// Who asks: the words of a command, or of a call. They go into `started.json` and the report.
     pub command: Vec<String>,
 }
@@ -26,7 +29,7 @@ pub struct RunSpec {
 impl RunSpec {
     /// One training with seed 0.
     pub fn new(recipe: Recipe, source: DataSource) -> Self {
-        Self { recipe, source, seeds: vec![0], command: Vec::new() }
+        Self { recipe, source, seeds: vec![0], from: None, command: Vec::new() }
     }
 }
 
@@ -42,6 +45,9 @@ pub struct RunFile {
     pub started: String,
     /// The seeds.
     pub seeds: Vec<u64>,
+    /// The trained model that the run began with; the directory keeps a copy of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Origin>,
     /// Where the data comes from.
     pub data: DataSource,
     /// The model.
@@ -51,13 +57,14 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// A run that starts now.
-    pub(super) fn new(spec: &RunSpec) -> Result<Self, TrainError> {
+    /// A run that starts now, with the model that it begins with.
+    pub(super) fn new(spec: &RunSpec, start: Option<&Start>) -> Result<Self, TrainError> {
         let run = Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             name: spec.recipe.name.clone(),
             started: timestamp(),
             seeds: spec.seeds.clone(),
+            from: start.map(|start| start.origin().clone()),
             data: spec.source.clone(),
             model: spec.recipe.model.clone(),
             train: spec.recipe.train.clone(),
@@ -78,10 +85,21 @@ impl RunFile {
             true => TrainError::NoRun { path: run.to_owned() },
             false => error.into(),
         })?;
-        let run: Self = toml::from_str(&String::from_utf8_lossy(&bytes))
+        Self::parse(&String::from_utf8_lossy(&bytes), file)
+    }
+
+    /// Reads the text of a description.
+    pub(super) fn parse(text: &str, file: PathBuf) -> Result<Self, TrainError> {
+        let run: Self = toml::from_str(text)
             .map_err(|error| TrainError::Damaged { path: file, reason: error.to_string() })?;
         run.check()?;
         Ok(run)
+    }
+
+    /// The text of the description.
+    pub(super) fn to_text(&self, file: &Path) -> Result<String, TrainError> {
+        toml::to_string(self)
+            .map_err(|error| TrainError::Damaged { path: file.to_owned(), reason: error.to_string() })
     }
 
     fn check(&self) -> Result<(), TrainError> {
@@ -138,7 +156,7 @@ impl RunFile {
     pub(super) fn settings<'a>(
         &'a self,
         seed: u64,
-        resources: &Resources,
+        resources: &'a Resources,
         interrupt: &'a AtomicBool,
     ) -> Settings<'a> {
         Settings {
@@ -149,6 +167,7 @@ impl RunFile {
             seed,
             device: resources.device.clone(),
             interrupt,
+            exchange: &*resources.exchange,
         }
     }
 }

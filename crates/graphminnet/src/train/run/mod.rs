@@ -9,6 +9,7 @@
 //! A run finds or is given its data, prepares it, trains its seeds one after the other, and can be ended at any moment
 //! and opened again. It has a start time, and the command or call that asked for it.
 
+mod assist;
 mod card;
 mod clock;
 mod directory;
@@ -16,6 +17,7 @@ mod ensemble;
 mod file;
 mod preparation;
 
+pub use assist::{assist, dismiss};
 pub(crate) use card::DataCard;
 pub use clock::fresh_run_path;
 pub use directory::SeedDir;
@@ -27,14 +29,17 @@ pub use file::{RunFile, RunSpec};
 use super::event::{Observer, TrainEvent};
 use super::state::Best;
 use super::summary::Summary;
-use super::trainer::{Outcome, train_seed};
-use super::{DataSource, Loaded, RunEnvironment, TrainError, TrainingData};
+use super::trainer::{Outcome, alone_if_need_be, train_seed_from};
+use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData};
+use crate::bundle::Origin;
 use burn::tensor::Device;
 use directory::RunDir;
 use graphminnet_data::LimitChange;
 use graphminnet_data::cache::Cache;
+use graphminnet_data::exchange::{Alone, Exchange};
 use graphminnet_data::fs::IoError;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// What a run works with. Its threads are those of the pool that it is called in.
@@ -46,12 +51,14 @@ pub struct Resources {
     pub cache: Option<Cache>,
     /// Limits within which data is read, where they differ from those of its source.
     pub limits: Vec<LimitChange>,
+    /// Processes that share the work. Only rank 0 has the run; the others [`assist`].
+    pub exchange: Arc<dyn Exchange>,
 }
 
 impl Resources {
-    /// A device, and no cache.
+    /// A device, no cache, and nobody to share the work with.
     pub fn on(device: Device) -> Self {
-        Self { device, cache: None, limits: Vec::new() }
+        Self { device, cache: None, limits: Vec::new(), exchange: Arc::new(Alone) }
     }
 }
 
@@ -84,9 +91,10 @@ impl Run {
     /// [`TrainError::RunExists`] or [`TrainError::Occupied`] if something is there, [`TrainError::Config`] if the run
     /// makes no sense, [`TrainError::Io`].
     pub fn create(path: &Path, spec: &RunSpec) -> Result<Self, TrainError> {
-        let file = RunFile::new(spec)?;
+        let start = spec.from.as_ref().map(Start::read).transpose()?;
+        let file = RunFile::new(spec, start.as_ref())?;
         let environment = RunEnvironment::current(spec.command.iter().cloned());
-        let directory = RunDir::create(path, &file, &environment)?;
+        let directory = RunDir::create(path, &file, start.as_ref(), &environment)?;
         Ok(Self { directory, file, loaded: None, data: None })
     }
 
@@ -113,14 +121,20 @@ impl Run {
             Err(TrainError::NoRun { .. }) => return Self::create(path, spec),
             Err(error) => return Err(error),
         };
-        let asked = RunFile::new(spec)?.identity();
-        let there = run.file.identity();
+        let start = spec.from.as_ref().map(Start::read).transpose()?;
+        let file = RunFile::new(spec, start.as_ref())?;
+        let (asked, there) = (file.identity(), run.file.identity());
         if asked != there {
             return Err(TrainError::Changed {
                 what: "the configuration",
                 before: there.hash().to_owned(),
                 now: asked.hash().to_owned(),
             });
+        }
+        let origin = |file: &RunFile| file.from.as_ref().map_or_else(|| "none".to_owned(), Origin::identity);
+        let (asked, there) = (origin(&file), origin(&run.file));
+        if asked != there {
+            return Err(TrainError::Changed { what: "the model to begin with", before: there, now: asked });
         }
         run.add_seeds(&spec.seeds)?;
         Ok(run)
@@ -200,6 +214,7 @@ impl Run {
                     loaded
                 }
             };
+            assist::ask_to_prepare(&self.file, resources)?;
             self.data = loaded.prepare(&self.file.model, resources, observer, interrupt)?;
             if self.data.is_none() {
                 self.loaded = Some(loaded);
@@ -249,6 +264,10 @@ impl Run {
         if open && self.prepare(resources, observer, interrupt)?.is_none() {
             return Ok(RunOutcome::Interrupted);
         }
+        let start = match &self.file.from {
+            Some(origin) if open => Some(self.directory.start(origin, &resources.device)?),
+            _ => None,
+        };
         let mut results = Vec::with_capacity(seeds.len());
         for &seed in seeds {
             let result = match (self.seed(seed).result()?, &self.data) {
@@ -260,9 +279,12 @@ impl Run {
                 (None, Some(data)) => {
                     let directory = SeedDir::new(self.seed(seed).path().to_owned())?;
                     let settings = self.file.settings(seed, resources, interrupt);
-                    match train_seed(&settings, data, Some(&directory), observer)? {
+                    alone_if_need_be(&*resources.exchange, start.is_some(), &self.file.train)?;
+                    assist::ask_to_train(&self.file, seed, resources)?;
+                    match train_seed_from(&settings, start.as_ref(), data, Some(&directory), observer)? {
                         Outcome::Finished(result) => result,
-                        Outcome::Interrupted(_) => return Ok(RunOutcome::Interrupted),
+                        // Only who has no directory assists.
+                        Outcome::Interrupted(_) | Outcome::Assisted => return Ok(RunOutcome::Interrupted),
                         Outcome::Stopped(best) => return Ok(RunOutcome::Stopped(best)),
                     }
                 }

@@ -22,7 +22,8 @@ impl Loaded {
     ) -> Result<Option<TrainingData>, TrainError> {
         let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
         let (splits, cache) = (self.splits.clone(), resources.cache.as_ref());
-        match TrainingData::prepare(&self.dataset, splits, model, cache, &watched) {
+        let exchange = &*resources.exchange;
+        match TrainingData::prepare_among(&self.dataset, splits, model, cache, &watched, exchange) {
             Ok((mut data, report)) => {
                 observer.prepared(&report);
                 data.differences = self.report.differences.clone();

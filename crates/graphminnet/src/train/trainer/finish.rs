@@ -7,7 +7,7 @@ use crate::train::files::{describe, write_model};
 use crate::train::norms::{self, Compared, TrainingLoss};
 use crate::train::predictions::write_predictions;
 use crate::train::summary::SeedResult;
-use crate::train::{Architecture, Best, TrainError};
+use crate::train::{Architecture, Best, Start, TrainError};
 use crate::weights;
 use burn::module::Module;
 use graphminnet_data::fs::{self, sha256};
@@ -18,6 +18,9 @@ use std::time::Instant;
 impl<C: Architecture> Training<'_, C> {
     /// Writes what remains of a run: weights, predictions, result.
     pub(super) fn finish(mut self) -> Result<Outcome, TrainError> {
+        if self.settings.exchange.rank() > 0 {
+            return Ok(Outcome::Assisted);
+        }
         let epochs = self.state.position.epoch;
         let stopped_early = epochs < self.settings.train.epochs;
         if let (true, Some(best)) = (stopped_early, &self.state.best) {
@@ -131,7 +134,8 @@ impl<C: Architecture> Training<'_, C> {
     }
 
     fn describe(&self, selection: Selection) -> Option<Description> {
-        describe(self.settings, self.data, self.scaler.as_ref(), selection)
+        let from = self.start.map(Start::origin);
+        describe(self.settings, self.data, self.scaler.as_ref(), selection, from)
     }
 
     /// What the model keeps about the graphs that were set aside; `None` if there are none.

@@ -3,32 +3,50 @@
 use super::Training;
 use crate::model::Model;
 use crate::ops::values;
-use crate::optim::{NamedGradients, clip_factor};
+use crate::optim::{NamedGradients, Share, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::run::write_json;
 use crate::train::{Architecture, TrainError};
 use graphminnet_data::batch::{Batch, Targets};
 use graphminnet_data::{Split, rng};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+use std::path::PathBuf;
 
 /// What the batches of one step add up to, before the parameters move. Running statistics of norms are not in it: a pass
 /// moves them at once.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Accumulated {
     /// Sum of the gradients.
-    gradients: NamedGradients,
+    pub gradients: NamedGradients,
     /// Batches in the sum: those with a usable label.
-    used: usize,
+    pub used: usize,
     /// Batches without one.
-    skipped: usize,
+    pub skipped: usize,
     /// Sum of the losses of all labels.
     pub loss: f64,
     /// Labels.
     pub labels: usize,
     /// Graphs of all batches.
     pub graphs: usize,
+    /// Whether a rank was asked to save and stop; one that is alone looks itself.
+    pub stop: bool,
 }
 
 impl<C: Architecture> Training<'_, C> {
+    /// The sum of some batches of the epoch.
+    pub(super) fn accumulate_alone(
+        &mut self,
+        numbers: Range<usize>,
+        next: &mut dyn FnMut(usize) -> Result<Batch, TrainError>,
+    ) -> Result<Accumulated, TrainError> {
+        let mut sum = Accumulated::default();
+        for number in numbers {
+            self.accumulate(next(number)?, number, &mut sum)?;
+        }
+        Ok(sum)
+    }
+
     /// Adds loss and gradients of one batch; one without a usable label only counts.
     pub(super) fn accumulate(
         &mut self,
@@ -38,7 +56,7 @@ impl<C: Architecture> Training<'_, C> {
     ) -> Result<(), TrainError> {
         sum.graphs += batch.layout.num_graphs();
         let mut targets = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
-        self.data.hide_others(Split::Train, &batch.samples, &mut targets);
+        self.trained_on().hide_others(Split::Train, &batch.samples, &mut targets);
         if targets.iter().all(|target| target.is_nan()) {
             sum.skipped += 1;
             return Ok(());
@@ -46,7 +64,11 @@ impl<C: Architecture> Training<'_, C> {
         let train = self.settings.train;
         let epoch = self.state.position.epoch;
         let samples = batch.samples.clone();
-        let input = self.model.input(batch, &self.settings.device.clone().autodiff())?;
+        let mut input = self.model.input(batch, &self.settings.device.clone().autodiff())?;
+        let beyond = self.pieces.as_ref().zip(samples.first());
+        if let Some(sums) = beyond.and_then(|(pieces, piece)| pieces.beyond(*piece)) {
+            self.settings.model.carry(&mut input, sums)?;
+        }
         let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
         let pass = self.settings.model.gradient_pass(&self.model, &input, seed, train)?;
         let outputs = values(pass.output().clone());
@@ -59,7 +81,7 @@ impl<C: Architecture> Training<'_, C> {
             targets: &targets,
             target_columns: self.data.target_columns(),
         };
-        let Some(value) = loss::evaluate(train.loss, rows)? else {
+        let Some(value) = loss::evaluate(train, rows)? else {
             if let Some(model) = pass.abandon() {
                 self.model = model;
             }
@@ -68,9 +90,13 @@ impl<C: Architecture> Training<'_, C> {
         };
         if !value.value.is_finite() {
             let place = pass.first_nonfinite();
+            drop(pass);
             return Err(self.not_finite("loss", place, &samples, number)?);
         }
-        let gradients = pass.gradients(&value);
+        let mut gradients = pass.gradients(&value);
+        if let Some(taken) = &self.taken {
+            gradients.retain(|parameter| taken.rate(parameter) > 0.0);
+        }
         if !gradients.norm().is_finite() {
             let place = gradients.first_nonfinite().map(|name| format!("parameter {name}"));
             return Err(self.not_finite("gradient", place, &samples, number)?);
@@ -84,8 +110,8 @@ impl<C: Architecture> Training<'_, C> {
 
     /// Moves the parameters by the mean of the accumulated gradients.
     ///
-    /// All that a step depends on is in the sum. Processes that share the batches of a step would add up their sums
-    /// before they come here, and nowhere else.
+    /// All that a step depends on is in the sum: processes that share the batches of a step exchange them before they
+    /// come here, and nowhere else.
     pub(super) fn step(&mut self, sum: Accumulated, learning_rate: f64) -> Result<(), TrainError> {
         let sums = &mut self.state.sums;
         sums.loss += sum.loss;
@@ -101,9 +127,13 @@ impl<C: Architecture> Training<'_, C> {
         sums.gradient_norm += norm;
         sums.largest_gradient_norm = sums.largest_gradient_norm.max(norm);
         sums.clipped_steps += usize::from(clip < 1.0);
-        let decays = |parameter: &str| self.settings.model.decays(parameter);
+        let taken = self.taken.as_ref();
+        let share = |parameter: &str| Share {
+            rate: taken.map_or(1.0, |taken| taken.rate(parameter)),
+            decays: self.settings.model.decays(parameter),
+        };
         let (model, gradients) = (self.model.clone(), &sum.gradients);
-        self.model = self.optimizer.step_where(model, gradients, learning_rate, clip * mean, &decays)?;
+        self.model = self.optimizer.step_where(model, gradients, learning_rate, clip * mean, &share)?;
         if let Some(average) = &mut self.average {
             average.add(&self.model, self.state.global_step + 1);
         }
@@ -112,38 +142,51 @@ impl<C: Architecture> Training<'_, C> {
 
     /// Describes a batch that broke training in a file, and the error in words.
     fn not_finite(
-        &self,
+        &mut self,
         what: &'static str,
         place: Option<String>,
         samples: &[usize],
         number: usize,
     ) -> Result<TrainError, TrainError> {
         let epoch = self.state.position.epoch;
-        let saved = match self.directory {
-            None => None,
-            Some(directory) => {
-                let path =
-                    directory.file(&format!("nonfinite-epoch-{}-batch-{}.json", epoch + 1, number + 1));
-                let graphs: Vec<_> = samples
-                    .iter()
-                    .filter_map(|&at| Some((at, self.data.dataset.samples.get(at)?)))
-                    .map(|(at, sample)| {
-                        serde_json::json!({
-                            "position": at,
-                            "id": sample.id,
-                            "nodes": sample.prepared.graph.num_nodes(),
-                            "edges": sample.prepared.graph.num_edges(),
-                        })
-                    })
-                    .collect();
-                let report = serde_json::json!({
-                    "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch + 1,
-                    "batch": number + 1, "graphs": graphs,
-                });
-                write_json(&path, &report)?;
-                Some(path)
-            }
+        let graphs: Vec<_> = samples
+            .iter()
+            .filter_map(|&at| Some((at, self.trained_on().dataset.samples.get(at)?)))
+            .map(|(at, sample)| {
+                serde_json::json!({
+                    "position": at,
+                    "id": sample.id,
+                    "nodes": sample.prepared.graph.num_nodes(),
+                    "edges": sample.prepared.graph.num_edges(),
+                })
+            })
+            .collect();
+        let report = BatchReport {
+            file: format!("nonfinite-epoch-{}-batch-{}.json", epoch + 1, number + 1),
+            content: serde_json::json!({
+                "what": what, "first_at": place, "seed": self.settings.seed, "epoch": epoch + 1,
+                "batch": number + 1, "graphs": graphs,
+            }),
         };
+        let saved = self.write_report(&report)?;
+        // The rank that has a directory writes it.
+        self.unwritten = saved.is_none().then_some(report);
         Ok(TrainError::NonFinite { what, epoch, batch: number, place, saved })
     }
+
+    /// Writes the description of a batch, where there is a directory.
+    pub(super) fn write_report(&self, report: &BatchReport) -> Result<Option<PathBuf>, TrainError> {
+        let Some(directory) = self.directory else { return Ok(None) };
+        let path = directory.file(&report.file);
+        write_json(&path, &report.content)?;
+        Ok(Some(path))
+    }
+}
+
+/// A batch that broke training.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct BatchReport {
+    /// Name of its file in the seed's folder.
+    file: String,
+    content: serde_json::Value,
 }

@@ -1,0 +1,212 @@
+//! Processes that work on one thing together: what they can say to each other, and sums that do not depend on how many
+//! of them there are.
+//!
+//! Whoever does shared work takes an [`Exchange`]; [`Alone`] is the one of a single process. The members are *ranks*, counted
+//! from 0. All of them must make the same calls in the same order.
+//!
+//! ```
+//! use graphminnet_data::exchange::{Alone, Exchange};
+//!
+//! let exchange: &dyn Exchange = &Alone;
+//! assert_eq!(exchange.share(7), 0..7);
+//! let mut sum = [0.0f32];
+//! exchange.chain(&mut sum, |_, sum| sum[0] += 2.5);
+//! assert_eq!(sum, [2.5]);
+//! ```
+
+mod threads;
+
+// For tests: many ranks without a network.
+#[doc(hidden)]
+pub use threads::Threads;
+
+use bytemuck::Pod;
+use std::fmt::Debug;
+use std::ops::Range;
+
+/// Bytes of a piece of a sum that goes from rank to rank: while one rank adds to a piece, the next adds to the one before.
+const PIECE: usize = 64 * 1024;
+/// Most bytes of a message: transports count in 32 bits.
+const MESSAGE: usize = 1 << 30;
+
+/// A rank's connection to the others.
+///
+/// A rank that is gone never answers: an implementation ends the process then, because the others wait for it too.
+/// Messages are never empty.
+pub trait Exchange: Debug + Send + Sync {
+    /// The number of this rank.
+    fn rank(&self) -> usize;
+
+    /// How many ranks there are.
+    fn size(&self) -> usize;
+
+    /// Sends bytes to another rank; may wait until they are received.
+    fn send(&self, to: usize, bytes: &[u8]);
+
+    /// Waits for bytes of another rank, as many as it sends.
+    fn receive(&self, from: usize, bytes: &mut [u8]);
+
+    /// Fills the bytes of all ranks with those of one.
+    fn broadcast(&self, from: usize, bytes: &mut [u8]);
+}
+
+/// A single process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alone;
+
+impl Exchange for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn send(&self, _: usize, _: &[u8]) {}
+
+    fn receive(&self, _: usize, _: &mut [u8]) {}
+
+    fn broadcast(&self, _: usize, _: &mut [u8]) {}
+}
+
+impl dyn Exchange + '_ {
+    /// Whether there is nobody else.
+    pub fn is_alone(&self) -> bool {
+        self.size() == 1
+    }
+
+    /// This rank's part of so many things in a row: consecutive ones, those of the ranks before it come before.
+    pub fn share(&self, count: usize) -> Range<usize> {
+        self.share_of(self.rank(), count)
+    }
+
+    /// The same for any rank.
+    pub fn share_of(&self, rank: usize, count: usize) -> Range<usize> {
+        let cut = |rank: usize| (count as u128 * rank as u128 / self.size() as u128) as usize;
+        cut(rank)..cut(rank + 1)
+    }
+
+    /// A left fold over what all ranks have, in the order of the ranks; every rank gets the result.
+    ///
+    /// It starts with the values of rank 0, and `fold` lets this rank's own go into a piece of the sum that begins at the
+    /// given position. The sum goes from rank to rank, so it is the one that a single process would form, to the bit, however
+    /// many ranks hold the terms; a rank sends it once, whatever the number of terms.
+    pub fn chain<T: Pod>(&self, values: &mut [T], mut fold: impl FnMut(usize, &mut [T])) {
+        let (rank, size) = (self.rank(), self.size());
+        let length = (PIECE / size_of::<T>().max(1)).max(1);
+        for (at, piece) in values.chunks_mut(length).enumerate() {
+            if rank > 0 {
+                self.receive(rank - 1, bytemuck::cast_slice_mut(piece));
+            }
+            fold(at * length, piece);
+            if rank + 1 < size {
+                self.send(rank + 1, bytemuck::cast_slice(piece));
+            }
+        }
+        self.same(size - 1, values);
+    }
+
+    /// Fills the values of all ranks with those of one.
+    pub fn same<T: Pod>(&self, from: usize, values: &mut [T]) {
+        if self.is_alone() {
+            return;
+        }
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
+        for part in bytes.chunks_mut(MESSAGE) {
+            self.broadcast(from, part);
+        }
+    }
+
+    /// What one rank has to say, of any length; what the others give is dropped.
+    pub fn tell(&self, from: usize, message: Vec<u8>) -> Vec<u8> {
+        if self.is_alone() {
+            return message;
+        }
+        let mut length = [message.len() as u64];
+        self.same(from, &mut length);
+        let mut message = if self.rank() == from { message } else { vec![0; length[0] as usize] };
+        self.same(from, &mut message);
+        message
+    }
+
+    /// What every rank has to say, by rank.
+    pub fn collect(&self, mine: Vec<u8>) -> Vec<Vec<u8>> {
+        let mut mine = Some(mine);
+        let mut own = |rank| if rank == self.rank() { mine.take() } else { None };
+        (0..self.size()).map(|rank| self.tell(rank, own(rank).unwrap_or_default())).collect()
+    }
+
+    /// Whether any rank says yes.
+    pub fn any(&self, yes: bool) -> bool {
+        let mut count = [0u8];
+        self.chain(&mut count, |_, count| count[0] |= u8::from(yes));
+        count[0] != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_chain_is_the_left_fold_of_one_process_to_the_bit_for_any_number_of_ranks() {
+        // More than two pieces, so that they overlap.
+        proptest!(ProptestConfig::with_cases(24), |(
+            ranks in 1usize..=5,
+            terms in 0usize..9,
+            length in prop_oneof![Just(0), 1usize..40, Just(2 * PIECE / 4 + 3)],
+            seed: u64,
+        )| {
+            let number = |term: usize, at: usize| {
+                let bits = (seed ^ (term as u64) << 40 ^ at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+                f32::from_bits(bits as u32 | 0x3f00_0000) - 1.0
+            };
+            let start: Vec<f32> = (0..length).map(|at| number(99, at)).collect();
+            let add = |term: usize, from: usize, piece: &mut [f32]| {
+                for (at, sum) in piece.iter_mut().enumerate() {
+                    *sum = *sum * 0.9 + number(term, from + at);
+                }
+            };
+            let mut plain = start.clone();
+            (0..terms).for_each(|term| add(term, 0, &mut plain));
+            for sum in Threads::run(ranks, |exchange| {
+                let own = exchange.share(terms);
+                // Only rank 0's start counts.
+                let mut sum = if exchange.rank() == 0 { start.clone() } else { vec![7.0; length] };
+                exchange.chain(&mut sum, |from, piece| own.clone().for_each(|term| add(term, from, piece)));
+                sum
+            }) {
+                prop_assert!(sum.iter().map(|value| value.to_bits()).eq(plain.iter().map(|value| value.to_bits())));
+            }
+        });
+    }
+
+    #[test]
+    fn shares_are_consecutive_and_leave_nothing_out() {
+        for (ranks, count) in [(1, 5), (3, 7), (4, 2), (5, 0)] {
+            let shares = Threads::run(ranks, |exchange| exchange.share(count));
+            assert!(shares.into_iter().flatten().eq(0..count), "{count} over {ranks}");
+        }
+    }
+
+    #[test]
+    fn everybody_hears_everybody_also_those_with_nothing_to_say() {
+        let said = |rank: usize| vec![rank as u8; rank * 3];
+        for heard in Threads::run(4, |exchange| exchange.collect(said(exchange.rank()))) {
+            assert_eq!(heard, (0..4).map(said).collect::<Vec<_>>());
+        }
+        for heard in Threads::run(3, |exchange| exchange.tell(1, said(exchange.rank()))) {
+            assert_eq!(heard, said(1));
+        }
+    }
+
+    #[test]
+    fn one_yes_is_enough_whoever_says_it() {
+        for sayer in 0..3 {
+            assert_eq!(Threads::run(3, |exchange| exchange.any(exchange.rank() == sayer)), [true; 3]);
+        }
+        assert_eq!(Threads::run(3, |exchange| exchange.any(false)), [false; 3]);
+    }
+}

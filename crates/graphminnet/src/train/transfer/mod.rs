@@ -1,0 +1,359 @@
+//! Transfer: a run that begins with the weights of a trained model.
+//!
+//! ```text
+//! model file ─ Start::read ─→ Start ─ take_over(model, data) ─→ Taken: tensors, what was taken, rates of its parameters
+//! ```
+//!
+//! Tensors are taken over by name. Encoders hold a vector for each category and each numeric column; those are taken over
+//! by the names of columns and categories, so that vocabularies may differ in order and content. What the file does not
+//! have stays as it was initialised, and everything is counted.
+//!
+//! A tensor of which some vectors are new counts as new: it is trained at the full rate, also where its part is frozen.
+
+mod encoder;
+mod report;
+
+pub use report::TakenOver;
+
+use super::TrainError;
+use crate::bundle::{Bundle, Description, Origin, TargetScaler};
+use crate::config::ModelConfig;
+use crate::weights::{self, NamedTensor};
+use burn::module::Module;
+use burn::tensor::Device;
+use graphminnet_data::Schema;
+use graphminnet_data::fs::{self, sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+use toml::{Table, Value};
+
+/// What a run asks for: a trained model to begin with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transfer {
+    /// The model file.
+    pub path: PathBuf,
+    /// Whether the head begins anew. It does in any case where the targets are others.
+    pub new_head: bool,
+    /// Parts that keep the weights they begin with: `encoders`, `layers`, `layers.0`, …, `head`.
+    pub freeze: Vec<String>,
+    /// Factor of the learning rate for what was taken over.
+    pub rate: f64,
+}
+
+impl Transfer {
+    /// All weights of a model, none of them frozen, at the full rate.
+    pub fn from_file(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), new_head: false, freeze: Vec::new(), rate: 1.0 }
+    }
+}
+
+/// Why a run cannot begin with a model.
+#[derive(Debug, Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum TransferError {
+    /// A tensor of the model has another shape.
+    #[error(
+        "`{tensor}` has shape {found:?} in {file} and {expected:?} in the model to be trained: weights can be taken over \
+         into a model of the same widths only; leave out the settings of the model, and the file's are used"
+    )]
+    Shape {
+        /// The model file.
+        file: String,
+        /// Name of the tensor.
+        tensor: String,
+        /// Shape in the file.
+        found: Vec<usize>,
+        /// Shape in the model.
+        expected: Vec<usize>,
+    },
+    /// No layer of the two models has anything in common.
+    #[error("no layer of {file} has a place in the model to be trained: it is a model of another kind")]
+    Nothing {
+        /// The model file.
+        file: String,
+    },
+    /// A part that cannot be frozen.
+    #[error("`{part}` cannot be frozen: {reason}")]
+    Freeze {
+        /// What was asked for.
+        part: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A factor that is none.
+    #[error("the rate of what was taken over is {rate}; it must be a positive number, 1 at most")]
+    Rate {
+        /// What was asked for.
+        rate: f64,
+    },
+    /// Everything is frozen.
+    #[error("everything that has a gradient is frozen, so there is nothing to train")]
+    AllFrozen,
+    /// The kind of model has no model files.
+    #[error("this kind of model cannot begin with a model file")]
+    NoModelFile,
+}
+
+/// A model to begin with.
+#[derive(Debug, Clone)]
+pub struct Start {
+    origin: Origin,
+    bytes: Vec<u8>,
+    description: Description,
+    tensors: BTreeMap<String, NamedTensor>,
+}
+
+/// What a run begins with.
+#[derive(Debug, Clone)]
+pub(super) struct Taken {
+    /// All tensors of the model.
+    pub(super) tensors: Vec<NamedTensor>,
+    pub(super) report: TakenOver,
+    /// Factors of the learning rate that are not 1; 0 for what is frozen.
+    rates: BTreeMap<String, f64>,
+}
+
+impl Taken {
+    /// Factor of the learning rate of a parameter.
+    pub(super) fn rate(&self, parameter: &str) -> f64 {
+        self.rates.get(parameter).copied().unwrap_or(1.0)
+    }
+}
+
+impl Start {
+    /// Reads the model that a run is to begin with.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Bundle`] if the file holds no model or several, [`TrainError::Transfer`] if the rest makes no sense.
+    pub fn read(transfer: &Transfer) -> Result<Self, TrainError> {
+        let file = transfer.path.file_name().unwrap_or(transfer.path.as_os_str());
+        let Transfer { new_head, freeze, rate, .. } = transfer;
+        if !(rate.is_finite() && *rate > 0.0 && *rate <= 1.0) {
+            return Err(TransferError::Rate { rate: *rate }.into());
+        }
+        // Says whether it is missing, damaged, or several models in one.
+        let bundle = Bundle::load(&transfer.path)?;
+        let Description { name, seed, .. } = bundle.description();
+        let bytes = fs::read(&transfer.path)?;
+        let origin = Origin {
+            file: file.to_string_lossy().into_owned(),
+            sha256: sha256(&bytes),
+            name: name.clone(),
+            seed: *seed,
+            new_head: *new_head,
+            freeze: freeze.clone(),
+            rate: *rate,
+        };
+        Ok(Self::new(origin, bytes, &bundle))
+    }
+
+    /// The model that a run keeps a copy of.
+    pub(in crate::train) fn reread(
+        path: &Path,
+        origin: &Origin,
+        device: &Device,
+    ) -> Result<Self, TrainError> {
+        let bytes = fs::read(path)?;
+        let found = sha256(&bytes);
+        if found != origin.sha256 {
+            let reason = format!("it has the SHA-256 {found}, the run began with {}", origin.sha256);
+            return Err(TrainError::Damaged { path: path.to_owned(), reason });
+        }
+        let bundle = Bundle::from_bytes(&bytes, &path.display().to_string(), device)?;
+        Ok(Self::new(origin.clone(), bytes, &bundle))
+    }
+
+    fn new(origin: Origin, bytes: Vec<u8>, bundle: &Bundle) -> Self {
+        let tensors = weights::named_tensors(bundle.model()).into_iter();
+        let tensors = tensors.map(|tensor| (tensor.name.clone(), tensor)).collect();
+        Self { origin, bytes, description: bundle.description().clone(), tensors }
+    }
+
+    /// Where the run begins, as it is written down.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// By what a run knows that it resumes what it began with.
+    pub(super) fn identity(&self) -> String {
+        format!(" from {}", sha256(self.origin.identity().as_bytes()))
+    }
+
+    /// Everything about the model but its weights.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// A recipe with the model of the file, for [`fit_recipe`](super::fit_recipe) with
+    /// [`Unnamed::Protocol`](super::Unnamed::Protocol); what another recipe names comes before it.
+    pub fn recipe(&self, other: Option<&Table>) -> Table {
+        let mut recipe = other.cloned().unwrap_or_default();
+        let mut model = self.description.model.to_table();
+        if let Some(Value::Table(named)) = recipe.get("model") {
+            model.extend(named.clone());
+        }
+        recipe.insert("model".to_owned(), Value::Table(model));
+        recipe
+    }
+
+    /// The model file.
+    pub(in crate::train) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What a freshly initialised model for some data begins with.
+    pub(super) fn take_over<M: Module>(
+        &self,
+        fresh: &M,
+        config: &ModelConfig,
+        schema: &Schema,
+        scaler: Option<&TargetScaler>,
+    ) -> Result<Taken, TransferError> {
+        let file = &self.origin.file;
+        let mut tensors = weights::named_tensors(fresh);
+        let mut report = TakenOver { file: file.clone(), ..TakenOver::default() };
+        let mut whole = BTreeSet::new();
+
+        let ours = encoder::vectors(config, schema);
+        let theirs = encoder::vectors(&self.description.model, &self.description.schema);
+        let by_columns: BTreeSet<&str> = ours.iter().map(|vector| vector.tensor.as_str()).collect();
+        let keeps_head = self.keeps_head(config, schema);
+        report.new_head = keeps_head.clone().err();
+
+        for tensor in &mut tensors {
+            let name = tensor.name.as_str();
+            if by_columns.contains(name) || encoder::is_scale(name) {
+                continue;
+            }
+            let is_left_out = is_of("head", name) && keeps_head.is_err();
+            let Some(other) = self.tensors.get(name).filter(|_| !is_left_out) else {
+                if !is_left_out {
+                    report.missing.push(name.to_owned());
+                }
+                continue;
+            };
+            if other.shape != tensor.shape {
+                return Err(TransferError::Shape {
+                    file: file.clone(),
+                    tensor: name.to_owned(),
+                    found: other.shape.clone(),
+                    expected: tensor.shape.clone(),
+                });
+            }
+            tensor.values.clone_from(&other.values);
+            whole.insert(name.to_owned());
+        }
+        if !whole.iter().any(|name| is_of("layers", name)) {
+            return Err(TransferError::Nothing { file: file.clone() });
+        }
+        encoder::take_over(&mut tensors, &ours, &self.tensors, &theirs, file, &mut report, &mut whole)?;
+        if keeps_head.is_ok() {
+            rescale_outputs(&mut tensors, self.description.target_scaler.as_ref(), scaler);
+        }
+        let has_place = |name: &String| {
+            tensors.iter().any(|tensor| tensor.name == *name)
+                || theirs.iter().any(|vector| vector.tensor == *name)
+                || encoder::is_scale(name)
+                || is_of("head", name) && keeps_head.is_err()
+        };
+        report.left_out = self.tensors.keys().filter(|name| !has_place(name)).cloned().collect();
+        report.tensors = (whole.len(), tensors.len());
+        let rates = self.rates(&tensors, &whole, &mut report)?;
+        Ok(Taken { tensors, report, rates })
+    }
+
+    /// Whether the head is taken over, or why not.
+    fn keeps_head(&self, config: &ModelConfig, schema: &Schema) -> Result<(), String> {
+        let theirs = &self.description;
+        let other = |what: &str| Err(format!("its {what}"));
+        if self.origin.new_head {
+            Err("a new one was asked for".to_owned())
+        } else if theirs.schema.level != schema.level || theirs.schema.task != schema.task {
+            other("task is another")
+        } else if theirs.schema.targets != schema.targets {
+            other("targets have other names")
+        } else if theirs.schema.class_names != schema.class_names {
+            other("classes have other names")
+        } else if theirs.model.out_dim != config.out_dim {
+            other("number of outputs is another")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The factors of the learning rate that are not 1.
+    fn rates(
+        &self,
+        tensors: &[NamedTensor],
+        whole: &BTreeSet<String>,
+        report: &mut TakenOver,
+    ) -> Result<BTreeMap<String, f64>, TransferError> {
+        let parameters = || tensors.iter().filter(|tensor| tensor.is_parameter()).map(|tensor| &tensor.name);
+        let mut rates = BTreeMap::new();
+        if self.origin.rate < 1.0 {
+            rates.extend(
+                parameters()
+                    .filter(|name| whole.contains(*name))
+                    .map(|name| (name.clone(), self.origin.rate)),
+            );
+        }
+        for part in &self.origin.freeze {
+            let refused =
+                |reason: &str| TransferError::Freeze { part: part.clone(), reason: reason.to_owned() };
+            let members: Vec<&String> = parameters().filter(|name| is_of(part, name)).collect();
+            if members.is_empty() {
+                return Err(refused(
+                    "the model has the parts encoders, layers, layers.0, layers.1, … and head",
+                ));
+            }
+            let taken: Vec<&String> = members.iter().copied().filter(|name| whole.contains(*name)).collect();
+            if taken.is_empty() {
+                return Err(refused("nothing of it was taken over, so it would stay as it was initialised"));
+            }
+            report.frozen += taken.len();
+            report.not_frozen.extend(members.into_iter().filter(|name| !whole.contains(*name)).cloned());
+            rates.extend(taken.into_iter().map(|name| (name.clone(), 0.0)));
+        }
+        if parameters().all(|name| rates.get(name) == Some(&0.0)) {
+            return Err(TransferError::AllFrozen);
+        }
+        Ok(rates)
+    }
+}
+
+/// Whether a tensor belongs to a part of the model.
+fn is_of(part: &str, tensor: &str) -> bool {
+    let begins = |prefix: &str| tensor.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
+    match part {
+        "encoders" => ["node_encoder", "node_pe", "edge_encoder", "set_encoder"].into_iter().any(begins),
+        part => begins(part),
+    }
+}
+
+/// Makes the last map of the head answer in the units of other targets: `(y·d + m − m') / d'`.
+fn rescale_outputs(tensors: &mut [NamedTensor], from: Option<&TargetScaler>, to: Option<&TargetScaler>) {
+    if from == to {
+        return;
+    }
+    let last = |suffix: &str, tensors: &[NamedTensor]| {
+        tensors.iter().rposition(|tensor| is_of("head", &tensor.name) && tensor.name.ends_with(suffix))
+    };
+    let unit = |scaler: Option<&TargetScaler>, at: usize| {
+        let part = |values: &[f64], default: f64| values.get(at).copied().unwrap_or(default);
+        scaler.map_or((0.0, 1.0), |scaler| (part(&scaler.mean, 0.0), part(&scaler.deviation, 1.0)))
+    };
+    for (suffix, is_bias) in [(".weight", false), (".bias", true)] {
+        let Some(tensor) = last(suffix, tensors).and_then(|at| tensors.get_mut(at)) else { continue };
+        let rows = tensor.shape.first().copied().unwrap_or(1).max(1);
+        let width = tensor.values.len() / rows;
+        for (row, values) in tensor.values.chunks_mut(width.max(1)).enumerate() {
+            let ((mean, deviation), (new_mean, new_deviation)) = (unit(from, row), unit(to, row));
+            let shift = if is_bias { mean - new_mean } else { 0.0 };
+            for value in values {
+                *value = ((f64::from(*value) * deviation + shift) / new_deviation) as f32;
+            }
+        }
+    }
+}
