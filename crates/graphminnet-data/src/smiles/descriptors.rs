@@ -1,9 +1,9 @@
 //! Numbers about whole molecules, which join the graph's vector before the head: a dozen that chemists know, and the
 //! counts of a fingerprint.
 
+use super::atomic_weights::atomic_weight;
 use super::fingerprint::Fingerprint;
 use crate::graph::Graph;
-use chematic::core::Element;
 
 /// The dozen, in the order in which a graph has them.
 pub const BASIC_DESCRIPTORS: [&str; 12] = [
@@ -42,10 +42,6 @@ pub(super) fn basic(graph: &Graph) -> Vec<f32> {
     let element = |node: usize| at(node, ATOMIC_NUMBER) + 1;
     let heavy: Vec<usize> = (0..graph.num_nodes()).filter(|&node| element(node) != 1).collect();
     let count = |holds: &dyn Fn(usize) -> bool| heavy.iter().filter(|&&node| holds(node)).count() as f64;
-    let mass = |number: u32| {
-        let known = u8::try_from(number).ok().and_then(Element::from_atomic_number);
-        known.map_or(0.0, Element::atomic_mass)
-    };
     let bonds = Bonds::of(graph);
     // Hydrogens may be atoms of the graph.
     let hydrogens = heavy.iter().map(|&node| f64::from(at(node, HYDROGENS))).sum::<f64>()
@@ -66,7 +62,7 @@ pub(super) fn basic(graph: &Graph) -> Vec<f32> {
     let charge = (0..graph.num_nodes()).map(|node| i64::from(at(node, FORMAL_CHARGE)) - NEUTRAL).sum::<i64>();
     let rings = (bonds.all.len() + bonds.components).saturating_sub(graph.num_nodes());
     let numbers: [f64; 12] = [
-        heavy.iter().map(|&node| mass(element(node))).sum::<f64>() + hydrogens * mass(1),
+        heavy.iter().map(|&node| atomic_weight(element(node))).sum::<f64>() + hydrogens * atomic_weight(1),
         heavy.len() as f64,
         hydrogens,
         count(&|node| element(node) != 6),

@@ -16,6 +16,7 @@
 //! Nodes are in the order of the atoms in the string; every bond is stored in both directions, one after the other.
 //! How often the columns equal those of RDKit, and where they do not, is in `docs/smiles-differences.md`.
 
+mod atomic_weights;
 mod columns;
 mod descriptors;
 mod fingerprint;

@@ -149,7 +149,7 @@ impl TrainConfig {
     }
 
     /// The keys of the `[train]` section that have an effect.
-    pub(crate) fn to_table(&self) -> toml::Table {
+    pub fn to_table(&self) -> toml::Table {
         let Ok(toml::Value::Table(mut table)) = toml::Value::try_from(self) else {
             unreachable!("a configuration section always serialises to a table")
         };

@@ -283,9 +283,12 @@ fn inferred_table(
             set("node_in", number(numbers));
         }
     }
-    set("pe_dim", number(28));
     let of_molecules = is_of_molecules(schema);
-    if is_sparse || of_molecules && !walks {
+    let placed = !is_sparse && (walks || !of_molecules);
+    if placed {
+        set("pe_dim", number(28));
+    }
+    if !placed {
         set("node_pe", text("none"));
     } else if largest_graph <= MANY_NODES {
         set("node_pe", text("rwse"));
