@@ -27,6 +27,7 @@ use graphminnet::train::TrainError;
 use graphminnet_data::DataError;
 use graphminnet_data::cache::CacheError;
 use graphminnet_data::fs::IoError;
+use graphminnet_data::links::LinkError;
 use graphminnet_data::spectral::SpectralError;
 use graphminnet_data::split::SplitError;
 use std::error::Error;
@@ -98,7 +99,7 @@ macro_rules! exits_with {
 
 exits_with! {
     2: ConfigError, DeviceError;
-    3: InputError, PredictError;
+    3: InputError, LinkError, PredictError;
     4: io::Error, IoError, serde_json::Error, CacheError;
 }
 

@@ -28,13 +28,24 @@ use std::process::ExitCode;
 /// Memory of the command's own program. A module inside a foreign process leaves allocation to that process.
 pub static ALLOCATOR: KeepLargeBlocks = KeepLargeBlocks::new();
 
-/// Learning on graphs with long-range dependencies at linear cost.
 #[derive(Parser)]
-#[command(name = "graphminnet", version, about, arg_required_else_help = true)]
+#[command(
+    name = "graphminnet",
+    version,
+    about = "Learn from graphs, with long-range dependencies at linear cost",
+    after_help = FIRST_STEPS,
+    arg_required_else_help = true
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// What a newcomer types first.
+const FIRST_STEPS: &str = "First steps:
+  graphminnet train                                          a demonstration, in seconds
+  graphminnet train --data molecules.csv --target logS       a file of your own
+  graphminnet predict --model runs/NAME --data new.csv       what the model says of new graphs";
 
 #[derive(Subcommand)]
 enum Command {
@@ -44,6 +55,8 @@ enum Command {
         command(about = "Train a model: on your own file, or as a demonstration")
     )]
     Train(cmd::train::Arguments),
+    /// Train on several splits of your own file, and say what comes out on average: mean ± standard deviation.
+    CrossValidate(cmd::cross_validate::Arguments),
     /// Search for better settings: random candidates, hopeless ones stopped early.
     Tune(cmd::tune::Arguments),
     /// Recipes of your own: list, show, new, check.
@@ -102,6 +115,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let result = match arguments.command {
         Command::Train(arguments) => cmd::train::run(&arguments),
+        Command::CrossValidate(arguments) => cmd::cross_validate::run(&arguments),
         Command::Tune(arguments) => cmd::tune::run(&arguments),
         Command::Recipe(arguments) => cmd::recipe::run(&arguments),
         Command::Predict(arguments) => cmd::predict::run(&arguments),

@@ -6,7 +6,7 @@ use common::{Run, Workspace, real_data};
 use serde_json::Value;
 
 /// Every command that this file is about.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "data",
     "data list",
     "data info",
@@ -15,6 +15,7 @@ const COMMANDS: [&str; 17] = [
     "data stats",
     "data synth",
     "data check",
+    "data links",
     "data split",
     "data convert",
     "prepare",

@@ -40,7 +40,7 @@ fn a_short_recipe_changes_what_it_names() {
         "[model]\nlayers = 1\nhidden = 32\n[train]\nepochs = 2\nwarmup = 1\nloss = \"huber\"\n",
     );
     let run = ok(workspace.run("train --data molecules.csv --config own.toml --no-cache --run-dir own"));
-    assert!(run.stderr.contains("1 layers of width 32") && run.stderr.contains("loss huber"), "{run:?}");
+    assert!(run.stderr.contains("1 layer of width 32") && run.stderr.contains("loss huber"), "{run:?}");
     // On its own it does not say what to train on.
     let alone = workspace.run("train --config own.toml");
     assert!(alone.code == 2 && alone.stderr.contains("--data"), "{alone:?}");

@@ -135,6 +135,11 @@ fn robustness() {
 }
 
 #[test]
+fn what_the_block_does() {
+    experiment("block", "block", &["share of the block", "inputs bounded", "training", "validation", "test"]);
+}
+
+#[test]
 fn every_ablation() {
     let columns = ["test", "validation", "last train loss", "worst error"];
     for name in [
@@ -254,6 +259,7 @@ fn every_experiment_explains_itself_and_is_listed() {
         "long-range",
         "expressiveness",
         "nodes",
+        "links",
         "stability",
     ] {
         assert!(listed.lines().any(|line| line.trim_start().starts_with(name)), "{name} is not listed");

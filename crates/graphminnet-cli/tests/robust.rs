@@ -205,7 +205,7 @@ fn an_interrupt_during_preparation_is_answered_before_training_begins() {
 }
 
 /// Commands that read data, and their sub-commands.
-const READERS: [&str; 13] = [
+const READERS: [&str; 14] = [
     "train",
     "tune",
     "predict",
@@ -216,6 +216,7 @@ const READERS: [&str; 13] = [
     "prepare",
     "data check",
     "data convert",
+    "data links",
     "data split",
     "data stats",
     "data import",

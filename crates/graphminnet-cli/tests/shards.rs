@@ -204,3 +204,65 @@ fn what_cannot_be_done_in_shards_is_refused_with_the_reason() {
     workspace.write("taken", "");
     refused("predict -m run --data input.csv --shard 1/2 -o taken", 4, "taken");
 }
+
+/// The rows of a Parquet file as its own reader prints them.
+fn rows(path: &Path) -> Vec<String> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    rows.map(|row| row.unwrap().to_string()).collect()
+}
+
+#[test]
+fn parquet_goes_in_and_out_in_shards_of_row_groups() {
+    let workspace = prepared();
+    ok(workspace.run("predict -m run --data input.csv -o table.parquet"));
+    let found = rows(&workspace.path("table.parquet"));
+    assert_eq!(found.len(), 25);
+    assert!(found[0].contains("smiles: \"CO\"") && found[0].contains("pred_y: "), "{}", found[0]);
+    assert!(found[23].contains("pred_y: null") && found[23].contains("line"), "{}", found[23]);
+    let taken = workspace.run("predict -m run --data table.parquet");
+    assert!(taken.code == 2 && taken.stderr.contains("already has a column `pred_y`"), "{taken:?}");
+
+    // Vectors of a table that has a row group for every 4,096 rows.
+    let many: String = (0..9000).map(|row| format!("{}\n", "C".repeat(1 + row % 5))).collect();
+    workspace.write("many.csv", format!("smiles\n{many}"));
+    ok(workspace.run("embed -m run --data many.csv -o ids.parquet"));
+    assert_eq!(rows(&workspace.path("ids.parquet")).len(), 9000);
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphminnet-data/tests/fixtures/parquet/zstd.parquet");
+    std::fs::copy(fixture, workspace.path("input.parquet")).unwrap();
+    ok(workspace.run("predict -m run --data input.parquet -o whole.csv"));
+    ok(workspace.run("embed -m run --data input.parquet -o whole.parquet"));
+    for count in [2, 5] {
+        in_shards(&workspace, &format!("predict -m run --data input.parquet -o parts-{count}"), count);
+        ok(workspace.run(&format!("data join parts-{count} -o joined.csv")));
+        assert_eq!(workspace.read("joined.csv"), workspace.read("whole.csv"), "{count} shards");
+        in_shards(
+            &workspace,
+            &format!("embed -m run --data input.parquet -o vectors-{count}.parquet"),
+            count,
+        );
+        ok(workspace.run(&format!("data join vectors-{count}.parquet -o joined.parquet")));
+        assert_eq!(rows(&workspace.path("joined.parquet")), rows(&workspace.path("whole.parquet")));
+    }
+    let whole = String::from_utf8(workspace.read("whole.csv")).unwrap();
+    assert!(whole.contains("input.parquet, row 3, column `smiles`"), "{whole}");
+}
+
+#[test]
+fn a_spreadsheet_is_checked_and_predicted() {
+    let workspace = prepared();
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../graphminnet-data/tests/fixtures/sheet.xlsx");
+    std::fs::copy(fixture, workspace.path("sheet.xlsx")).unwrap();
+    let checked = workspace.run("data check sheet.xlsx --target activity");
+    assert!(
+        checked.code == 1 && checked.stdout.contains("sheet.xlsx, row 5, column `smiles`"),
+        "{checked:?}"
+    );
+    let run = ok(workspace.run("predict -m run --data sheet.xlsx"));
+    assert!(run.stdout.starts_with("id,smiles,activity,day,note,column_6,yes,pred_y,reason\n"), "{run:?}");
+    assert!(run.stderr.contains("4 rows, 1 of them without a prediction"), "{run:?}");
+    let refused = workspace.run("predict -m run --data sheet.xlsx --shard 1/2 -o parts");
+    assert!(refused.code == 3 && refused.stderr.contains("in shards"), "{refused:?}");
+}

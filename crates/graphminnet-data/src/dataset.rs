@@ -17,6 +17,8 @@ pub enum Level {
     Node,
     /// One row of targets per directed edge.
     Edge,
+    /// One row of targets per pair of nodes that is asked about ([`Graph::pairs`]).
+    Pair,
 }
 
 impl Level {
@@ -26,6 +28,18 @@ impl Level {
             Self::Graph => 1,
             Self::Node => graph.num_nodes(),
             Self::Edge => graph.num_edges(),
+            Self::Pair => graph.pairs().len(),
+        }
+    }
+}
+
+impl Level {
+    /// Columns of a table that say where in a graph a row belongs.
+    pub fn place_columns(self) -> &'static [&'static str] {
+        match self {
+            Self::Graph => &[],
+            Self::Node => &["node"],
+            Self::Edge | Self::Pair => &["source", "destination"],
         }
     }
 }
@@ -36,6 +50,7 @@ impl fmt::Display for Level {
             Self::Graph => "graph",
             Self::Node => "node",
             Self::Edge => "edge",
+            Self::Pair => "pair",
         })
     }
 }
@@ -59,7 +74,7 @@ impl fmt::Display for Task {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Regression => out.write_str("regression"),
-            Self::Binary => out.write_str("yes/no"),
+            Self::Binary => out.write_str("binary"),
             Self::MultiClass { classes } => write!(out, "{classes} classes"),
         }
     }
@@ -167,6 +182,11 @@ impl Schema {
         self.node_columns.len() - self.node_vocabulary().len()
     }
 
+    /// Number of numeric columns of whole graphs: descriptors of molecules.
+    pub fn graph_numbers(&self) -> usize {
+        self.molecules.as_ref().map_or(0, |table| table.form.graph_numbers() + table.descriptors.len())
+    }
+
     /// Number of numeric edge columns.
     pub fn edge_numbers(&self) -> usize {
         self.edge_columns.len() - self.edge_vocabulary().len()
@@ -192,6 +212,9 @@ pub struct MoleculeTable {
     /// What was done to them before they became graphs.
     #[serde(default, skip_serializing_if = "MoleculeForm::is_plain")]
     pub form: MoleculeForm,
+    /// Names of the columns whose numbers join the graphs, after those that are computed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub descriptors: Vec<String>,
 }
 
 /// One graph with what is known about it.
@@ -216,6 +239,6 @@ pub struct Dataset {
     pub samples: Vec<Sample>,
     /// The source's own split, one entry per sample, where it has one.
     pub official_split: Option<Vec<Split>>,
-    /// The part of every node, where nodes and not graphs are split.
+    /// The part of every node (or edge, or pair, at these levels), where these and not graphs are split.
     pub node_parts: Option<NodeParts>,
 }

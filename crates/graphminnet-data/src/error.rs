@@ -7,7 +7,7 @@ use super::limits::Exceeded;
 use crate::budget::{MEMORY, bytes_of};
 use crate::fs::IoError;
 use crate::graph::GraphError;
-use crate::text::escape;
+use crate::text::{counted, escape};
 use std::fmt;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,8 @@ pub struct PlaceParts {
     pub member: Option<String>,
     /// Line, counted from 1.
     pub line: Option<u64>,
+    /// Row of a table without lines, counted from 1.
+    pub row: Option<u64>,
     /// Column or field, by name.
     pub column: Option<String>,
     /// Byte, counted from 0 (after decompression).
@@ -62,6 +64,13 @@ impl Place {
         self
     }
 
+    /// The same place, at a row counted from 1.
+    #[must_use]
+    pub(crate) fn at_row(mut self, row: u64) -> Self {
+        self.0.row = Some(row);
+        self
+    }
+
     /// The same place, in a column or field.
     #[must_use]
     pub(crate) fn in_column(mut self, column: impl AsRef<str>) -> Self {
@@ -92,6 +101,9 @@ impl fmt::Display for Place {
         }
         if let Some(line) = self.line {
             write!(out, ", line {line}")?;
+        }
+        if let Some(row) = self.row {
+            write!(out, ", row {row}")?;
         }
         if let Some(column) = &self.column {
             write!(out, ", column `{column}`")?;
@@ -337,7 +349,7 @@ impl DataError {
 
 fn describe_bad_rows(rows: &[BadRow], total: u64) -> String {
     const SHOWN: usize = 10;
-    let mut text = format!("{total} bad row{}:", if total == 1 { "" } else { "s" });
+    let mut text = format!("{}:", counted(total as usize, "bad row"));
     for row in rows.iter().take(SHOWN) {
         text.push_str("\n  ");
         text.push_str(&row.to_string());

@@ -21,9 +21,10 @@ use std::sync::Arc;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("jsonl", jsonl),
     ("smiles_csv", smiles_csv),
+    ("parquet", parquet),
     ("graph6", graph6),
     ("csv_folder", csv_folder),
     ("ogb", ogb),
@@ -56,6 +57,10 @@ fn jsonl(bytes: &[u8]) {
 
 fn smiles_csv(bytes: &[u8]) {
     let _ = formats::read_smiles_lines(lines(bytes), Path::new("fuzz.csv"), &options());
+}
+
+fn parquet(bytes: &[u8]) {
+    let _ = formats::read_parquet_bytes(bytes.to_vec(), Path::new("fuzz.parquet"), &options());
 }
 
 fn graph6(bytes: &[u8]) {

@@ -57,6 +57,7 @@ pub mod graph;
 #[doc(hidden)]
 pub mod import;
 pub(crate) mod limits;
+pub mod links;
 pub mod memory;
 mod node_parts;
 // For the command: what its shards leave behind.
@@ -99,7 +100,10 @@ pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, 
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};
 pub use shard::Shard;
-pub use smiles::{Featurizer, MoleculeForm, MoleculeReading, SmilesError, molecule_graph, scaffold_key};
+pub use smiles::{
+    BASIC_DESCRIPTORS, Featurizer, Fingerprint, MoleculeForm, MoleculeReading, SmilesError, molecule_graph,
+    scaffold_key,
+};
 pub use statistics::{Statistics, statistics};
 // For the other crates of this workspace.
 #[doc(hidden)]

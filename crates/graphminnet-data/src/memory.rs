@@ -79,7 +79,7 @@ pub struct GraphTables {
     pub node_columns: Vec<TableColumns>,
     /// One row per edge.
     pub edge_columns: Vec<TableColumns>,
-    /// One row per graph or, where the options' level says so, per node.
+    /// One row per graph or, where the options' level says so, per node or per edge.
     pub targets: Vec<TableColumns>,
     /// The part of each graph.
     pub parts: Option<Vec<Split>>,
@@ -97,7 +97,13 @@ impl GraphTables {
         let place = Place::file(name);
         let level = options.schema.as_ref().map(|schema| schema.level).or(options.level);
         let level = level.unwrap_or(Level::Graph);
-        let target_rows = if level == Level::Graph { self.nodes.len() } else { sum(&self.nodes) };
+        let target_rows = match level {
+            Level::Graph => self.nodes.len(),
+            Level::Node => sum(&self.nodes),
+            Level::Edge => sum(&self.edges),
+            // There are no pairs in the tables, and so no targets of them.
+            Level::Pair => 0,
+        };
         self.check(target_rows, &place)?;
 
         let mut collector = Collector::new(Path::new(name), options);
@@ -182,7 +188,12 @@ impl GraphTables {
         let [sources, targets] = self.edge_index.each_ref().map(|ends| &ends[edge..edge + edges]);
         let pairs = sources.iter().zip(targets).map(|(source, target)| Ok([end(*source)?, end(*target)?]));
         let pairs = pairs.collect::<Result<Vec<_>, DataError>>()?;
-        let labels = if collector.level == Level::Graph { [at, 1] } else { [node, nodes] };
+        let labels = match collector.level {
+            Level::Graph => [at, 1],
+            Level::Node => [node, nodes],
+            Level::Edge => [edge, edges],
+            Level::Pair => [0, 0],
+        };
         Ok(Record {
             id: None,
             num_nodes: nodes,
@@ -192,6 +203,7 @@ impl GraphTables {
             targets: cut(&self.targets, labels, &mut collector.target_columns, &place, true)?,
             split: self.parts.as_ref().and_then(|parts| parts.get(at).copied()),
             node_split: self.node_parts.as_ref().map(|parts| parts[node..node + nodes].to_vec()),
+            pairs: Vec::new(),
             graph: None,
             place,
         })

@@ -1,9 +1,11 @@
-//! Parts of the nodes of graphs: on one graph some nodes train, some choose, some report.
+//! Parts of the nodes, edges or pairs of graphs: on one graph some of them train, some choose, some report.
 
 use crate::dataset::{Dataset, Level, Split};
 use crate::split::{Ratios, SplitError, Splits};
+use std::collections::HashMap;
 
-/// Which part of the data every node belongs to, graph by graph; a node may belong to none.
+/// Which part of the data every node belongs to, graph by graph; a node may belong to none. Where targets are those of
+/// edges or of pairs, these stand in the place of the nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeParts {
     graphs: Vec<Vec<Option<Split>>>,
@@ -15,17 +17,19 @@ impl NodeParts {
         Self { graphs }
     }
 
-    /// Of a single graph whose nodes are split by position; `None` unless the data is one graph with targets of nodes.
+    /// Of a single graph whose nodes (edges, pairs) are split by position; `None` unless the data is one graph with
+    /// targets of these.
     pub fn of_only_graph(
         dataset: &Dataset,
         split: impl FnOnce(usize) -> Result<Splits, SplitError>,
     ) -> Result<Option<Self>, SplitError> {
         let [only] = dataset.samples.as_slice() else { return Ok(None) };
-        if dataset.schema.level != Level::Node {
+        if dataset.schema.level == Level::Graph {
             return Ok(None);
         }
-        let splits = split(only.graph.num_nodes())?;
-        let mut nodes = vec![None; only.graph.num_nodes()];
+        let rows = dataset.schema.level.rows(&only.graph);
+        let splits = split(rows)?;
+        let mut nodes = vec![None; rows];
         for part in Split::ALL {
             for &node in splits.part(part) {
                 if let Some(slot) = nodes.get_mut(node) {
@@ -36,7 +40,9 @@ impl NodeParts {
         Ok(Some(Self::new(vec![nodes])))
     }
 
-    /// 80/10/10 of the labelled nodes of a single graph at random, in equal shares of the classes where there are some.
+    /// 80/10/10 of the labelled nodes (edges, pairs) of a single graph at random, in equal shares of the classes where
+    /// there are some. Edges between the same two nodes stay together, whatever their direction: one would give the other
+    /// away.
     ///
     /// # Errors
     ///
@@ -50,10 +56,19 @@ impl NodeParts {
                 |node: &usize| rows.get(*node).is_some_and(|row| row.iter().any(|value| !value.is_nan()));
             let known: Vec<usize> = (0..nodes).filter(known).collect();
             let is_class = columns == 1 && dataset.schema.task != crate::Task::Regression;
-            let label = |&node: &usize| if is_class { rows[node][0] as i64 } else { 0 };
-            let labels: Vec<i64> = known.iter().map(label).collect();
+            let groups = grouped_by_ends(dataset, known);
+            let label = |group: &Vec<usize>| match group.first() {
+                Some(&row) if is_class => rows[row][0] as i64,
+                _ => 0,
+            };
+            let labels: Vec<i64> = groups.iter().map(label).collect();
             let among = Splits::stratified(&labels, Ratios::default(), seed)?;
-            let nodes_of = |part: Split| among.part(part).iter().map(|&at| known[at]).collect();
+            let nodes_of = |part: Split| {
+                let mut found: Vec<usize> =
+                    among.part(part).iter().flat_map(|&at| groups[at].clone()).collect();
+                found.sort_unstable();
+                found
+            };
             Splits::new(nodes_of(Split::Train), nodes_of(Split::Valid), nodes_of(Split::Test), nodes)
         })
     }
@@ -104,6 +119,26 @@ impl NodeParts {
             }
         }
     }
+}
+
+/// Rows of the only graph that must be in the same part: those of edges or pairs between the same two nodes.
+fn grouped_by_ends(dataset: &Dataset, rows: Vec<usize>) -> Vec<Vec<usize>> {
+    let ends = match (dataset.schema.level, dataset.samples.first()) {
+        (Level::Edge, Some(only)) => only.graph.edges(),
+        (Level::Pair, Some(only)) => only.graph.pairs(),
+        _ => return rows.into_iter().map(|row| vec![row]).collect(),
+    };
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut places: HashMap<[u32; 2], usize> = HashMap::new();
+    for row in rows {
+        let [a, b] = ends.get(row).copied().unwrap_or_default();
+        let place = *places.entry([a.min(b), a.max(b)]).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[place].push(row);
+    }
+    groups
 }
 
 impl Dataset {

@@ -50,7 +50,7 @@ pub enum EdgeDirection {
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
 /// | `ignore_split` | false | the parts that the data names are not needed: rows without one are fine |
 /// | `task` | inferred | overrides the inferred task |
-/// | `level` | the format's own rule | overrides graph-level or node-level targets |
+/// | `level` | the format's own rule | what a row of targets belongs to |
 /// | `split` | the data set's own | name of the split scheme, where a layout has several |
 /// | `numeric`, `text` | none | feature columns to be taken as numbers, or as text categories |
 /// | `category_limit` | 1,000 | an integer column with larger values is numeric |
@@ -76,6 +76,9 @@ pub struct ReadOptions {
     pub featurizer: Option<Featurizer>,
     /// What is done to molecules before they become graphs.
     pub molecules: MoleculeForm,
+    /// Columns of a table of molecules whose numbers join the graphs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub descriptors: Vec<String>,
     /// Whether a table of molecules begins with the names of its columns; by default found from its first row.
     pub header: Option<bool>,
     /// Target columns by name.
@@ -88,7 +91,7 @@ pub struct ReadOptions {
     pub ignore_split: bool,
     /// What the targets mean.
     pub task: Option<Task>,
-    /// Graph-level or node-level targets.
+    /// What a row of targets belongs to.
     pub level: Option<Level>,
     /// Name of the split scheme.
     pub split: Option<String>,
@@ -130,6 +133,7 @@ impl Default for ReadOptions {
             smiles_column: None,
             featurizer: None,
             molecules: MoleculeForm::default(),
+            descriptors: Vec::new(),
             header: None,
             targets: None,
             id_column: None,
@@ -205,10 +209,10 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
     let without_effect =
         |reason: &str| Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
     match format {
-        Format::SmilesCsv | Format::Jsonl => {}
+        Format::SmilesCsv | Format::Parquet | Format::Jsonl => {}
         _ if options.shard.is_some() => {
             return without_effect(
-                "only tables of molecules and JSON Lines can be read in shards (`graphminnet data convert` writes \
+                "only tables of molecules (also as Parquet) and JSON Lines can be read in shards (`graphminnet data convert` writes \
                  JSON Lines)",
             );
         }
@@ -217,9 +221,9 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
     match format {
         Format::SmilesCsv => Ok(()),
         _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
-        Format::Sdf => Ok(()),
-        _ if options.molecules.is_plain() => Ok(()),
-        _ => without_effect("hydrogens, stereo and fragments are options of molecules"),
+        Format::Parquet | Format::Xlsx | Format::Sdf => Ok(()),
+        _ if options.molecules.is_plain() && options.descriptors.is_empty() => Ok(()),
+        _ => without_effect("hydrogens, stereo, fragments and descriptors are options of molecules"),
     }
 }
 

@@ -54,7 +54,7 @@ impl RowReader {
         };
         check_effects(format, path, &options)?;
         let source = match format {
-            Format::SmilesCsv | Format::Sdf => {
+            Format::SmilesCsv | Format::Parquet | Format::Xlsx | Format::Sdf => {
                 Source::Csv(Box::new(SmilesRows::open(format, path, &options)?))
             }
             Format::Jsonl => source(formats::open_jsonl(path, &options)?, format, path, &options)?,

@@ -14,12 +14,12 @@
 use super::dataset::{Dataset, Split};
 use crate::rng::stream;
 use std::collections::{HashMap, HashSet};
-use std::hash::Hash;
 
 mod by_target;
+mod groups;
 mod json;
 
-pub use by_target::read_with_scaffolds;
+pub use groups::{GroupBy, read_with_groups};
 
 /// Why samples could not be split.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -183,29 +183,6 @@ impl Splits {
         self
     }
 
-    /// The same for samples that belong together: whole groups are set aside, the smallest ones, as those of the
-    /// validation and test parts are. The groups are those of all samples.
-    pub fn hold_out_groups<T: Eq + Hash>(mut self, groups: &[T]) -> Self {
-        let count = self.calibration_size();
-        let mut members: HashMap<&T, Vec<usize>> = HashMap::new();
-        for &at in &self.train {
-            if let Some(group) = groups.get(at) {
-                members.entry(group).or_default().push(at);
-            }
-        }
-        let mut members: Vec<Vec<usize>> = members.into_values().collect();
-        members.sort_by_key(|group| (group.len(), group.first().copied()));
-        let mut held = HashSet::new();
-        for group in members {
-            if held.len() + group.len() > count {
-                break;
-            }
-            held.extend(group);
-        }
-        (self.calibration, self.train) = self.train.iter().partition(|at| held.contains(*at));
-        self
-    }
-
     fn calibration_size(&self) -> usize {
         self.test.len().max(self.train.len() / 10).min(self.train.len() / 4).min(MAX_CALIBRATION)
     }
@@ -291,57 +268,58 @@ impl Splits {
         Self::cut(&order, train, valid, samples)
     }
 
-    /// Whole groups, the largest first into the training part, then validation, then test, as OGB and DeepChem split
-    /// molecules by scaffold. Groups of one size go by their first sample, later ones first, as there.
-    ///
-    /// # Errors
-    ///
-    /// [`SplitError::Ratios`].
-    pub fn by_groups<K: Hash + Eq>(groups: &[K], ratios: Ratios) -> Result<Self, SplitError> {
-        let samples = groups.len();
-        let mut number: HashMap<&K, usize> = HashMap::new();
-        let mut members: Vec<Vec<usize>> = Vec::new();
-        for (at, key) in groups.iter().enumerate() {
-            let group = *number.entry(key).or_insert(members.len());
-            if group == members.len() {
-                members.push(Vec::new());
-            }
-            members[group].push(at);
-        }
-        members.sort_by_key(|group| std::cmp::Reverse((group.len(), group.first().copied())));
-        let (train_end, valid_end) = ratios.ends(samples)?;
-        let (mut train, mut valid, mut test) = (Vec::new(), Vec::new(), Vec::new());
-        for group in members {
-            if train.len() + group.len() <= train_end {
-                train.extend(group);
-            } else if train.len() + valid.len() + group.len() <= valid_end {
-                valid.extend(group);
-            } else {
-                test.extend(group);
-            }
-        }
-        Self::new(train, valid, test, samples)
-    }
-
     /// One of `folds` rounds of cross-validation: fold `fold` is the test part, the next one validates.
     ///
     /// # Errors
     ///
     /// [`SplitError::Fold`].
     pub fn k_fold(samples: usize, folds: usize, fold: usize, seed: u64) -> Result<Self, SplitError> {
-        if folds < 3 || fold >= folds {
-            return Err(SplitError::Fold { fold, folds });
-        }
+        Self::check_fold(folds, fold)?;
         let order = stream(seed, "folds", &[folds as u64]).permutation(samples);
-        let (mut train, mut valid, mut test) = (Vec::new(), Vec::new(), Vec::new());
+        let mut fold_of = vec![0; samples];
         for (place, at) in order.into_iter().enumerate() {
-            match place % folds {
+            fold_of[at] = place % folds;
+        }
+        Self::round(&fold_of, folds, fold)
+    }
+
+    /// The same with nearly the same share of every label in each fold.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::Fold`].
+    pub fn stratified_fold<L: Ord>(
+        labels: &[L],
+        folds: usize,
+        fold: usize,
+        seed: u64,
+    ) -> Result<Self, SplitError> {
+        Self::check_fold(folds, fold)?;
+        let mut order = stream(seed, "stratified folds", &[folds as u64]).permutation(labels.len());
+        order.sort_by(|&a, &b| labels[a].cmp(&labels[b]));
+        let mut fold_of = vec![0; labels.len()];
+        for (place, at) in order.into_iter().enumerate() {
+            fold_of[at] = place % folds;
+        }
+        Self::round(&fold_of, folds, fold)
+    }
+
+    fn check_fold(folds: usize, fold: usize) -> Result<(), SplitError> {
+        if folds < 3 || fold >= folds { Err(SplitError::Fold { fold, folds }) } else { Ok(()) }
+    }
+
+    /// A round of cross-validation for samples whose folds are known.
+    fn round(fold_of: &[usize], folds: usize, fold: usize) -> Result<Self, SplitError> {
+        Self::check_fold(folds, fold)?;
+        let (mut train, mut valid, mut test) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, own) in fold_of.iter().enumerate() {
+            match *own {
                 own if own == fold => test.push(at),
                 own if own == (fold + 1) % folds => valid.push(at),
                 _ => train.push(at),
             }
         }
-        Self::new(train, valid, test, samples)
+        Self::new(train, valid, test, fold_of.len())
     }
 
     fn cut(order: &[usize], train: usize, valid: usize, samples: usize) -> Result<Self, SplitError> {
@@ -373,17 +351,6 @@ mod tests {
     }
 
     #[test]
-    fn groups_fill_the_parts_from_the_largest_on() {
-        // Sizes: a 5, b 2, c 2, d 1.
-        let groups = ["a", "a", "b", "a", "c", "a", "b", "d", "c", "a"];
-        let splits = Splits::by_groups(&groups, Ratios { train: 0.6, valid: 0.2, test: 0.2 }).unwrap();
-        // 6 fit into training: a (5), then c (later first sample than b) does not fit and validates, b tests, d trains.
-        assert_eq!(splits.train, vec![0, 1, 3, 5, 7, 9]);
-        assert_eq!(splits.valid, vec![4, 8]);
-        assert_eq!(splits.test, vec![2, 6]);
-    }
-
-    #[test]
     fn stratified_parts_have_the_same_share_of_every_label() {
         let labels: Vec<u32> = (0..1_000).map(|at| u32::from(at % 10 == 0)).collect();
         let splits = Splits::stratified(&labels, Ratios::default(), 0).unwrap();
@@ -407,13 +374,6 @@ mod tests {
         assert_eq!((held.train.len(), held.calibration.len()), (70, 10));
         assert_eq!((&held.valid, &held.test), (&whole.valid, &whole.test));
         assert!(held.calibration.iter().all(|at| whole.train.contains(at)));
-        // Groups stay together, and the smallest are set aside.
-        let groups: Vec<usize> = (0..100).map(|at| if at < 60 { 0 } else { 1 + at / 4 }).collect();
-        let held = Splits::by_groups(&groups, Ratios::default()).unwrap().hold_out_groups(&groups);
-        assert_eq!((held.train.len(), held.calibration.len()), (68, 12));
-        for &at in &held.calibration {
-            assert!(held.train.iter().all(|other| groups[*other] != groups[at]));
-        }
     }
 
     #[test]
@@ -434,6 +394,9 @@ mod tests {
                 Splits::stratified(&labels, ratios, seed).unwrap(),
                 Splits::by_groups(&labels, ratios).unwrap(),
                 Splits::k_fold(labels.len(), 4, 2, seed).unwrap(),
+                Splits::stratified_fold(&labels, 4, 2, seed).unwrap(),
+                Splits::by_groups_at_random(&labels, ratios, seed).unwrap(),
+                Splits::group_fold(&labels, 4, 2, seed).unwrap(),
                 Splits::random(labels.len(), ratios, seed).unwrap().hold_out(seed),
                 Splits::by_groups(&labels, ratios).unwrap().hold_out_groups(&labels),
             ];

@@ -24,6 +24,20 @@ pub fn grouped(number: impl std::fmt::Display) -> String {
     text + decimals
 }
 
+/// A number of things with their name in the right form, as in `1 layer` or `4 layers`.
+///
+/// # Examples
+///
+/// ```
+/// use graphminnet_data::text::counted;
+///
+/// assert_eq!(counted(1, "layer"), "1 layer");
+/// assert_eq!(counted(0, "bad row"), "0 bad rows");
+/// ```
+pub fn counted(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A duration as `2 h 05 min`, `3 min 20 s` or `4.2 s`.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round().max(0.0) as u64;

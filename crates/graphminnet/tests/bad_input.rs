@@ -235,7 +235,7 @@ fn a_key_without_effect_is_refused_with_the_reason() {
         ("edge_vocab = [3]", "edge_vocab", "no categories"),
         ("head = \"san\"\nhead_layers = 2", "head_layers", "fixed form"),
         ("head_l2norm = false", "head_l2norm", "single layer"),
-        ("level = \"node\"\npooling = \"max\"", "pooling", "node"),
+        ("level = \"node\"\npooling = \"max\"", "pooling", "not graph"),
     ] {
         let error = Recipe::parse("mine", &format!("[model]\n{text}\n")).unwrap_err();
         let ConfigError::UnusedKey { key: found, .. } = &error else { panic!("{text}: {error}") };

@@ -60,6 +60,8 @@ fn every_metric_equals_that_of_scikit_learn_with_and_without_missing_labels() {
         let found: BTreeMap<&str, Option<f64>> = metrics(case.measure(), rows(&case, &targets))
             .into_iter()
             .map(|(name, value)| (name, value.ok()))
+            // Held to plain references beside the code; the stored values do not have them.
+            .filter(|(name, _)| !["calibration_error", "brier"].contains(name))
             .collect();
         let names: Vec<&str> = case.metrics.keys().map(String::as_str).collect();
         assert_eq!(

@@ -440,3 +440,29 @@ fn training_a_copy_leaves_the_original_as_it_was() {
     assert_ne!(weights::named_tensors(&copy), before, "a training pass updates the running statistics");
     assert_eq!(weights::named_tensors(&original), before);
 }
+
+#[test]
+fn the_share_of_a_block_is_what_it_adds_to_its_layer() {
+    for (name, config) in small_recipes() {
+        let model = lively_model(&config, 3, &common::plain());
+        let random = &mut rng::stream(5, "share", &[]);
+        let graph = prepared(dressed(&random_graph(9, 0.4, random), &config, random), &config);
+        let input = input_of(&config, std::slice::from_ref(&graph), &common::plain());
+        let uses = model.block_use(&input);
+        assert_eq!(uses.len(), config.layers, "{name}");
+        for layer in &uses {
+            let is_heard = layer.share().unwrap() > 0.0;
+            assert!(layer.nodes == 9 && layer.bounded <= 9 && is_heard, "{name}: {layer:?}");
+        }
+        // A block whose candidates are 0 adds nothing, and bounds no fewer inputs in the first layer.
+        let tensors = weights::named_tensors(&model).into_iter().map(|mut tensor| {
+            if tensor.name.contains(".gmn.h.") {
+                tensor.values.fill(0.0);
+            }
+            tensor
+        });
+        let silent = weights::replace(model.clone(), tensors).unwrap().block_use(&input);
+        assert!(silent.iter().all(|layer| layer.share() == Some(0.0)), "{name}: {silent:?}");
+        assert_eq!(silent[0].bounded, uses[0].bounded, "{name}");
+    }
+}

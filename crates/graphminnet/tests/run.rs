@@ -70,11 +70,15 @@ fn a_run_records_when_and_by_what_it_was_started() {
 
 /// Interrupts a run and goes on with it; gives the hashes of its weights, which are those of a run as a whole.
 fn interrupted_and_resumed(spec: &RunSpec) -> Vec<(String, String)> {
+    interrupted_at(spec, |event| matches!(event, TrainEvent::Step { epoch: 1, step: 2, .. }))
+}
+
+/// The same, interrupted at some event.
+fn interrupted_at(spec: &RunSpec, at: fn(&TrainEvent) -> bool) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     let expected = weights(&finish(&mut Run::create(&folder.path().join("whole"), spec).unwrap()));
     let path = folder.path().join("interrupted");
     let flag = AtomicBool::new(false);
-    let at = |event: &TrainEvent| matches!(event, TrainEvent::Step { epoch: 1, step: 2, .. });
     let mut run = Run::create(&path, spec).unwrap();
     let outcome = run.train(&resources(), &mut Stop { flag: &flag, at }, &flag).unwrap();
     assert_eq!(outcome, RunOutcome::Interrupted);
@@ -95,6 +99,42 @@ fn an_interrupted_run_is_opened_again_and_ends_with_the_same_bits() {
     let recipe = recipe(&["train.average_decay=0.9"]);
     let averaged = interrupted_and_resumed(&RunSpec { recipe, ..spec() });
     assert!(plain[0].0 != averaged[0].0 && plain[0].1 != averaged[0].1, "averaged weights are others");
+}
+
+#[test]
+fn every_schedule_resumes_to_the_same_bits() {
+    let mut found = Vec::new();
+    for fields in [
+        &["train.schedule=constant"][..],
+        &["train.schedule=plateau", "train.plateau_patience=1", "train.plateau_factor=0.1"],
+        &["train.schedule_unit=step"],
+        &["train.loss=focal_cross_entropy", "train.focal_gamma=1.5"],
+    ] {
+        let fields: Vec<&str> = fields.iter().copied().chain(["train.epochs=8"]).collect();
+        let spec = RunSpec { recipe: recipe(&fields), ..spec() };
+        // Late enough for a plateau before it.
+        found
+            .push(interrupted_at(&spec, |event| matches!(event, TrainEvent::Step { epoch: 6, step: 1, .. })));
+    }
+    found.dedup();
+    assert_eq!(found.len(), 4, "each is another training");
+}
+
+#[test]
+fn a_plateau_reduces_the_learning_rate_by_its_factor() {
+    let folder = tempfile::tempdir().unwrap();
+    let fields =
+        ["train.schedule=plateau", "train.plateau_patience=1", "train.plateau_factor=0.5", "train.epochs=12"];
+    let path = folder.path().join("run");
+    finish(&mut Run::create(&path, &RunSpec { recipe: recipe(&fields), ..spec() }).unwrap());
+    let text = std::fs::read_to_string(path.join("seed-0/metrics.jsonl")).unwrap();
+    let rates: Vec<f64> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok()?["learning_rate"].as_f64())
+        .collect();
+    let steps: Vec<f64> = rates[1..].windows(2).map(|pair| pair[1] / pair[0]).collect();
+    assert!(steps.iter().all(|step| *step == 1.0 || *step == 0.5), "{rates:?}");
+    assert!(steps.contains(&0.5), "{rates:?}");
 }
 
 /// Counts what it is told of the preparation, and interrupts it.

@@ -8,8 +8,9 @@ use crate::ui::say::say;
 use clap::{Args, ValueEnum};
 use graphminnet::bundle::Bundle;
 use graphminnet::config::LevelKind;
-use graphminnet::export::{NpyWriter, ParquetColumn, ParquetWriter};
+use graphminnet::export::NpyWriter;
 use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::formats::parquet::{ParquetColumn, ParquetKind, ParquetWriter};
 use graphminnet_data::{InputRow, Shard};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -138,7 +139,13 @@ impl Sink {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         Ok(match extension {
             "npy" => Self::Npy(NpyWriter::new(Output::create(path)?, width)?),
-            "parquet" => Self::Parquet { out: ParquetWriter::new(Output::create(path)?, names)?, width, per },
+            "parquet" => {
+                let kinds =
+                    [ParquetKind::Text].into_iter().chain((per == Per::Node).then_some(ParquetKind::Integer));
+                let kinds = kinds.chain(std::iter::repeat(ParquetKind::Float));
+                let columns: Vec<_> = names.into_iter().zip(kinds).collect();
+                Self::Parquet { out: ParquetWriter::new(Output::create(path)?, &columns)?, width, per }
+            }
             "csv" => Self::csv(path, width, &names, has_header)?,
             _ if path.as_os_str() == "-" => Self::csv(path, width, &names, has_header)?,
             other => {
@@ -183,7 +190,7 @@ impl Sink {
         match self {
             Self::Npy(out) => out.finish()?.finish(),
             Self::Csv { out, .. } => out.into_inner().finish(),
-            Self::Parquet { out, width, per } => out.finish(&columns(&[], &[], &[], width, per))?.finish(),
+            Self::Parquet { out, .. } => out.finish()?.finish(),
         }
     }
 }
@@ -197,7 +204,7 @@ fn columns<'a>(
 ) -> Vec<ParquetColumn<'a>> {
     let mut columns = vec![ParquetColumn::Text(ids.iter().map(String::as_str).collect())];
     if per == Per::Node {
-        columns.push(ParquetColumn::Integers(nodes.to_vec()));
+        columns.push(ParquetColumn::Integers(nodes.iter().copied().map(Some).collect()));
     }
     for column in 0..width {
         let values = values.iter().skip(column).step_by(width.max(1)).copied().collect();

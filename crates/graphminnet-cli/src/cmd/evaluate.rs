@@ -8,12 +8,13 @@ use crate::ui::coverage::coverage_text;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::bundle::{Ensemble, Labelled, evaluate_answers};
+use graphminnet::bundle::{AnswerKind, Ensemble, Labelled, evaluate_answers};
 use graphminnet::task::assess::Bootstrap;
+use graphminnet::task::links::{LinkQuestion, LinkScores};
 use graphminnet_data::fs::AtomicFile;
 use graphminnet_data::parts::PartFolder;
 use graphminnet_data::text::grouped;
-use graphminnet_data::{OnBadRow, ReadOptions, Split, escape, open};
+use graphminnet_data::{Dataset, Level, OnBadRow, ReadOptions, Split, escape, open};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -47,6 +48,9 @@ pub struct Arguments {
     /// Samples drawn for the confidence intervals; 0 draws none.
     #[arg(long, default_value_t = Bootstrap::default().replicates, value_name = "COUNT")]
     replicates: usize,
+    /// For links: nodes that are drawn to rank each link among, in place of all nodes of its graph.
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["join", "shard"])]
+    candidates: Option<usize>,
     /// How sure the confidence intervals are, between 0 and 1.
     #[arg(long, default_value_t = Bootstrap::default().level)]
     level: f64,
@@ -63,6 +67,39 @@ fn part(text: &str) -> Result<Split, String> {
     found.ok_or_else(|| "expected train, valid or test".to_owned())
 }
 
+/// How good a model of links is at them; `None` for other models.
+fn link_scores(
+    arguments: &Arguments,
+    ensemble: &Ensemble,
+    dataset: &Dataset,
+) -> Result<Option<LinkScores>, Failure> {
+    let about = ensemble.description();
+    let is_binary = about.answers() == AnswerKind::Binary && about.schema.num_targets() == 1;
+    if about.schema.level != Level::Pair || !is_binary {
+        return match arguments.candidates {
+            Some(_) => Err(Failure::usage("--candidates: the model does not predict links")),
+            None => Ok(None),
+        };
+    }
+    let Arguments { part, candidates, seed, .. } = *arguments;
+    let question = LinkQuestion { part, candidates, seed, ..LinkQuestion::default() };
+    Ok(Some(ensemble.score_links(dataset, question)?))
+}
+
+fn link_table(links: &LinkScores, candidates: Option<usize>) -> Table {
+    let against =
+        candidates.map_or_else(|| "all nodes".to_owned(), |count| format!("{} nodes", grouped(count)));
+    let against = format!("{against} without a link");
+    let others = format!("{} pairs without a link", grouped(links.others));
+    let count = format!("{} links", grouped(links.links));
+    let mut table = Table::new(&[(&count, Align::Left), ("value", Align::Right), ("against", Align::Left)]);
+    for (at, (name, value)) in links.named().into_iter().enumerate() {
+        let value = value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
+        table.row([name.to_owned(), value, if at < 5 { others.clone() } else { against.clone() }]);
+    }
+    table
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !(arguments.level > 0.0 && arguments.level < 1.0) {
@@ -73,10 +110,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load()?;
-        let (labelled, data) = match (&arguments.join, &arguments.data) {
-            (Some(folder), _) => join(arguments, folder, &ensemble)?,
+        let (labelled, links, data) = match (&arguments.join, &arguments.data) {
+            (Some(folder), _) => {
+                let (labelled, data) = join(arguments, folder, &ensemble)?;
+                (labelled, None, data)
+            }
             (None, Some(data)) => match answer(arguments, data, &ensemble)? {
-                Some(labelled) => (labelled, data.clone()),
+                Some((labelled, links)) => (labelled, links, data.clone()),
                 None => return Ok(ExitCode::SUCCESS),
             },
             (None, None) => unreachable!("one of them is required"),
@@ -91,6 +131,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             object["data"] = json!(data);
             object["level"] = json!(arguments.level);
             object["seed"] = json!(arguments.seed);
+            if let Some(links) = &links {
+                object["links"] = serde_json::to_value(links)?;
+            }
             writeln!(out, "{object}")?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -124,6 +167,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             table.row(cells.into_iter().chain(row.values.iter().map(number)));
         }
         write!(out, "{table}")?;
+        if let Some(error) = found.corrected_calibration_error {
+            writeln!(out, "calibration error of corrected probabilities (cal_…): {error:.4}")?;
+        }
+        if let Some(links) = &links {
+            write!(out, "\n{}", link_table(links, arguments.candidates))?;
+        }
         for coverage in found.coverage.iter().filter(|coverage| coverage.labels > 0) {
             writeln!(out, "{}", coverage_text(coverage))?;
         }
@@ -135,7 +184,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 const PART: &str = "answers";
 
 /// Asks the models about the graphs; `None` where another process evaluates the answers.
-fn answer(arguments: &Arguments, data: &Path, ensemble: &Ensemble) -> Result<Option<Labelled>, Failure> {
+fn answer(
+    arguments: &Arguments,
+    data: &Path,
+    ensemble: &Ensemble,
+) -> Result<Option<(Labelled, Option<LinkScores>)>, Failure> {
     let on_bad_row = if arguments.skip_bad_rows { OnBadRow::Skip } else { OnBadRow::Error };
     let options = ReadOptions {
         on_bad_row,
@@ -153,19 +206,29 @@ fn answer(arguments: &Arguments, data: &Path, ensemble: &Ensemble) -> Result<Opt
         say!("{bad} rows cannot be read and are left out");
     }
     let mut dataset = read.dataset;
+    // Links are ranked among all nodes of their graph, which answers in a file do not hold.
+    let links = if shared.is_none() { link_scores(arguments, ensemble, &dataset)? } else { None };
     if let Some(part) = arguments.part {
-        match dataset.official_split.take() {
-            Some(split) => {
+        match (dataset.node_parts.take(), dataset.official_split.take()) {
+            (Some(parts), _) => {
+                let columns = dataset.schema.num_targets();
+                for (graph, sample) in dataset.samples.iter_mut().enumerate() {
+                    parts.hide_others(part, &[graph], columns, &mut sample.targets);
+                }
+            }
+            (None, Some(split)) => {
                 let mut parts = split.iter();
                 dataset.samples.retain(|_| parts.next() == Some(&part));
             }
             // A shard may be without rows, and then names no part.
-            None if shared.is_some() && dataset.samples.is_empty() => {}
-            None => return Err(Failure::usage("--part: the data names no parts (a `split` column does)")),
+            (None, None) if shared.is_some() && dataset.samples.is_empty() => {}
+            (None, None) => {
+                return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
+            }
         }
     }
     let labelled = Labelled::answer(ensemble, &dataset)?;
-    let Some(shared) = shared else { return Ok(Some(labelled)) };
+    let Some(shared) = shared else { return Ok(Some((labelled, links))) };
     let mut file = AtomicFile::create(&shared.file(PART)?)?;
     labelled.write(&mut file)?;
     file.commit()?;

@@ -10,7 +10,7 @@ use clap::Args;
 use graphminnet::config::Recipe;
 use graphminnet::summary::{Part, layer_parts, parts};
 use graphminnet::{DeviceKind, GraphMinNet};
-use graphminnet_data::text::grouped;
+use graphminnet_data::text::{counted, grouped};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -83,9 +83,9 @@ fn show_one(recipe: Recipe, arguments: &Arguments) -> Result<ExitCode, Failure> 
     let model = &recipe.model;
     writeln!(
         out,
-        "{}: {} layers of width {}; local branch {}, global branch {}; {} eigenpairs, {} positional channels; block input bounded by: {}\n",
+        "{}: {} of width {}; local branch {}, global branch {}; {} eigenpairs, {} positional channels; block input bounded by: {}\n",
         recipe.title,
-        model.layers,
+        counted(model.layers, "layer"),
         model.hidden,
         model.local,
         model.global,

@@ -3,6 +3,7 @@
 #[cfg(feature = "lab")]
 pub mod bench;
 pub mod cache;
+pub mod cross_validate;
 pub mod data;
 pub mod doctor;
 pub mod embed;
@@ -12,6 +13,8 @@ pub mod inspect;
 pub mod limit_args;
 pub mod model_args;
 pub mod predict;
+mod predict_pairs;
+mod prediction_writer;
 pub mod prepare;
 pub mod read_args;
 pub mod recipe;

@@ -131,7 +131,8 @@ pub struct InputArguments {
 /// How a file is to be read with the schema of a model.
 #[derive(Args)]
 pub struct InputColumns {
-    /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    /// jsonl, smiles-csv, parquet, xlsx, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from
+    /// the path.
     #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
     /// Column with SMILES strings (default: the one of the training data).

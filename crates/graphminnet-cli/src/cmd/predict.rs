@@ -1,6 +1,8 @@
 //! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
 
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
+use super::predict_pairs::{likeliest, listed};
+use super::prediction_writer::PredictionWriter;
 use super::shards::{ShardArguments, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
@@ -8,13 +10,11 @@ use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{
-    AnswerKind, Answers, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
+    AnswerKind, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
 };
-use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::parts::InputIdentity;
-use graphminnet_data::{InputRow, Level, ReadOptions, RowReader, Shard, open};
+use graphminnet_data::{Level, ReadOptions, Shard, open};
 use serde_json::json;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -26,7 +26,8 @@ pub struct Arguments {
     model: ModelArguments,
     #[command(flatten)]
     input: InputArguments,
-    /// Where the table goes; `-` is standard output. With --shard, a folder for the parts.
+    /// Where the table goes, as CSV or, by extension, `.parquet`; `-` is standard output. With --shard, a folder for the
+    /// parts.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     #[command(flatten)]
@@ -38,6 +39,13 @@ pub struct Arguments {
     /// How sure intervals and sets are, between 0 and 1 (default: 0.9).
     #[arg(long)]
     level: Option<f64>,
+    /// Pairs of nodes to ask about, of a model that answers for pairs: a CSV table with the columns source and destination
+    /// (numbers of nodes, from 0), and graph_id where there are several graphs. Without it: the pairs of the data.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "level", "shard"])]
+    pairs: Option<PathBuf>,
+    /// The likeliest pairs of every graph that have no edge, so many of them, of a model that predicts links.
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["calibrate", "level", "shard", "pairs"])]
+    top: Option<usize>,
 }
 
 /// Runs the command.
@@ -57,13 +65,33 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err(Failure::usage("--level needs --calibrate, or models from one `train --calibrate`"));
         }
         say_unnamed(ensemble.description());
-        let shared = share(arguments, &ensemble)?;
+        let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
+        let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
         let shard = shared.as_ref().map(SharedWork::shard);
         let mut reader = arguments.input.open(ensemble.description(), shard)?;
+        if asks_pairs {
+            let level = ensemble.description().schema.level;
+            if level != Level::Pair {
+                let message = format!("--pairs and --top: the model answers per {level}, not for pairs of nodes");
+                return Err(Failure::usage(message));
+            }
+            let (reader, output) = (&mut reader, arguments.output.as_path());
+            return match (&arguments.pairs, arguments.top) {
+                (Some(list), _) => {
+                    let limits = arguments.input.options(ensemble.description()).limits;
+                    listed(list, &limits, &ensemble, reader, output, start)
+                }
+                (None, top) => likeliest(top.unwrap_or(0), &ensemble, reader, output, start),
+            };
+        }
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
-        let path = shared.as_ref().map(|shared| shared.file(PART)).transpose()?;
+        // Anything but Parquet is a table of text, whatever it is called.
+        let is_parquet = arguments.output.extension().is_some_and(|extension| extension == "parquet");
+        let extension = if is_parquet { "parquet" } else { "csv" };
+        let path = shared.as_ref().map(|shared| shared.file(extension)).transpose()?;
         let out = Output::create(path.as_deref().unwrap_or(&arguments.output))?;
-        let mut writer = Writer::begin(&reader, &ensemble, table, out, shard.is_none_or(Shard::is_first))?;
+        let has_header = shard.is_none_or(Shard::is_first);
+        let mut writer = PredictionWriter::begin(&reader, &ensemble, table, out, is_parquet, has_header)?;
         writer.shift = conformal.as_ref().map(Shift::new);
         loop {
             let rows = reader.next_rows(ROWS)?;
@@ -78,20 +106,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                  between 0 and 1): intervals and sets may hold the truth less often than they say"
             );
         }
-        let Writer { out, rows, bad, .. } = writer;
-        out.into_inner().finish()?;
+        let (rows, bad) = writer.finish()?;
         say_done(rows, bad, "a prediction", start);
         if let Some(shared) = shared {
             // A part without a single prediction is done all the same; whoever joins the parts sees them all.
-            shared.finish(Some(PART), rows, bad)?;
+            shared.finish(Some(extension), rows, bad)?;
             return Ok(ExitCode::SUCCESS);
         }
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
 }
-
-/// Extension of the parts.
-const PART: &str = "csv";
 
 /// This process's part of the work, if it does not do everything.
 fn share(arguments: &Arguments, ensemble: &Ensemble) -> Result<Option<SharedWork>, Failure> {
@@ -135,78 +159,5 @@ fn say_unnamed(about: &Description) {
     let unnamed = about.answers() == AnswerKind::Binary && about.positive_class().is_none();
     if let (true, Some(class), Some(target)) = (unnamed, about.ranked_class(), about.schema.targets.first()) {
         say!("note: `pred_{target}` is the probability of `{class}`; a model trained anew names it");
-    }
-}
-
-struct Writer<'a> {
-    table: PredictionTable<'a>,
-    out: CsvWriter<Output>,
-    /// Whether rows begin with those of the input.
-    keeps_input: bool,
-    node_level: bool,
-    /// Columns of the answer.
-    columns: usize,
-    rows: usize,
-    bad: usize,
-    shift: Option<Shift<'a>>,
-}
-
-impl<'a> Writer<'a> {
-    fn begin(
-        reader: &RowReader,
-        ensemble: &Ensemble,
-        table: PredictionTable<'a>,
-        out: Output,
-        has_header: bool,
-    ) -> Result<Self, Failure> {
-        let node_level = ensemble.description().schema.level == Level::Node;
-        let columns = table.columns();
-        let own = columns.iter().map(String::as_str).chain(["reason"]).chain(node_level.then_some("node"));
-        if let Some(taken) = own.into_iter().find(|name| reader.columns().iter().any(|column| column == name))
-        {
-            return Err(Failure::usage(format!(
-                "the input already has a column `{taken}`, which predictions need; rename it"
-            )));
-        }
-        let mut out = CsvWriter::new(out);
-        if has_header {
-            out.written(reader.header().unwrap_or(b"id"))?;
-            let own = node_level.then_some("node").into_iter().chain(columns.iter().map(String::as_str));
-            out.row(own.chain(["reason"]))?;
-        }
-        let (keeps_input, columns) = (reader.header().is_some(), columns.len() + usize::from(node_level));
-        Ok(Self { table, out, keeps_input, node_level, columns, rows: 0, bad: 0, shift: None })
-    }
-
-    fn write(&mut self, rows: &[InputRow], answers: &Answers) -> Result<(), Failure> {
-        for (row, answer) in rows.iter().zip(answers.iter()) {
-            self.rows += 1;
-            match answer {
-                Err(reason) => {
-                    self.bad += 1;
-                    self.begin_row(&row.text, &row.id)?;
-                    let blank = std::iter::repeat_n(String::new(), self.columns);
-                    self.out.row(blank.chain([reason.to_string()]))?;
-                }
-                Ok(answer) => {
-                    for (node, said) in answer.rows().enumerate() {
-                        if let Some(shift) = &mut self.shift {
-                            shift.look(&said);
-                        }
-                        self.begin_row(&row.text, &row.id)?;
-                        if self.node_level {
-                            self.out.field(node)?;
-                        }
-                        self.out.row(self.table.cells(&said).into_iter().chain([String::new()]))?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A row begins with that of the input, or with the name of the graph.
-    fn begin_row(&mut self, text: &[u8], id: &str) -> io::Result<()> {
-        if self.keeps_input { self.out.written(text) } else { self.out.field(id) }
     }
 }

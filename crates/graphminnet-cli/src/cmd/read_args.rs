@@ -37,16 +37,28 @@ pub struct Columns {
     /// Of molecules that are several fragments, such as salts, keep the largest.
     #[arg(help_heading = super::READING, long)]
     largest_fragment: bool,
+    /// Column of a table of molecules whose numbers join the graph before the head, on the scale of the training data;
+    /// may be repeated or a list with commas.
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN", value_delimiter = ',')]
+    descriptors: Vec<String>,
+    /// Compute a dozen descriptors of every molecule (weight, rings, donors, …), which join its graph before the head.
+    #[arg(help_heading = super::READING, long)]
+    basic_descriptors: bool,
+    /// Count the surroundings of atoms up to two bonds away (a Morgan fingerprint of 512 places); the counts join the
+    /// graph before the head.
+    #[arg(help_heading = super::READING, long)]
+    morgan_counts: bool,
     /// Column with the names of the graphs.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     id_column: Option<String>,
     /// Column with the parts: train, valid or test.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     split_column: Option<String>,
-    /// jsonl, smiles-csv, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from the path.
+    /// jsonl, smiles-csv, parquet, xlsx, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from
+    /// the path.
     #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
-    /// Whether there is one target per graph or per node.
+    /// Whether there is one target per graph, per node, per edge or per pair of nodes that is asked about.
     #[arg(help_heading = super::READING, long, value_parser = level)]
     level: Option<Level>,
     /// What the targets mean: regression, binary, or classes:N for N classes; by default found from their values.
@@ -80,7 +92,9 @@ fn level(text: &str) -> Result<Level, String> {
     match text {
         "graph" => Ok(Level::Graph),
         "node" => Ok(Level::Node),
-        _ => Err("expected graph or node".to_owned()),
+        "edge" => Ok(Level::Edge),
+        "pair" => Ok(Level::Pair),
+        _ => Err("expected graph, node, edge or pair".to_owned()),
     }
 }
 
@@ -136,7 +150,10 @@ impl Columns {
                 add_hydrogens: self.add_h,
                 ignore_stereo: self.ignore_stereo,
                 largest_fragment: self.largest_fragment,
+                basic_descriptors: self.basic_descriptors,
+                morgan_counts: self.morgan_counts,
             },
+            descriptors: self.descriptors.clone(),
             targets: (!self.targets.is_empty()).then(|| self.targets.clone()),
             id_column: self.id_column.clone(),
             split_column: self.split_column.clone(),

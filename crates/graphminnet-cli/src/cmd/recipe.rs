@@ -9,7 +9,7 @@ use graphminnet::config::{RECIPE_NAMES, Recipe};
 use graphminnet::model::GraphMinNet;
 use graphminnet::train::infer_recipe;
 use graphminnet::{DeviceKind, weights};
-use graphminnet_data::text::grouped;
+use graphminnet_data::text::{counted, grouped};
 use graphminnet_data::{fs, open};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -104,8 +104,14 @@ fn find(recipe: &str) -> Result<Recipe, Failure> {
 fn described(recipe: &Recipe) -> String {
     let (model, train) = (&recipe.model, &recipe.train);
     format!(
-        "{} layers of width {}, local {}, global {}; {} epochs, loss {}, metric {}",
-        model.layers, model.hidden, model.local, model.global, train.epochs, train.loss, train.metric
+        "{} of width {}, local {}, global {}; {}, loss {}, metric {}",
+        counted(model.layers, "layer"),
+        model.hidden,
+        model.local,
+        model.global,
+        counted(train.epochs, "epoch"),
+        train.loss,
+        train.metric
     )
 }
 

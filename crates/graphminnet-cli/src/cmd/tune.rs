@@ -162,21 +162,21 @@ fn print(
         writeln!(out, "{}", serde_json::to_string(&ranked)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (valid, test) = (format!("valid {metric}"), format!("test {metric}"));
+    let valid = format!("valid {metric}");
     let mut table = Table::new(&[
         ("candidate", Align::Right),
         (&valid, Align::Right),
-        (&test, Align::Right),
         ("epochs", Align::Right),
         ("end", Align::Left),
         ("fields", Align::Left),
     ]);
     let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
-    for trial in ranked {
+    let best = ranked.iter().find(|trial| trial.valid.is_some());
+    let command = best.map(|best| training_command(&context.command, &best.fields));
+    for trial in &ranked {
         table.row([
             (trial.number + 1).to_string(),
             number(trial.valid),
-            number(trial.test),
             trial.history.len().to_string(),
             match &trial.end {
                 TrialEnd::Finished => "finished".to_owned(),
@@ -188,5 +188,58 @@ fn print(
     }
     write!(out, "{table}")?;
     writeln!(out, "search: {}", journal.path().display())?;
+    if let Some(command) = command {
+        writeln!(out, "train with the best candidate's fields:\n  {command}")?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Options of a search that a training does not have; all of them take a value.
+const OF_THE_SEARCH: [&str; 5] = ["--search", "--trials", "--grace-trials", "--grace-epochs", "--run-dir"];
+
+/// The command that trains with the fields of a candidate, made from the command of the search.
+fn training_command(search: &[String], fields: &[String]) -> String {
+    let mut words = vec!["graphminnet".to_owned(), "train".to_owned()];
+    let mut given = search.iter().skip(2);
+    while let Some(word) = given.next() {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        match word.as_str() {
+            word if OF_THE_SEARCH.contains(&word) => drop(given.next()),
+            _ if OF_THE_SEARCH.contains(&name) => {}
+            "--json" => {}
+            _ => words.push(word.clone()),
+        }
+    }
+    for field in fields {
+        words.extend(["--set".to_owned(), field.clone()]);
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "-_=./,:+%@".contains(character);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_candidate_keeps_what_both_commands_share() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let search = "graphminnet tune --data my.csv --target y --search model.layers=2..4 --trials=9 --seed 3 --run-dir s \
+                      --set train.epochs=5 --search=model.local=[gine,gin] --json --threads 1";
+        assert_eq!(
+            training_command(&words(search), &words("model.layers=3 model.local=\"gine\"")),
+            "graphminnet train --data my.csv --target y --seed 3 --set train.epochs=5 --threads 1 --set model.layers=3 \
+             --set 'model.local=\"gine\"'"
+        );
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 }

@@ -6,6 +6,7 @@ use super::say::Verbosity;
 use super::signals::Interrupt;
 use graphminnet::train::Loaded;
 use graphminnet_data::preparation::{self, Origin, PreparationReport, Transform};
+use graphminnet_data::text::counted;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says what was read.
@@ -14,11 +15,10 @@ pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
     let nodes = dataset.node_parts.as_ref().map(|parts| parts.nodes_by_part());
     let splits = nodes.as_ref().unwrap_or(&loaded.splits);
     verbosity.say(format_args!(
-        "{}: {} graph{}, {}{} to train, {} to validate, {} to test ({})",
+        "{}: {}, {}{} to train, {} to validate, {} to test ({})",
         dataset.name,
-        dataset.samples.len(),
-        if dataset.samples.len() == 1 { "" } else { "s" },
-        if nodes.is_some() { "nodes: " } else { "" },
+        counted(dataset.samples.len(), "graph"),
+        if nodes.is_some() { format!("{}s: ", dataset.schema.level) } else { String::new() },
         splits.train.len(),
         splits.valid.len(),
         splits.test.len(),

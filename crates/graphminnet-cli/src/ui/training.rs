@@ -8,7 +8,7 @@ use super::say::Verbosity;
 use graphminnet::config::MetricKind;
 use graphminnet::train::{EpochReport, Loaded, Observer, TrainEvent};
 use graphminnet_data::preparation::{PreparationReport, Transform};
-use graphminnet_data::text::duration;
+use graphminnet_data::text::{counted, duration};
 use std::time::Instant;
 
 /// Shows one run.
@@ -119,8 +119,10 @@ impl Observer for Training {
                     format!(", resuming at epoch {}, step {}", at.epoch + 1, at.step)
                 });
                 self.say(&format!(
-                    "{}seed {seed}: {parameters} parameters, {epochs} epochs of {steps_per_epoch} steps{place}",
-                    self.label
+                    "{}seed {seed}: {parameters} parameters, {} of {}{place}",
+                    self.label,
+                    counted(*epochs, "epoch"),
+                    counted(*steps_per_epoch, "step")
                 ));
                 (self.best, self.last, self.steps) = (None, String::new(), epochs * steps_per_epoch);
                 self.progress = Progress::new(self.verbosity, Unit::Steps);

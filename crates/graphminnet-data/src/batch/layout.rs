@@ -9,6 +9,7 @@ use crate::graph::{Graph, GraphError, offsets};
 /// |---|---|---|
 /// | `node_offsets` | graphs + 1 | graph `g` owns nodes `node_offsets[g]..node_offsets[g + 1]` |
 /// | `edge_offsets` | graphs + 1 | the same for edges, in the order given and in that of `topology` alike |
+/// | `pair_offsets`, `pair_ends` | graphs + 1, pairs | the pairs that are asked about, in the order given |
 /// | `topology` | | edges with batch-wide node numbers, sorted by target |
 ///
 /// Offsets are explicit, so empty graphs anywhere in a batch are kept. Only [`Layout::new`] makes a layout, so
@@ -17,6 +18,8 @@ use crate::graph::{Graph, GraphError, offsets};
 pub struct Layout {
     node_offsets: Vec<u32>,
     edge_offsets: Vec<u32>,
+    pair_offsets: Vec<u32>,
+    pair_ends: [Vec<u32>; 2],
     topology: Topology,
 }
 
@@ -27,8 +30,17 @@ impl Layout {
     ///
     /// [`GraphError::TooLarge`] if the total overflows 32 bits.
     pub fn new(graphs: &[&Graph]) -> Result<Self, GraphError> {
+        let node_offsets = offsets("nodes", graphs.iter().map(|graph| graph.num_nodes()))?;
+        let pair_end = |end: usize| {
+            let placed = graphs.iter().zip(&node_offsets);
+            placed
+                .flat_map(|(graph, first)| graph.pairs().iter().map(move |pair| first + pair[end]))
+                .collect()
+        };
         Ok(Self {
-            node_offsets: offsets("nodes", graphs.iter().map(|graph| graph.num_nodes()))?,
+            pair_offsets: offsets("pairs", graphs.iter().map(|graph| graph.pairs().len()))?,
+            pair_ends: [pair_end(0), pair_end(1)],
+            node_offsets,
             edge_offsets: offsets("edges", graphs.iter().map(|graph| graph.num_edges()))?,
             topology: Topology::new(graphs.iter().map(|graph| (graph.num_nodes(), graph.edges()))),
         })
@@ -57,6 +69,16 @@ impl Layout {
     /// Where the edges of each graph begin; length graphs + 1.
     pub fn edge_offsets(&self) -> &[u32] {
         &self.edge_offsets
+    }
+
+    /// Where the pairs of each graph begin; length graphs + 1.
+    pub fn pair_offsets(&self) -> &[u32] {
+        &self.pair_offsets
+    }
+
+    /// The first (0) and the second (1) node of every pair that is asked about, in the order given.
+    pub fn pair_ends(&self) -> &[Vec<u32>; 2] {
+        &self.pair_ends
     }
 
     /// The edges, sorted by target.

@@ -1,4 +1,4 @@
-//! The targets of a batch: rows per graph, node or edge. Some of them may not count.
+//! The targets of a batch: rows per graph, node, edge or pair. Some of them may not count.
 
 use super::Batch;
 use crate::dataset::Level;
@@ -14,7 +14,7 @@ pub struct Targets {
     pub level: Level,
     /// Number of target columns.
     pub columns: usize,
-    /// Values `[rows, columns]`; rows in the order of the batch's graphs, nodes or edges (sorted by target).
+    /// Values `[rows, columns]`; rows in the order of the batch's graphs, nodes, edges (sorted by target) or pairs.
     pub values: Vec<f32>,
     /// Which rows count, `[rows]`; `None` if all do.
     pub mask: Option<Vec<bool>>,
@@ -47,7 +47,7 @@ impl Batch {
     ///
     /// # Errors
     ///
-    /// [`GraphError::Length`] unless there is a row for every graph, node or edge.
+    /// [`GraphError::Length`] unless there is a row for every graph, node, edge or pair.
     pub fn with_targets(
         mut self,
         level: Level,
@@ -72,6 +72,7 @@ impl Batch {
                 Level::Graph => 1,
                 Level::Node => count(layout.node_offsets()),
                 Level::Edge => count(layout.edge_offsets()),
+                Level::Pair => count(layout.pair_offsets()),
             };
             if targets.values.len() != rows.saturating_mul(columns) {
                 return wrong(graph, "targets", targets.values.len(), rows.saturating_mul(columns));

@@ -51,6 +51,15 @@ impl Topology {
         Self { num_nodes, source, target, incoming, outgoing, outgoing_edges, given_order }
     }
 
+    /// Rows of edges in target order, each of `columns` values, in the order in which the edges were given.
+    pub fn in_given_order<T: Copy + Default>(&self, rows: &[T], columns: usize) -> Vec<T> {
+        let mut given = vec![T::default(); rows.len()];
+        for (row, &place) in rows.chunks_exact(columns.max(1)).zip(&self.given_order) {
+            given[place as usize * columns..][..columns].copy_from_slice(row);
+        }
+        given
+    }
+
     /// Number of directed edges.
     pub fn num_edges(&self) -> usize {
         self.source.len()

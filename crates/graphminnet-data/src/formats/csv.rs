@@ -18,14 +18,14 @@
 
 mod dialect;
 mod part;
+mod write;
+
+pub use write::{CsvWriter, fields_of};
 
 use super::Lines;
 use super::sdf::{self, SdfColumns};
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
-use std::borrow::Cow;
-use std::fmt::Display;
-use std::io::{self, Write};
 use std::path::Path;
 
 /// What stands between two fields.
@@ -35,6 +35,13 @@ enum Separator {
     Byte(u8),
     /// Blanks, any number of them; the last column takes the rest of the line, and may be missing.
     Blanks,
+}
+
+/// The rows of a table that is not text.
+pub(super) trait TableRows: Send {
+    /// Adds the cells of the next row to `text`, and where each ends to `ends`; the number of the row, counted from 1, or
+    /// `None` at the end.
+    fn next(&mut self, text: &mut Vec<u8>, ends: &mut Vec<usize>) -> Result<Option<u64>, DataError>;
 }
 
 /// A table with a header row, read record by record.
@@ -48,6 +55,9 @@ pub struct CsvReader {
     /// Where the records are those of an SD file: its columns, and what is wrong with the current one.
     sdf: Option<SdfColumns>,
     spoilt: Option<String>,
+    /// Where the rows are not text: what gives them, and the number of the current one.
+    rows: Option<Box<dyn TableRows>>,
+    row: u64,
     limits: Limits,
     header: Vec<String>,
     /// Text of the current record's fields, one after the other, and where each ends.
@@ -94,6 +104,8 @@ impl CsvReader {
             molecules: None,
             sdf: None,
             spoilt: None,
+            rows: None,
+            row: 0,
             limits: limits.clone(),
             header: Vec::new(),
             text: Vec::new(),
@@ -145,7 +157,10 @@ impl CsvReader {
 
     /// Where the current record begins.
     pub fn place(&self) -> Place {
-        self.lines.place().at_line(self.line)
+        match &self.rows {
+            Some(_) => self.lines.file().at_row(self.row),
+            None => self.lines.place().at_line(self.line),
+        }
     }
 
     /// Moves to the next record that is not blank. `None` at the end; an inner error spoils only this record.
@@ -166,6 +181,9 @@ impl CsvReader {
 
     /// Whether the current record is an empty line, which is none.
     fn is_blank(&self) -> bool {
+        if self.rows.is_some() {
+            return false;
+        }
         let is_blank = self.ends.len() <= 1 && self.text.trim_ascii().is_empty();
         is_blank && (self.header.len() != 1 || self.text.is_empty())
     }
@@ -193,7 +211,8 @@ impl CsvReader {
     /// The current record as it is written, without its line end. One with too few fields gets empty ones, one with too
     /// many loses them: what is written after it stands in the right columns.
     pub(super) fn record(&self) -> Vec<u8> {
-        let is_plain = self.separator == Separator::Byte(b',') && self.sdf.is_none();
+        let is_text = self.sdf.is_none() && self.rows.is_none();
+        let is_plain = self.separator == Separator::Byte(b',') && is_text;
         if self.ends.len() == self.header.len() && is_plain {
             return self.raw.clone();
         }
@@ -229,6 +248,11 @@ impl CsvReader {
             return self.read_block();
         }
         self.clear_record();
+        if let Some(rows) = &mut self.rows {
+            let row = rows.next(&mut self.text, &mut self.ends)?;
+            self.row = row.unwrap_or(self.row);
+            return Ok(row.is_some());
+        }
         if self.lines.advance_to_record()? { self.read_from_line() } else { Ok(false) }
     }
 
@@ -289,122 +313,5 @@ impl CsvReader {
                 return Err(DataError::malformed(place, "a quote that is never closed", "a closing `\"`"));
             }
         }
-    }
-}
-
-/// Writes a table field by field.
-#[derive(Debug)]
-pub struct CsvWriter<W: Write> {
-    out: W,
-    /// Whether the current row has a field already.
-    begun: bool,
-    text: String,
-}
-
-impl<W: Write> CsvWriter<W> {
-    /// An empty table.
-    pub fn new(out: W) -> Self {
-        Self { out, begun: false, text: String::new() }
-    }
-
-    /// Adds a field to the current row.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the output refuses.
-    pub fn field(&mut self, value: impl Display) -> io::Result<()> {
-        let mut text = std::mem::take(&mut self.text);
-        text.clear();
-        let written = std::fmt::Write::write_fmt(&mut text, format_args!("{value}"));
-        let result = written.map_err(io::Error::other).and_then(|()| self.bytes(text.as_bytes()));
-        self.text = text;
-        result
-    }
-
-    /// Adds fields that are written already, with their commas and quotes, as [`CsvReader::record`] gives them.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the output refuses.
-    pub fn written(&mut self, fields: &[u8]) -> io::Result<()> {
-        if self.begun {
-            self.out.write_all(b",")?;
-        }
-        self.begun = true;
-        self.out.write_all(fields)
-    }
-
-    /// Ends the current row.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the output refuses.
-    pub fn end_row(&mut self) -> io::Result<()> {
-        self.begun = false;
-        self.out.write_all(b"\n")
-    }
-
-    /// A whole row.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the output refuses.
-    pub fn row<T: Display>(&mut self, fields: impl IntoIterator<Item = T>) -> io::Result<()> {
-        fields.into_iter().try_for_each(|field| self.field(field))?;
-        self.end_row()
-    }
-
-    /// The output.
-    pub fn into_inner(self) -> W {
-        self.out
-    }
-
-    fn bytes(&mut self, field: &[u8]) -> io::Result<()> {
-        self.written(&quoted(field))
-    }
-}
-
-/// A field as it stands in a table.
-fn quoted(field: &[u8]) -> Cow<'_, [u8]> {
-    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
-    if !field.iter().any(is_special) && field.trim_ascii().len() == field.len() {
-        return field.into();
-    }
-    let mut quoted = vec![b'"'];
-    for byte in field {
-        quoted.extend(if *byte == b'"' { &b"\"\""[..] } else { std::slice::from_ref(byte) });
-    }
-    quoted.push(b'"');
-    quoted.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_quoted_where_they_could_be_misread_and_only_there() {
-        let mut table = CsvWriter::new(Vec::new());
-        table.row(["plain", "a,\"b\"", " blank ", "two\nlines", "", "größe"]).unwrap();
-        table.written(b"as,it,is").unwrap();
-        table.field(-0.5).unwrap();
-        table.end_row().unwrap();
-        let text = String::from_utf8(table.into_inner()).unwrap();
-        assert_eq!(text, "plain,\"a,\"\"b\"\"\",\" blank \",\"two\nlines\",,größe\nas,it,is,-0.5\n");
-    }
-
-    #[test]
-    fn what_is_written_is_read_back_also_under_names_that_repeat() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("table.csv");
-        let mut table = CsvWriter::new(Vec::new());
-        table.row(["id", "y", "y"]).unwrap();
-        table.row(["a,\"b\"", "1\n2", " "]).unwrap();
-        std::fs::write(&path, table.into_inner()).unwrap();
-        let mut reader = CsvReader::open(&path, &Limits::default()).unwrap();
-        assert_eq!(reader.header(), ["id", "y", "y"]);
-        reader.advance().unwrap().unwrap().unwrap();
-        assert_eq!([0, 1, 2].map(|column| reader.field(column).to_owned()), ["a,\"b\"", "1\n2", " "]);
-        assert!(reader.advance().unwrap().is_none());
     }
 }

@@ -4,13 +4,15 @@
 //! |---|---|
 //! | `graphs.csv` | `graph_id`, `num_nodes` (needed without `nodes.csv`), `split` (optional); every other one is a target |
 //! | `nodes.csv` | `graph_id`, `node_id`; `split` (or `train_mask`, `valid_mask`, `test_mask`) for parts of nodes; `target`, `target_…` and `label` are node-level targets; the others are features |
-//! | `edges.csv` | `graph_id`, `source`, `destination` (or `src_id`, `dst_id`); the others are features |
+//! | `edges.csv` | `graph_id`, `source`, `destination` (or `src_id`, `dst_id`); the others are features; where neither graphs nor nodes have targets, `target`, `target_…` and `label` are targets of edges, and `split` or masks name parts of edges |
+//! | `pairs.csv` (optional) | `graph_id`, `source`, `destination`; `split` or masks; every other one is a target of pairs of nodes that a model is asked about |
 //!
 //! Nodes are numbered in the order of their rows; `node_id` may be any text that is unique within its graph, and edges
 //! refer to it. Without `nodes.csv` edges refer to numbers from 0. Without `graphs.csv` graphs appear in the order of
 //! `nodes.csv`. A file without a `graph_id` column describes a single graph. Edges are directed as written. A bad row of
 //! `nodes.csv` or `edges.csv` makes its graph a bad row.
 
+mod edges;
 mod parts;
 mod write;
 
@@ -50,11 +52,15 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     if let Some(table) = node_table {
         graphs.read_nodes(table, &mut collector, options)?;
     }
-    graphs.read_edges(edge_table, &mut collector, options)?;
+    let pair_table = open("pairs.csv")?;
+    graphs.read_edges(edge_table, pair_table.is_some(), &mut collector, options)?;
+    if let Some(table) = pair_table {
+        graphs.read_pairs(table, &mut collector, options)?;
+    }
     // From here on the collector counts what it takes over.
     let Graphs { drafts, has_nodes, .. } = graphs;
     for draft in drafts {
-        collector.push(draft.finish(has_nodes))?;
+        collector.push(draft.finish(has_nodes, collector.level))?;
     }
     collector.finish()
 }
@@ -65,6 +71,9 @@ struct Draft {
     place: Place,
     split: Option<Split>,
     node_split: Option<Vec<Option<Split>>>,
+    /// Parts of edges or pairs.
+    row_split: Option<Vec<Option<Split>>>,
+    pairs: Vec<[u32; 2]>,
     num_nodes: Option<u64>,
     node_ids: HashMap<String, u32>,
     nodes: Vec<f64>,
@@ -81,6 +90,8 @@ impl Draft {
             place,
             split: None,
             node_split: None,
+            row_split: None,
+            pairs: Vec::new(),
             num_nodes: None,
             node_ids: HashMap::new(),
             nodes: Vec::new(),
@@ -97,7 +108,7 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(self, has_nodes: bool) -> Result<Record, BadRow> {
+    fn finish(self, has_nodes: bool, level: Level) -> Result<Record, BadRow> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
@@ -131,7 +142,11 @@ impl Draft {
             edges: self.edges,
             targets: self.targets,
             split: self.split,
-            node_split: self.node_split,
+            node_split: match level {
+                Level::Edge | Level::Pair => self.row_split,
+                _ => self.node_split,
+            },
+            pairs: self.pairs,
             graph: None,
         })
     }
@@ -177,8 +192,9 @@ impl Graphs {
             _ => table.column_called(&[split_name]),
         };
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+        let elsewhere = matches!(level_asked(options), Some(Level::Edge | Level::Pair));
         let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
-            .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.contains(name)))
+            .filter(|(_, name)| !elsewhere && wanted.is_none_or(|wanted| wanted.contains(name)))
             .collect();
         if !columns.is_empty() {
             collector.name_target_columns(columns.iter().map(|(_, name)| name.clone()).collect())?;
@@ -228,16 +244,17 @@ impl Graphs {
         let graph_column = table.column_called(&["graph_id"]);
         let id = require(&table, &["node_id", "id"])?;
         let (mut features, mut targets) = (Vec::new(), Vec::new());
-        let parts = PartColumns::find(&table, options)?;
+        let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.node_columns);
+        let parts = PartColumns::find(&table, known, options)?;
         for (column, name) in named_columns(&table, &[graph_column, Some(id)]) {
             if parts.names.contains(&name) {
                 continue;
             }
-            let lower = name.to_ascii_lowercase();
             let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
             let is_target = match wanted {
+                _ if matches!(level_asked(options), Some(Level::Edge | Level::Pair)) => false,
                 Some(wanted) => wanted.contains(&name),
-                None => lower == "target" || lower == "label" || lower.starts_with("target_"),
+                None => is_target_name(&name),
             };
             if is_target { targets.push((column, name)) } else { features.push((column, name)) }
         }
@@ -293,62 +310,6 @@ impl Graphs {
         Ok(())
     }
 
-    fn read_edges(
-        &mut self,
-        mut table: CsvReader,
-        collector: &mut Collector<'_>,
-        options: &ReadOptions,
-    ) -> Result<(), DataError> {
-        let graph_column = table.column_called(&["graph_id"]);
-        let source = require(&table, &["source", "src_id", "src"])?;
-        let destination = require(&table, &["destination", "dst_id", "dst"])?;
-        let features: Vec<(usize, String)> =
-            named_columns(&table, &[graph_column, Some(source), Some(destination)]).collect();
-        collector.name_edge_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
-        let has_nodes = self.has_nodes;
-        let cells = bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * features.len());
-        while let Some(row) = table.advance()? {
-            let place = table.place();
-            self.held.grow(cells).map_err(DataError::limit(place.clone()))?;
-            let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
-            let Some(draft) = self.draft(&name, &place, options)? else {
-                return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
-            };
-            let result = row.and_then(|()| {
-                let end = |column: usize, what: &str| {
-                    let text = table.field(column).trim();
-                    let place = place.clone().in_column(what);
-                    if has_nodes {
-                        let found = draft.node_ids.get(text).copied();
-                        return found.ok_or_else(|| DataError::value(place, text, "a node_id of this graph"));
-                    }
-                    let count = draft.num_nodes.unwrap_or(0);
-                    match text.parse::<u32>() {
-                        Ok(node) if u64::from(node) < count => Ok(node),
-                        _ => Err(DataError::value(
-                            place,
-                            text,
-                            format!("a node: the graph has {count}, counted from 0"),
-                        )),
-                    }
-                };
-                let edge = [end(source, "source")?, end(destination, "destination")?];
-                within("edges_per_graph", draft.edges.len() as u64 + 1, options.limits.edges_per_graph)
-                    .map_err(DataError::limit(place.clone()))?;
-                draft.edges.push(edge);
-                for (position, (column, name)) in features.iter().enumerate() {
-                    let text = present(table.field(*column), name, &place)?;
-                    draft.edge_rows.push(collector.edge_columns.cell(position, text, &place)?);
-                }
-                Ok(())
-            });
-            if let Err(error) = result {
-                draft.spoil(error, place)?;
-            }
-        }
-        Ok(())
-    }
-
     /// The draft of a graph, made now if there was no `graphs.csv`.
     fn draft(
         &mut self,
@@ -391,6 +352,17 @@ fn named_columns<'a>(
 ) -> impl Iterator<Item = (usize, String)> + 'a {
     let columns = table.header().iter().cloned().enumerate();
     columns.filter(|(column, _)| !special.contains(&Some(*column)))
+}
+
+/// The level of targets that was asked for.
+fn level_asked(options: &ReadOptions) -> Option<Level> {
+    options.schema.as_ref().map(|schema| schema.level).or(options.level)
+}
+
+/// Whether a column of nodes or edges holds targets by its name.
+fn is_target_name(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    lower == "target" || lower == "label" || lower.starts_with("target_")
 }
 
 fn integer(text: &str, place: &Place, expected: &str) -> Result<u64, DataError> {

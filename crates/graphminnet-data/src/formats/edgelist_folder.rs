@@ -70,6 +70,7 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
                     targets: Table { rows: values.len(), values },
                     split: stem(name).and_then(|stem| split_of(&splits, stem)),
                     node_split: None,
+                    pairs: Vec::new(),
                     graph: None,
                 })
             });

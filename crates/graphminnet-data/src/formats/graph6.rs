@@ -42,6 +42,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
             targets: Table::default(),
             split: None,
             node_split: None,
+            pairs: Vec::new(),
             graph: None,
         });
         drop(held);

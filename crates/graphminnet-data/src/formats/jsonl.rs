@@ -13,6 +13,10 @@
 //!
 //! Where nodes and not graphs are split, `split` is a list with a part (or `null`) for every node, or `train_mask`,
 //! `valid_mask` (or `val_mask`) and `test_mask` are lists of true and false.
+//!
+//! Targets of edges are in `edge_target`, one value or row for each of `edges`. A model can also be asked about pairs of
+//! nodes that are no edges: `pairs` lists them, `pair_target` has a value or row for each. (`edge_label_index`, two rows,
+//! and `edge_label` are understood as other names.) `split` and masks then have an entry for every edge or pair.
 
 mod parse;
 mod parts;
@@ -104,9 +108,25 @@ fn record(
     let num_nodes = num_nodes(&line, place, limits)?;
     within("edges_per_graph", line.edges.len() as u64, limits.edges_per_graph)
         .map_err(DataError::limit(place.clone()))?;
-    check_edges(&line.edges, num_nodes, place)?;
+    check_edges("edges", "edge", &line.edges, num_nodes, place)?;
 
-    let parts = Parts::read(&line.parts, num_nodes, options, place)?;
+    let (num_edges, num_pairs) = (line.edges.len(), line.pairs.as_ref().map_or(0, Vec::len));
+    let is_flat = matches!(line.target, Some(parse::Target::Flat(_)));
+    let fields = Fields {
+        target: line.target,
+        of_nodes: line.node_target,
+        of_edges: line.edge_target,
+        of_pairs: line.pair_target,
+        has_pairs: line.pairs.is_some(),
+    };
+    let (level, targets) = targets(fields, num_nodes, num_edges, options);
+    let pairs = line.pairs.filter(|_| level == Level::Pair).unwrap_or_default();
+    check_edges("pairs", "pair", &pairs, num_nodes, place)?;
+    let parts = match level {
+        Level::Edge => Parts::read(&line.parts, num_edges, "edge", options, place)?,
+        Level::Pair => Parts::read(&line.parts, num_pairs, "pair", options, place)?,
+        _ => Parts::read(&line.parts, num_nodes, "node", options, place)?,
+    };
 
     let nodes = line.node_features.unwrap_or_default();
     if fix(&mut shape.node, &nodes, "node_features", place)? {
@@ -119,8 +139,6 @@ fn record(
     }
     check_rows(&edge_rows, line.edges.len(), "edge_features", "edge", shape.edge, place)?;
 
-    let is_flat = matches!(line.target, Some(parse::Target::Flat(_)));
-    let (level, targets) = targets(line.target, line.node_target, num_nodes, options);
     if let Some(targets) = &targets
         && shape.target.is_none()
     {
@@ -139,6 +157,9 @@ fn record(
         collector.level = level;
         collector.name_target_columns(names("target", targets.columns, options))?;
     }
+    if targets.is_none() && shape.target.is_none() && level == Level::Pair {
+        collector.level = level;
+    }
     if let Some(targets) = &targets {
         fix(&mut shape.target, targets, "target", place)?;
         if level != collector.level {
@@ -150,7 +171,6 @@ fn record(
             ));
         }
     }
-    let num_edges = line.edges.len();
     let targets = targets.unwrap_or_default();
     let num_targets = targets.rows;
     Ok(Record {
@@ -182,6 +202,7 @@ fn record(
         })?,
         split: parts.graph,
         node_split: parts.nodes,
+        pairs,
         graph: None,
     })
 }
@@ -203,13 +224,19 @@ fn num_nodes(line: &Line, place: &Place, limits: &Limits) -> Result<usize, DataE
     Ok(found as usize)
 }
 
-fn check_edges(edges: &[[u32; 2]], num_nodes: usize, place: &Place) -> Result<(), DataError> {
+fn check_edges(
+    field: &str,
+    what: &str,
+    edges: &[[u32; 2]],
+    num_nodes: usize,
+    place: &Place,
+) -> Result<(), DataError> {
     for (edge, ends) in edges.iter().enumerate() {
         if let Some(node) = ends.iter().find(|node| **node as usize >= num_nodes) {
             return Err(DataError::value(
-                place.clone().in_column("edges"),
+                place.clone().in_column(field),
                 node.to_string(),
-                format!("a node of edge {edge}: the graph has {num_nodes} nodes, counted from 0"),
+                format!("a node of {what} {edge}: the graph has {num_nodes} nodes, counted from 0"),
             ));
         }
     }
@@ -315,30 +342,60 @@ fn is_per_node(cells: &[Cell], num_nodes: usize, options: &ReadOptions) -> bool 
     options.rules >= 3 && cells.len() > FEW_TARGETS && cells.len() == num_nodes
 }
 
-/// Level and rows of the targets; `None` if the line has none.
-fn targets(
+/// The fields of a line that can hold targets.
+struct Fields {
     target: Option<parse::Target>,
-    node_target: Option<Rows>,
+    of_nodes: Option<Rows>,
+    of_edges: Option<Rows>,
+    of_pairs: Option<Rows>,
+    has_pairs: bool,
+}
+
+/// Level and rows of the targets; `None` if the line has none.
+///
+/// The level that was asked for decides which field is looked at; otherwise the first one that is there.
+fn targets(
+    fields: Fields,
     num_nodes: usize,
+    num_edges: usize,
     options: &ReadOptions,
 ) -> (Level, Option<Rows>) {
-    let level = options.schema.as_ref().map(|schema| schema.level).or(options.level);
-    if let Some(rows) = node_target {
-        return (Level::Node, Some(rows));
-    }
-    match target {
-        None => (level.unwrap_or(Level::Graph), None),
-        Some(parse::Target::Flat(cells)) if cells.is_empty() => (level.unwrap_or(Level::Graph), None),
-        Some(parse::Target::Nested(rows)) => (Level::Node, Some(rows)),
-        Some(parse::Target::Flat(cells))
-            if level
-                .map_or_else(|| is_per_node(&cells, num_nodes, options), |level| level == Level::Node)
-                && cells.len() == num_nodes =>
-        {
-            (Level::Node, Some(Rows { rows: cells.len(), columns: 1, cells }))
+    let asked = options.schema.as_ref().map(|schema| schema.level).or(options.level);
+    let Fields { target, of_nodes, of_edges, of_pairs, has_pairs } = fields;
+    let is_asked = |level: Level| asked.is_none_or(|asked| asked == level);
+    match (of_nodes, of_edges, of_pairs) {
+        // Targets of nodes have always come first, whatever was asked for.
+        (Some(rows), ..) if !matches!(asked, Some(Level::Edge | Level::Pair)) => {
+            return (Level::Node, Some(rows));
         }
+        (_, Some(rows), _) if is_asked(Level::Edge) && (asked.is_some() || target.is_none()) => {
+            return (Level::Edge, Some(rows));
+        }
+        (_, _, Some(rows)) if is_asked(Level::Pair) && (asked.is_some() || target.is_none()) => {
+            return (Level::Pair, Some(rows));
+        }
+        _ => {}
+    }
+    let usual = if has_pairs && target.is_none() { Level::Pair } else { Level::Graph };
+    let level = asked.unwrap_or(usual);
+    match target {
+        None => (level, None),
+        Some(parse::Target::Flat(cells)) if cells.is_empty() => (level, None),
+        Some(parse::Target::Nested(rows)) => match asked {
+            Some(level @ (Level::Edge | Level::Pair)) => (level, Some(rows)),
+            _ => (Level::Node, Some(rows)),
+        },
         Some(parse::Target::Flat(cells)) => {
-            (Level::Graph, Some(Rows { rows: 1, columns: cells.len(), cells }))
+            let per_node =
+                asked.map_or_else(|| is_per_node(&cells, num_nodes, options), |level| level == Level::Node);
+            let level = match asked {
+                Some(Level::Edge) if cells.len() == num_edges => Level::Edge,
+                Some(Level::Pair) => Level::Pair,
+                _ if per_node && cells.len() == num_nodes => Level::Node,
+                _ => Level::Graph,
+            };
+            let rows = if level == Level::Graph { 1 } else { cells.len() };
+            (level, Some(Rows { rows, columns: cells.len() / rows.max(1), cells }))
         }
     }
 }

@@ -101,6 +101,11 @@ impl Lines {
         }
     }
 
+    /// The whole file.
+    pub(super) fn file(&self) -> Place {
+        Place::file(&self.path)
+    }
+
     /// Number of the current line, from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number

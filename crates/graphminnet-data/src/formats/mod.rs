@@ -23,12 +23,18 @@
 #[doc(hidden)]
 pub mod csv;
 mod csv_folder;
+mod descriptor_columns;
 mod edgelist_folder;
 mod graph6;
 mod jsonl;
 mod lines;
 mod ogb;
+mod pair_list;
+// For the command, which writes tables of vectors and predictions.
+#[doc(hidden)]
+pub mod parquet;
 mod sdf;
+mod sheet;
 mod smiles_csv;
 mod smiles_rows;
 mod tree;
@@ -40,18 +46,21 @@ pub use csv_folder::write_csv_folder;
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
 pub use jsonl::write_jsonl;
+// For the command, which predicts for lists of pairs.
 pub(crate) use jsonl::write_jsonl_to;
 pub(crate) use jsonl::{names as jsonl_names, open_lines as open_jsonl, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
-#[cfg(feature = "benchmarks")]
-pub(crate) use smiles_csv::read_lines as read_smiles_lines;
+#[doc(hidden)]
+pub use pair_list::{PairRow, read_pair_list};
 pub(crate) use smiles_csv::reading as molecule_reading;
 pub(super) use smiles_csv::smiles;
+#[cfg(feature = "benchmarks")]
+pub(crate) use smiles_csv::{read_lines as read_smiles_lines, read_parquet_bytes};
 pub(super) use smiles_rows::SmilesRows;
 pub(crate) use tree::{Folder, Tree, lines_of};
 pub use write::write;
 
-use super::{DataError, Dataset, Features, Level, Place, Read, ReadOptions, Sample, Split};
+use super::{DataError, Dataset, Features, Place, Read, ReadOptions, Sample, Split};
 use crate::fs::without_compression;
 use edgelist_folder::Numbering;
 use serde::{Deserialize, Serialize};
@@ -67,6 +76,10 @@ pub enum Format {
     Jsonl,
     /// A table with a column of SMILES strings, with commas, semicolons, tabs or blanks.
     SmilesCsv,
+    /// The same as a Parquet file.
+    Parquet,
+    /// The same as the first sheet of a spreadsheet.
+    Xlsx,
     /// MOL blocks with properties.
     Sdf,
     /// `graphs.csv`, `nodes.csv`, `edges.csv`.
@@ -83,9 +96,11 @@ pub enum Format {
 
 impl Format {
     /// All formats with the names or layouts by which they are found. Every file may end in `.gz` or `.zst`.
-    pub const ALL: [(Self, &'static str); 8] = [
+    pub const ALL: [(Self, &'static str); 10] = [
         (Self::Jsonl, "`.jsonl` or `.ndjson`: one graph per line"),
         (Self::SmilesCsv, "`.csv`, `.tsv`, `.smi` or `.txt`: a column of SMILES"),
+        (Self::Parquet, "`.parquet`: a column of SMILES"),
+        (Self::Xlsx, "`.xlsx`: a column of SMILES in the first sheet"),
         (Self::Sdf, "`.sdf` or `.mol`: MOL blocks (V2000 or V3000) with properties"),
         (Self::Graph6, "`.g6` or `.s6`: graph6 or sparse6"),
         (Self::CsvFolder, "folder with `edges.csv`: graphs.csv, nodes.csv, edges.csv"),
@@ -101,6 +116,8 @@ impl Format {
         match self {
             Self::Jsonl => "jsonl",
             Self::SmilesCsv => "smiles-csv",
+            Self::Parquet => "parquet",
+            Self::Xlsx => "xlsx",
             Self::Sdf => "sdf",
             Self::Graph6 => "graph6",
             Self::CsvFolder => "csv-folder",
@@ -138,11 +155,14 @@ pub fn detect(path: &Path) -> Result<Format, DataError> {
     match extension.to_ascii_lowercase().as_str() {
         "jsonl" | "ndjson" => Ok(Format::Jsonl),
         "csv" | "tsv" | "smi" | "txt" => Ok(Format::SmilesCsv),
+        "parquet" | "pq" => Ok(Format::Parquet),
         "sdf" | "sd" | "mol" => Ok(Format::Sdf),
         "g6" | "s6" => Ok(Format::Graph6),
-        "xlsx" | "xls" | "ods" => {
-            Err(unknown(path, "a spreadsheet: save it as CSV (any separator will do)".to_owned()))
-        }
+        "xlsx" => Ok(Format::Xlsx),
+        "xls" | "xlsb" | "ods" => Err(unknown(
+            path,
+            "a spreadsheet: save it as .xlsx, or as CSV (any separator will do)".to_owned(),
+        )),
         other => Err(unknown(path, format!("extension `{}`", super::escape(other)))),
     }
 }
@@ -206,7 +226,9 @@ pub(crate) fn read_lines(
 pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     match format {
         Format::Jsonl => jsonl::read(path, options),
-        Format::SmilesCsv | Format::Sdf => smiles_csv::read(format, path, options),
+        Format::SmilesCsv | Format::Parquet | Format::Xlsx | Format::Sdf => {
+            smiles_csv::read(format, path, options)
+        }
         Format::Graph6 => graph6::read(path, options),
         Format::CsvFolder | Format::Ogb | Format::TuDataset | Format::EdgelistFolder => {
             read_tree(format, &Folder::new(path, &options.limits), options)
@@ -221,7 +243,7 @@ pub(crate) fn read_tree(format: Format, tree: &dyn Tree, options: &ReadOptions) 
         Format::Ogb => ogb::read(tree, options),
         Format::TuDataset => tudataset::read(tree, options),
         Format::EdgelistFolder => edgelist_folder::read(tree, Numbering::AsGiven, options),
-        Format::Jsonl | Format::SmilesCsv | Format::Sdf | Format::Graph6 => {
+        Format::Jsonl | Format::SmilesCsv | Format::Parquet | Format::Xlsx | Format::Sdf | Format::Graph6 => {
             Err(unknown(tree.root(), "a single file was expected".to_owned()))
         }
     }
@@ -237,9 +259,6 @@ pub(crate) fn read_malnet(tree: &dyn Tree, options: &ReadOptions) -> Result<Read
 fn check_writable(dataset: &Dataset) -> io::Result<()> {
     let refused =
         |what| Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{what} cannot be written")));
-    if dataset.schema.level == Level::Edge {
-        return refused("targets of edges");
-    }
     let plain = |sample: &Sample| *sample.graph.graph_features() == Features::none(1);
     if dataset.samples.iter().all(plain) { Ok(()) } else { refused("features of whole graphs") }
 }

@@ -5,6 +5,9 @@
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 
 use super::csv::CsvReader;
+use super::descriptor_columns::DescriptorColumns;
+use super::parquet::ParquetRows;
+use super::sheet::SheetRows;
 use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
@@ -29,6 +32,7 @@ struct Row {
     id: Option<String>,
     split: Option<Split>,
     cells: Vec<Box<str>>,
+    descriptors: Vec<f32>,
 }
 
 impl Row {
@@ -36,7 +40,10 @@ impl Row {
     fn bytes(&self) -> u64 {
         let cells: usize = self.cells.iter().map(|cell| size_of::<Box<str>>() + cell.len()).sum();
         let texts = self.smiles.len() + self.id.as_ref().map_or(0, String::len) + cells;
-        bytes_of::<Result<(Self, Graph), BadRow>>(1) + self.place.bytes() + texts as u64
+        bytes_of::<Result<(Self, Graph), BadRow>>(1)
+            + self.place.bytes()
+            + texts as u64
+            + bytes_of::<f32>(self.descriptors.len())
     }
 }
 
@@ -62,6 +69,13 @@ pub(super) fn open_table(
     let mut notes = Vec::new();
     let reader = match format {
         Format::Sdf => CsvReader::of_blocks(path, &options.limits)?,
+        Format::Xlsx => {
+            let mut rows = SheetRows::open(path, options)?;
+            let (names, about) = rows.take_names();
+            notes.extend(about);
+            CsvReader::of_rows(path, names, 0, Box::new(rows), &options.limits)?
+        }
+        Format::Parquet => of_parquet(ParquetRows::open(path, options)?, path, options, &mut notes)?,
         _ => {
             let part = options.shard.map(|shard| shard.bytes_of(path)).transpose()?;
             let lines = Lines::open(path, &options.limits)?;
@@ -73,6 +87,31 @@ pub(super) fn open_table(
         }
     };
     Ok((reader, notes))
+}
+
+fn of_parquet(
+    mut rows: ParquetRows,
+    path: &Path,
+    options: &ReadOptions,
+    notes: &mut Vec<String>,
+) -> Result<CsvReader, DataError> {
+    let (names, about) = rows.take_names();
+    notes.extend(about);
+    let before = rows.rows_before();
+    CsvReader::of_rows(path, names, before, Box::new(rows), &options.limits)
+}
+
+/// Reads a table of molecules from the bytes of a Parquet file.
+#[cfg(feature = "benchmarks")]
+pub(crate) fn read_parquet_bytes(
+    bytes: Vec<u8>,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Read, DataError> {
+    let (mut notes, length) = (Vec::new(), bytes.len() as u64);
+    let rows = ParquetRows::new(std::io::Cursor::new(bytes), length, path, options)?;
+    let reader = of_parquet(rows, path, options, &mut notes)?;
+    read_table(reader, notes, path, options)
 }
 
 fn read_table(
@@ -108,7 +147,8 @@ fn read_table(
             let before = rows.len();
             rows.par_extend(chunk.par_drain(..).map(|row| {
                 let row = row?;
-                match reading.graph(&row.smiles, &options.limits) {
+                let graph = reading.graph(&row.smiles, &options.limits);
+                match graph.and_then(|graph| columns.descriptors.join(graph, &row.descriptors)) {
                     Ok(graph) => Ok((row, graph)),
                     Err(error) => Err(bad_molecule(&row, &columns.smiles_name, &error)),
                 }
@@ -173,7 +213,8 @@ fn collect(
 ) -> Result<Read, DataError> {
     let MoleculeReading { featurizer, form } = reading;
     collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
-    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone(), form });
+    let descriptors = columns.descriptors.names();
+    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone(), form, descriptors });
     let used = columns.usable(&rows, collector.options, &mut collector.notes);
     collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
     for row in rows {
@@ -200,6 +241,7 @@ fn collect(
                 targets: Table { rows: usize::from(!values.is_empty()), values },
                 split: row.split,
                 node_split: None,
+                pairs: Vec::new(),
                 graph: Some(graph),
             }),
         };
@@ -214,6 +256,7 @@ struct Columns {
     smiles_name: String,
     id: Option<usize>,
     split: Option<usize>,
+    descriptors: DescriptorColumns,
     /// Position in the file and name of the columns that are, or may be, targets.
     targets: Vec<(Option<usize>, String)>,
     /// Whether the targets were asked for by name.
@@ -221,7 +264,7 @@ struct Columns {
 }
 
 /// Position of a column that was asked for by name; its case does not matter.
-fn named_column(reader: &CsvReader, name: Option<&String>) -> Result<Option<usize>, DataError> {
+pub(super) fn named_column(reader: &CsvReader, name: Option<&String>) -> Result<Option<usize>, DataError> {
     let Some(name) = name else { return Ok(None) };
     let column = reader.column(name).or_else(|| reader.column_called(&[name]));
     column.map(Some).ok_or_else(|| {
@@ -248,6 +291,7 @@ impl Columns {
         let smiles = smiles_column(reader, options)?;
         let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
         let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
+        let descriptors = DescriptorColumns::find(reader, options)?;
         let wanted = match &options.schema {
             Some(schema) => Some(&schema.targets),
             None => options.targets.as_ref(),
@@ -269,11 +313,12 @@ impl Columns {
                 .iter()
                 .enumerate()
                 .filter(|(column, _)| ![Some(smiles), id, split].contains(&Some(*column)))
+                .filter(|(column, _)| !descriptors.holds(*column))
                 .map(|(column, name)| (Some(column), name.clone()))
                 .collect(),
         };
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        Ok(Self { smiles, smiles_name, id, split, targets, explicit: wanted.is_some() })
+        Ok(Self { smiles, smiles_name, id, split, descriptors, targets, explicit: wanted.is_some() })
     }
 
     fn row(&self, reader: &CsvReader) -> Result<Row, DataError> {
@@ -282,6 +327,7 @@ impl Columns {
             smiles: reader.field(self.smiles).to_owned(),
             id: self.id.map(|column| reader.field(column).to_owned()).filter(|id| !id.is_empty()),
             split: self.part(reader, &place)?,
+            descriptors: self.descriptors.values(reader, &place)?,
             cells: self
                 .targets
                 .iter()

@@ -1,7 +1,8 @@
-//! Molecules of a CSV table, some rows at a time: nothing but the SMILES column is looked at.
+//! Molecules of a CSV table, some rows at a time: nothing but the SMILES column and the descriptors are looked at.
 
 use super::Format;
 use super::csv::CsvReader;
+use super::descriptor_columns::DescriptorColumns;
 use super::smiles_csv::CHUNK_BYTES;
 use crate::formats::Lines;
 use crate::rows::{InputRow, PIECE_BYTES};
@@ -17,6 +18,7 @@ pub(crate) struct SmilesRows {
     header: Vec<u8>,
     smiles: usize,
     smiles_name: String,
+    descriptors: DescriptorColumns,
     reading: MoleculeReading,
     notes: Vec<String>,
     options: ReadOptions,
@@ -45,11 +47,18 @@ impl SmilesRows {
         let reading = super::smiles_csv::reading(path, options)?;
         let smiles = super::smiles_csv::smiles_column(&reader, options)?;
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        let header = match reader.molecule_column() {
-            None => reader.record(),
-            Some(_) => reader.header_record(),
-        };
-        Ok(Self { reader, header, smiles, smiles_name, reading, notes, options: options.clone() })
+        let descriptors = DescriptorColumns::find(&reader, options)?;
+        let header = reader.written_header();
+        Ok(Self {
+            reader,
+            header,
+            smiles,
+            smiles_name,
+            descriptors,
+            reading,
+            notes,
+            options: options.clone(),
+        })
     }
 
     /// What was found out about the table.
@@ -84,19 +93,21 @@ impl SmilesRows {
         while records.len() < count && bytes < PIECE_BYTES && smiles_bytes < CHUNK_BYTES {
             let Some(record) = self.reader.advance()? else { break };
             let place = self.reader.place();
-            let smiles = match record {
-                Ok(()) => Ok((self.reader.field(self.smiles).to_owned(), place)),
+            let values = record.and_then(|()| self.descriptors.values(&self.reader, &place));
+            let smiles = match values {
+                Ok(values) => Ok((self.reader.field(self.smiles).to_owned(), values, place)),
                 Err(error) => Err(error.into_bad_row(place)?),
             };
             let record = self.reader.record();
             bytes += 2 * record.len();
-            smiles_bytes += smiles.as_ref().map_or(0, |(smiles, _)| smiles.len());
+            smiles_bytes += smiles.as_ref().map_or(0, |(smiles, ..)| smiles.len());
             records.push((record, smiles));
         }
         let (reading, limits) = (self.reading, &self.options.limits);
-        let graph = |(smiles, place): (String, crate::Place)| {
-            reading
-                .graph(&smiles, limits)
+        let graph = |(smiles, values, place): (String, Vec<f32>, crate::Place)| {
+            let graph = reading.graph(&smiles, limits);
+            graph
+                .and_then(|graph| self.descriptors.join(graph, &values))
                 .map(Arc::new)
                 .map_err(|error| BadRow::new(place.in_column(&self.smiles_name), &smiles, error.to_string()))
         };

@@ -67,6 +67,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             targets: Table { rows: usize::from(!parts.targets.is_empty()), values: parts.targets },
             split: None,
             node_split: None,
+            pairs: Vec::new(),
             graph: None,
         }))?;
     }

@@ -16,3 +16,4 @@ pub use hash::{hash_file, sha256};
 pub use memory::{machine_memory, peak_memory};
 pub(crate) use open::{decompress, open_decompressed, without_compression};
 pub use plain::{create_dir, open, read, rename, sync_dir, write_new};
+pub(crate) use zstd::unzstd;

@@ -18,6 +18,11 @@ pub(super) struct ZstdReader<R> {
     begun: bool,
 }
 
+/// Undoes Zstandard, of bytes in memory.
+pub(crate) fn unzstd(bytes: &[u8]) -> impl Read {
+    ZstdReader::new(bytes)
+}
+
 impl<R: BufRead> ZstdReader<R> {
     /// Nothing is read yet.
     pub(super) fn new(source: R) -> Self {

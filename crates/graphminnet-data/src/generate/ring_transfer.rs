@@ -86,7 +86,12 @@ impl RingTransfer {
             Level::Graph => vec![class as f32],
             Level::Node => (0..nodes).map(at_target).collect(),
             Level::Edge => graph.edges().iter().map(|[_, end]| at_target(*end as usize)).collect(),
+            // The pair of the two is asked about.
+            Level::Pair => vec![class as f32],
         };
+        let pairs =
+            if self.level == Level::Pair { vec![[target as u32, opposite as u32]] } else { Vec::new() };
+        let graph = graph.with_pairs(pairs)?;
         Ok(Sample { id: sample_id("ring", split, at), graph: Arc::new(graph), targets })
     }
 }

@@ -28,6 +28,7 @@ pub(crate) use features::Mismatch;
 pub use part::Part;
 
 use crate::budget::bytes_of;
+use std::collections::HashSet;
 use thiserror::Error;
 
 /// Why a graph, or a batch of graphs, was refused.
@@ -116,6 +117,16 @@ pub enum GraphError {
         /// Values expected.
         expected: usize,
     },
+    /// A pair names a node that does not exist.
+    #[error("pair {pair} names node {node}, but the graph has {num_nodes} nodes (counted from 0)")]
+    PairOutOfRange {
+        /// Position of the pair.
+        pair: usize,
+        /// The node.
+        node: u32,
+        /// Number of nodes.
+        num_nodes: usize,
+    },
     /// A named encoding of a graph in a batch does not fit.
     #[error("graph {graph} of the batch does not fit the others in encoding `{name}`: {reason}")]
     Encoding {
@@ -139,6 +150,7 @@ pub struct Graph {
     node_features: Features,
     edge_features: Features,
     graph_features: Features,
+    pairs: Vec<[u32; 2]>,
 }
 
 impl Graph {
@@ -171,7 +183,8 @@ impl Graph {
         }
         node_features.check("node", num_nodes)?;
         edge_features.check("edge", edges.len())?;
-        Ok(Self { num_nodes, edges, node_features, edge_features, graph_features: Features::none(1) })
+        let graph_features = Features::none(1);
+        Ok(Self { num_nodes, edges, node_features, edge_features, graph_features, pairs: Vec::new() })
     }
 
     /// A graph without features.
@@ -189,7 +202,7 @@ impl Graph {
         const PER_NODE: u64 = 16;
         let tables = [&self.node_features, &self.edge_features, &self.graph_features];
         bytes_of::<Self>(1)
-            + bytes_of::<[u32; 2]>(self.edges.len())
+            + bytes_of::<[u32; 2]>(self.edges.len() + self.pairs.len())
             + tables.map(Features::bytes).iter().sum::<u64>()
             + PER_NODE * self.num_nodes as u64
     }
@@ -222,6 +235,60 @@ impl Graph {
     /// Features of the graph as a whole, one row; without columns unless they were given.
     pub fn graph_features(&self) -> &Features {
         &self.graph_features
+    }
+
+    /// Pairs of nodes that a model is asked about, as `[source, target]`. They are no edges: no message goes along them,
+    /// and nothing that is prepared depends on them.
+    pub fn pairs(&self) -> &[[u32; 2]] {
+        &self.pairs
+    }
+
+    /// The same graph with other pairs to be asked about.
+    ///
+    /// # Errors
+    ///
+    /// [`GraphError::PairOutOfRange`] if a pair names a missing node.
+    pub fn with_pairs(mut self, pairs: Vec<[u32; 2]>) -> Result<Self, GraphError> {
+        if pairs.len() > Self::MAX_COUNT {
+            return Err(GraphError::TooLarge { what: "pairs", count: pairs.len(), limit: Self::MAX_COUNT });
+        }
+        let outside = |ends: &[u32; 2]| ends.iter().copied().find(|node| *node as usize >= self.num_nodes);
+        let first = pairs.iter().enumerate().find_map(|(pair, ends)| Some((pair, outside(ends)?)));
+        if let Some((pair, node)) = first {
+            return Err(GraphError::PairOutOfRange { pair, node, num_nodes: self.num_nodes });
+        }
+        self.pairs = pairs;
+        Ok(self)
+    }
+
+    /// The same graph with some of its edges, given by position, and their features.
+    ///
+    /// # Errors
+    ///
+    /// None if the positions are those of edges.
+    pub fn with_edges_at(&self, positions: &[usize]) -> Result<Self, GraphError> {
+        let edges = positions.iter().filter_map(|&at| self.edges.get(at).copied()).collect();
+        let features = self.edge_features.select_rows(positions.iter().copied());
+        let graph = Self::new(self.num_nodes, edges, self.node_features.clone(), features)?;
+        graph.with_graph_features(self.graph_features.clone())?.with_pairs(self.pairs.clone())
+    }
+
+    /// Whether every edge is there in the other direction too.
+    pub fn is_undirected(&self) -> bool {
+        let edges: HashSet<[u32; 2]> = self.edges.iter().copied().collect();
+        edges.iter().all(|&[source, target]| edges.contains(&[target, source]))
+    }
+
+    /// Positions of the edges as they were written: all of them or, where each was followed by its reverse when the graph
+    /// was read ([`EdgeDirection::BothWays`](crate::EdgeDirection::BothWays)), the first of the two.
+    pub fn written_edges(&self, both_ways: bool) -> Vec<usize> {
+        let mut written = Vec::with_capacity(self.edges.len());
+        let mut at = 0;
+        while let Some([source, target]) = self.edges.get(at) {
+            written.push(at);
+            at += if both_ways && source != target { 2 } else { 1 };
+        }
+        written
     }
 
     /// The same graph with other node features.

@@ -27,8 +27,10 @@ pub(crate) struct Record {
     pub(crate) edge_rows: Table,
     pub(crate) targets: Table,
     pub(crate) split: Option<Split>,
-    /// The part of every node, where nodes are split.
+    /// The part of every node (edge, pair), where these are split.
     pub(crate) node_split: Option<Vec<Option<Split>>>,
+    /// Pairs of nodes that are asked about.
+    pub(crate) pairs: Vec<[u32; 2]>,
     /// The finished graph, where the reader builds it itself; the tables are then not looked at.
     pub(crate) graph: Option<Graph>,
 }
@@ -40,7 +42,7 @@ impl Record {
         bytes_of::<Option<Self>>(1)
             + self.place.bytes()
             + self.id.as_ref().map_or(0, |id| id.len() as u64)
-            + bytes_of::<[u32; 2]>(self.edges.len())
+            + bytes_of::<[u32; 2]>(self.edges.len() + self.pairs.len())
             + bytes_of::<Option<Split>>(self.node_split.as_ref().map_or(0, Vec::len))
             + tables.iter().map(|table| table.bytes()).sum::<u64>()
             + self.graph.as_ref().map_or(0, Graph::bytes)
@@ -69,7 +71,7 @@ pub(crate) struct Collector<'a> {
     pub(crate) edge_columns: ColumnSet,
     /// Target columns.
     pub(crate) target_columns: ColumnSet,
-    /// Whether targets have one row per graph or per node.
+    /// What a row of targets belongs to.
     pub(crate) level: Level,
     /// Node and edge columns, where the reader builds finished graphs itself.
     pub(crate) fixed_columns: Option<(Vec<Column>, Vec<Column>)>,
@@ -105,7 +107,12 @@ impl<'a> Collector<'a> {
             node_columns: ColumnSet::default(),
             edge_columns: ColumnSet::default(),
             target_columns: ColumnSet::default(),
-            level: options.level.unwrap_or(Level::Graph),
+            level: options
+                .schema
+                .as_ref()
+                .map(|schema| schema.level)
+                .or(options.level)
+                .unwrap_or(Level::Graph),
             fixed_columns: None,
             molecules: None,
             edges: EdgeDirection::AsGiven,
@@ -378,16 +385,46 @@ impl Collector<'_> {
         if self.options.ignore_split || parts.iter().all(Option::is_none) {
             return None;
         }
-        if schema.level != Level::Node {
+        if schema.level == Level::Graph {
             self.notes
                 .push("parts of nodes have no meaning for targets of graphs, and are not used".to_owned());
             return None;
         }
         let all = parts.into_iter().zip(samples);
         Some(NodeParts::new(
-            all.map(|(parts, sample)| parts.unwrap_or_else(|| vec![None; sample.graph.num_nodes()]))
-                .collect(),
+            all.map(|(parts, sample)| {
+                let rows = schema.level.rows(&sample.graph);
+                self.at_written_edges(schema, &sample.graph, parts.unwrap_or_default(), rows)
+            })
+            .collect(),
         ))
+    }
+}
+
+impl Collector<'_> {
+    /// Whether an edge is followed by its reverse.
+    fn is_both_ways(&self) -> bool {
+        self.options.edges.unwrap_or(self.edges) == EdgeDirection::BothWays
+    }
+
+    /// One value for each row of a graph: as given or, at edge level, with nothing for edges that were not written but
+    /// only follow those that were.
+    fn at_written_edges<T: Clone>(
+        &self,
+        schema: &Schema,
+        graph: &Graph,
+        values: Vec<Option<T>>,
+        rows: usize,
+    ) -> Vec<Option<T>> {
+        let mut all = vec![None; rows];
+        if schema.level == Level::Edge {
+            for (at, value) in graph.written_edges(self.is_both_ways()).into_iter().zip(values) {
+                all[at] = value;
+            }
+        } else {
+            all.iter_mut().zip(values).for_each(|(slot, value)| *slot = value);
+        }
+        all
     }
 }
 
@@ -424,19 +461,25 @@ impl Finisher {
         let node_features = encode(&self.nodes, &from.node_columns, &record.nodes)?;
         let mut edge_features = encode(&self.edges, &from.edge_columns, &record.edge_rows)?;
         let mut edges = std::mem::take(&mut record.edges);
-        if from.options.edges.unwrap_or(from.edges) == EdgeDirection::BothWays {
+        if from.is_both_ways() {
             (edges, edge_features) = both_ways(&edges, &edge_features);
         }
+        let pairs = std::mem::take(&mut record.pairs);
         Graph::new(record.num_nodes, edges, node_features, edge_features)
+            .and_then(|graph| graph.with_pairs(pairs))
             .map_err(|error| BadRow::new(place.clone(), id, error.to_string()))
     }
 
     fn targets(&self, from: &Collector<'_>, record: &Record, graph: &Graph) -> Result<Vec<f32>, BadRow> {
         let place = &record.place;
-        let expected_rows = self.schema.level.rows(graph);
+        let rows = self.schema.level.rows(graph);
+        let expected_rows = match self.schema.level {
+            Level::Edge => graph.written_edges(from.is_both_ways()).len(),
+            _ => rows,
+        };
         let mut targets = Vec::with_capacity(record.targets.values.len());
         if record.targets.values.is_empty() {
-            targets.resize(expected_rows.saturating_mul(self.schema.num_targets()), f32::NAN);
+            targets.resize(rows.saturating_mul(self.schema.num_targets()), f32::NAN);
         } else if record.targets.rows != expected_rows {
             return Err(BadRow::new(
                 place.clone(),
@@ -451,6 +494,11 @@ impl Finisher {
                     BadRow::new(place.clone().in_column(column), value.to_string(), reason)
                 })?;
                 targets.push(target);
+            }
+            if expected_rows < rows {
+                let given = targets.chunks_exact(width).map(|row| Some(row.to_vec())).collect();
+                let all = from.at_written_edges(&self.schema, graph, given, rows).into_iter();
+                targets = all.flat_map(|row| row.unwrap_or_else(|| vec![f32::NAN; width])).collect();
             }
         }
         Ok(targets)

@@ -1,7 +1,10 @@
 //! In which form molecules are read: with or without their hydrogens, their stereo marks, their counter-ions.
 
-use super::{Featurizer, SmilesError, chemistry, contained, guard, ogb_graph, parse, scaffold, stereo, zinc};
-use crate::graph::Graph;
+use super::{
+    BASIC_DESCRIPTORS, Featurizer, Fingerprint, SmilesError, chemistry, contained, descriptors, guard,
+    ogb_graph, parse, scaffold, stereo, zinc,
+};
+use crate::graph::{Features, Graph};
 use crate::{Limits, ReadOptions, Schema};
 use chematic::core::{Element, Molecule};
 use chematic::smiles::rdkit;
@@ -17,6 +20,12 @@ pub struct MoleculeForm {
     pub ignore_stereo: bool,
     /// Of several fragments the one with the most atoms besides hydrogen is kept: salts lose their counter-ions.
     pub largest_fragment: bool,
+    /// A dozen numbers about the whole molecule join its graph; see [`BASIC_DESCRIPTORS`](super::BASIC_DESCRIPTORS).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub basic_descriptors: bool,
+    /// The counts of its [`Fingerprint`] join its graph, as `ln(1 + count)`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub morgan_counts: bool,
 }
 
 /// How a string becomes a graph.
@@ -32,6 +41,30 @@ impl MoleculeForm {
     /// Whether molecules are taken as they are written.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// How many numbers about whole molecules join their graphs.
+    pub fn graph_numbers(&self) -> usize {
+        let basic = if self.basic_descriptors { BASIC_DESCRIPTORS.len() } else { 0 };
+        basic + if self.morgan_counts { Fingerprint::PLACES } else { 0 }
+    }
+
+    /// These numbers.
+    fn describe(&self, graph: Graph) -> Result<Graph, SmilesError> {
+        let mut numbers = Vec::with_capacity(self.graph_numbers());
+        if self.basic_descriptors {
+            numbers.extend(descriptors::basic(&graph));
+        }
+        if self.morgan_counts {
+            numbers.extend(descriptors::morgan(&graph));
+        }
+        if numbers.is_empty() {
+            return Ok(graph);
+        }
+        let features = Features::numbers(1, numbers.len(), numbers);
+        features
+            .and_then(|features| graph.with_graph_features(features))
+            .map_err(|error| SmilesError::Unsupported(error.to_string()))
     }
 
     /// The scaffold of a molecule in this form; see [`scaffold_key`](super::scaffold_key).
@@ -105,9 +138,9 @@ impl MoleculeReading {
             let molecule = self.form.molecule(&smiles, limits)?;
             match self.featurizer {
                 Featurizer::Zinc => {
-                    if self.form.add_hydrogens || self.form.ignore_stereo {
-                        let reason =
-                            "the columns of ZINC have no place for added hydrogens or missing stereo";
+                    if self.form.add_hydrogens || self.form.ignore_stereo || self.form.graph_numbers() > 0 {
+                        let reason = "the columns of ZINC have no place for added hydrogens, missing stereo or \
+                                      descriptors";
                         return Err(SmilesError::Unsupported(reason.to_owned()));
                     }
                     guard::check_canonical(molecule.atom_count())?;
@@ -133,6 +166,6 @@ impl MoleculeReading {
             (false, Featurizer::Cip) => stereo::label(molecule, &mut features)?,
             (false, _) => {}
         }
-        ogb_graph(&features)
+        self.form.describe(ogb_graph(&features)?)
     }
 }

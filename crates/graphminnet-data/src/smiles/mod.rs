@@ -16,7 +16,10 @@
 //! Nodes are in the order of the atoms in the string; every bond is stored in both directions, one after the other.
 //! How often the columns equal those of RDKit, and where they do not, is in `docs/smiles-differences.md`.
 
+mod atomic_weights;
 mod columns;
+mod descriptors;
+mod fingerprint;
 mod form;
 mod grammar;
 mod guard;
@@ -27,6 +30,8 @@ mod zinc;
 
 use columns::{atom_columns, bond_columns};
 pub(crate) use columns::{column_names, completed_sizes};
+pub use descriptors::BASIC_DESCRIPTORS;
+pub use fingerprint::Fingerprint;
 pub use form::{MoleculeForm, MoleculeReading};
 // For the drawings of `graphminnet-report`.
 #[doc(hidden)]

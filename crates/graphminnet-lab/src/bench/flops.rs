@@ -84,7 +84,8 @@ fn set_encoder(config: &ModelConfig, graphs: f64) -> f64 {
 fn head(config: &ModelConfig, graphs: usize, nodes: f64) -> f64 {
     let rows = match config.level {
         LevelKind::Graph => graphs as f64,
-        LevelKind::Node => nodes,
+        // Workloads have no edges or pairs to answer for.
+        LevelKind::Node | LevelKind::Edge | LevelKind::Pair => nodes,
     };
     let (l, out) = (config.hidden as f64, config.out_dim as f64);
     match config.head {

@@ -12,6 +12,7 @@
 //! | time per epoch | [`runtime`] | figure |
 //! | operations, time and memory of large graphs | [`scalability`], [`scalability_systems`] | figure, proposition on complexity |
 //! | noise on the features | [`robustness`] | figure |
+//! | what the block does in a trained model | [`block`] | – |
 //! | choices inside the model | [`ablation`] | tables and figure of the ablations |
 //! | gradient against distance | [`long_range`] | proposition on long-range dependency |
 //! | graphs that are distinguished | [`expressiveness`] | proposition on expressiveness |
@@ -22,6 +23,7 @@
 //! Nothing here prints.
 
 pub mod ablation;
+pub mod block;
 mod closeness;
 pub mod datasets;
 mod error;
@@ -30,12 +32,14 @@ mod families;
 mod figure;
 mod folds;
 mod lab;
+pub mod links;
 pub mod long_range;
 mod node_baselines;
 pub mod nodes;
 mod own_models;
 mod pair_table;
 pub mod params;
+mod parts;
 pub mod queue;
 pub mod robustness;
 pub mod runtime;

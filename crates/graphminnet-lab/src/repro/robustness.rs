@@ -4,19 +4,16 @@
 //! channel over the nodes of the graph.
 
 use super::lab::selected_model;
-use super::{Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, table1};
+use super::{Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, parts, table1};
 use burn::tensor::{Tensor, TensorData};
 use graphminnet::config::Recipe;
-use graphminnet::model::{GraphMinNet, ModelInput};
+use graphminnet::model::GraphMinNet;
 use graphminnet::nn::Pass;
 use graphminnet::ops::{PoolKind, gather_graphs, pool};
-use graphminnet::task::{Rows, metric};
 use graphminnet::train::{MeanStd, TrainingData};
-use graphminnet_data::batch::{BatchLimit, Batches, Order, Targets, plan_batches};
 use graphminnet_data::rng;
 use serde_json::json;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 /// Noise levels of the paper, in per cent.
 pub const LEVELS: [u32; 7] = [0, 5, 10, 15, 20, 25, 30];
@@ -159,19 +156,9 @@ fn evaluate(
     level: u32,
     draw: u64,
 ) -> Result<Option<f64>, ReproError> {
-    let config = model.config();
-    let limit = BatchLimit::graphs(trained.recipe.train.batch_size);
-    let plan = plan_batches(&data.dataset, &data.splits.test, limit, Order::Given);
-    let (mut outputs, mut targets) = (Vec::new(), Vec::new());
     let mut random = rng::stream(draw, "robustness", &[u64::from(level)]);
-    for batch in
-        Batches::start(Arc::clone(&data.dataset), plan, 2).map_err(graphminnet::train::TrainError::from)?
-    {
-        lab.check_interrupt()?;
-        let mut batch = batch.map_err(graphminnet::train::TrainError::from)?;
-        targets.extend(batch.targets.take().map(Targets::into_counted).unwrap_or_default());
-        let input = ModelInput::new(config, batch, &lab.device)?;
-        let output = model.forward_perturbed(&input, Pass::Eval, |x: Tensor<2>| {
+    let score = parts::score(lab, model, data, &data.splits.test, &trained.recipe.train, |input| {
+        model.forward_perturbed(input, Pass::Eval, |x: Tensor<2>| {
             let [rows, columns] = x.dims();
             let values: Vec<f32> = (0..rows * columns).map(|_| random.normal() as f32).collect();
             let normal: Tensor<2> = Tensor::from_data(TensorData::new(values, [rows, columns]), &x.device());
@@ -183,14 +170,7 @@ fn evaluate(
                 }
             };
             x + normal * (f64::from(level) / 100.0)
-        });
-        outputs.extend(output.into_data().try_to_vec::<f32>().unwrap_or_default());
-    }
-    let rows = Rows {
-        outputs: &outputs,
-        columns: config.out_dim,
-        targets: &targets,
-        target_columns: data.target_columns(),
-    };
-    Ok(metric::evaluate(trained.recipe.train.metric, rows).ok().map(|score| score.value * trained.scale()))
+        })
+    })?;
+    Ok(score.map(|value| value * trained.scale()))
 }

@@ -1,4 +1,4 @@
-//! Time per epoch (training, validation and test) of the runnable systems on the same data and machine.
+//! Time per epoch (training, validation and test) of the systems on the same data and machine.
 
 use super::own_models::{self, Planned};
 use super::{Figure, Lab, Line, Outcome, ReproError, Sheet, Side, systems};

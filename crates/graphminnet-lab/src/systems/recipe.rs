@@ -98,9 +98,7 @@ impl SystemRecipe {
     /// [`ConfigError`] if the data set has no recipe.
     pub(crate) fn surroundings(&self) -> Result<Table, ConfigError> {
         let mut table = Recipe::table(&self.dataset)?;
-        let train = Value::try_from(&self.train)
-            .map_err(|error| ConfigError::BadValue { key: "train".to_owned(), message: error.to_string() })?;
-        table.insert("train".to_owned(), train);
+        table.insert("train".to_owned(), Value::Table(self.train.to_table()));
         Ok(table)
     }
 }

@@ -27,6 +27,7 @@ mod molecule;
 mod scene;
 mod selection;
 mod shapes;
+mod untangle;
 
 use crate::svg::Svg;
 use graphminnet_data::Graph;

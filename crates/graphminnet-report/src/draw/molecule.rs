@@ -2,6 +2,7 @@
 
 use super::layout::Place;
 use super::selection::Selection;
+use super::untangle::Tangle;
 use chematic::core::{
     Atom, AtomIdx, BondOrder, Chirality, Element, Molecule, MoleculeBuilder, implicit_hcount,
 };
@@ -37,8 +38,9 @@ impl Skeleton {
         let places = molecule.as_ref().and_then(|molecule| {
             let coordinates = catch_unwind(AssertUnwindSafe(|| compute_layout(molecule).coords)).ok()?;
             let places: Vec<Place> = coordinates.iter().map(|p| (p.x / BOND_LEN, p.y / BOND_LEN)).collect();
-            (places.len() == atoms.len() && places.iter().all(|(x, y)| x.is_finite() && y.is_finite()))
-                .then_some(places)
+            let is_usable =
+                places.len() == atoms.len() && places.iter().all(|(x, y)| x.is_finite() && y.is_finite());
+            is_usable.then(|| untangled(places, selection))
         });
         let degrees = selection.neighbours().iter().map(Vec::len).collect::<Vec<_>>();
         let symbols = atoms.iter().map(|atom| element(atom).map_or("*", Element::symbol)).collect::<Vec<_>>();
@@ -60,6 +62,12 @@ impl Skeleton {
             .collect();
         Self { places, labels, symbols, orders }
     }
+}
+
+fn untangled(mut places: Vec<Place>, selection: &Selection) -> Vec<Place> {
+    let bonds: Vec<(usize, usize)> = selection.edges.iter().map(|edge| edge.ends).collect();
+    Tangle { bonds: &bonds, neighbours: &selection.neighbours() }.untangle(&mut places);
+    places
 }
 
 fn element(atom: &SketchAtom) -> Option<Element> {

@@ -10,6 +10,7 @@
 //! than its median on the calibration), so that an interval is wide where the models disagree and narrow where they
 //! do not. What is promised stays the same.
 
+use super::platt::Platt;
 use super::{Answer, AnswerKind, AnswerRow, Coverage, Ensemble, PredictError};
 use graphminnet_data::Dataset;
 use graphminnet_data::Graph;
@@ -60,6 +61,8 @@ pub struct Conformal {
     floors: Vec<f64>,
     /// What was said about the graphs of the calibration, sorted, per column of values.
     reference: Vec<Vec<f64>>,
+    /// For yes/no targets, what makes probabilities as large as what happens; `None` where the labels are of one kind.
+    platt: Vec<Option<Platt>>,
 }
 
 /// A labelled row: how wrong it is about a target, and how far the models were apart.
@@ -102,16 +105,26 @@ impl Conformal {
         check_level(level)?;
         let mut misses = vec![Vec::new(); targets.len()];
         let mut reference: Vec<Vec<f64>> = Vec::new();
+        let mut chances: Vec<Vec<(f64, bool)>> = vec![Vec::new(); targets.len()];
         for (answer, labels) in labelled {
             for (row, labels) in answer.rows().zip(labels.chunks(targets.len().max(1))) {
                 let values = row.values();
                 reference.resize(values.len(), Vec::new());
                 reference.iter_mut().zip(&values).for_each(|(column, value)| column.push(*value));
                 collect(kind, &values, &row.deviations(), labels, &mut misses);
+                for ((said, label), chances) in values.iter().zip(labels).zip(&mut chances) {
+                    if !label.is_nan() {
+                        chances.push((*said, *label > 0.5));
+                    }
+                }
             }
         }
         reference.iter_mut().for_each(|column| column.sort_by(f64::total_cmp));
-        Ok(Self { reference, ..Self::from_misses(kind, targets, misses, level) })
+        let platt = match kind {
+            AnswerKind::Binary => chances.iter().map(|said| Platt::fit(said)).collect(),
+            AnswerKind::Numbers | AnswerKind::Classes => Vec::new(),
+        };
+        Ok(Self { reference, platt, ..Self::from_misses(kind, targets, misses, level) })
     }
 
     fn from_misses(kind: AnswerKind, targets: &[String], misses: Vec<Vec<Miss>>, level: f64) -> Self {
@@ -127,7 +140,7 @@ impl Conformal {
             floors.push(floor);
         }
         let targets = targets.to_vec();
-        Self { level, kind, targets, radii, counts, floors, reference: Vec::new() }
+        Self { level, kind, targets, radii, counts, floors, reference: Vec::new(), platt: Vec::new() }
     }
 
     /// The probability with which the truth is inside.
@@ -162,6 +175,13 @@ impl Conformal {
     /// Whether an answer of this probability belongs to the set of a target.
     pub fn holds(&self, target: usize, probability: f64) -> bool {
         1.0 - probability <= self.radii.get(target).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// The probability of yes as large as what happened on the calibration (Platt's scaling); as it was said where the
+    /// labels of the calibration are of one kind, or answers are not yes or no.
+    pub fn corrected(&self, target: usize, probability: f64) -> f64 {
+        let platt = self.platt.get(target).copied().flatten();
+        platt.map_or(probability, |platt| platt.correct(probability))
     }
 
     /// The classes in the set of a row with these values: of a yes/no target, 0 (no) and 1 (yes); else all classes.
@@ -300,6 +320,7 @@ mod tests {
             counts: vec![9],
             floors: vec![0.0],
             reference: vec![],
+            platt: vec![],
         };
         assert_eq!(sets.set(0, &[0.3, 0.6, 0.1]), [0, 1]);
         let answers = Conformal { kind: AnswerKind::Binary, radii: vec![0.7, 0.2], ..sets };

@@ -19,6 +19,11 @@ pub struct Ensemble {
     others: Vec<Bundle>,
 }
 
+/// The columns of a table whose numbers join the graphs.
+fn descriptors(about: &Description) -> &[String] {
+    about.schema.molecules.as_ref().map_or(&[], |table| &table.descriptors)
+}
+
 impl Ensemble {
     /// Puts models together.
     ///
@@ -40,9 +45,10 @@ impl Ensemble {
             {
                 "classes"
             } else if a.schema.level != b.schema.level {
-                "levels (graph or node)"
+                "levels (graph, node, edge or pair)"
             } else if a.schema.node_columns != b.schema.node_columns
                 || a.schema.edge_columns != b.schema.edge_columns
+                || descriptors(a) != descriptors(b)
             {
                 "columns or vocabularies"
             } else if MoleculeReading::of_schema(&a.schema) != MoleculeReading::of_schema(&b.schema) {

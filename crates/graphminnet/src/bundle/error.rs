@@ -6,6 +6,7 @@ use crate::model::InputError;
 use crate::weights::WeightsError;
 use graphminnet_data::fs::IoError;
 use graphminnet_data::spectral::SpectralError;
+use graphminnet_data::{GraphError, Level};
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -165,6 +166,18 @@ pub enum PredictError {
         /// Names of the targets.
         targets: String,
     },
+    /// A pair names a missing node, or graphs do not go together.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The model was asked about pairs of nodes.
+    #[error("the model answers per {level}, not for pairs of nodes")]
+    NotOfPairs {
+        /// What it answers for.
+        level: Level,
+    },
+    /// The model was asked about links.
+    #[error("the model does not predict links: it has other targets than one of yes and no")]
+    NotLinks,
     /// One of several graphs is at fault.
     #[error("graph {graph}: {source}")]
     InGraph {

@@ -1,8 +1,8 @@
 //! An ensemble over labelled graphs: metrics, confidence intervals, a table by class or target.
 
 use super::{AnswerKind, Coverage, DEFAULT_LEVEL, Ensemble, Labelled, PredictError};
-use crate::task::Rows;
 use crate::task::assess::{Assessed, Bootstrap, Breakdown, Measure, assess, breakdown};
+use crate::task::{Rows, calibration_error};
 use graphminnet_data::Dataset;
 use serde::Serialize;
 
@@ -21,6 +21,9 @@ pub struct Evaluated {
     pub breakdown: Breakdown,
     /// How often intervals or sets at the usual level hold the truth, where the models were calibrated in training.
     pub coverage: Vec<Coverage>,
+    /// For yes/no answers of models that were calibrated in training, the calibration error of corrected probabilities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrected_calibration_error: Option<f64>,
 }
 
 /// Evaluates an ensemble on labelled graphs.
@@ -61,11 +64,27 @@ pub fn evaluate_answers(
     if labels == 0 {
         return Err(PredictError::NoLabels { targets: about.schema.targets.join("`, `") });
     }
-    let known = of_graphs.iter().zip(answers.iter());
-    let known = known.filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
-    let coverage = match ensemble.conformal(DEFAULT_LEVEL) {
-        Ok(Some(conformal)) => conformal.coverage(known),
-        _ => Vec::new(),
+    let known = || of_graphs.iter().zip(answers.iter());
+    let covered = known().filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
+    let conformal = ensemble.conformal(DEFAULT_LEVEL).ok().flatten();
+    let coverage = conformal.as_ref().map(|conformal| conformal.coverage(covered)).unwrap_or_default();
+    let corrected_calibration_error = match (&conformal, about.answers()) {
+        (Some(conformal), AnswerKind::Binary) => {
+            let mut said = Vec::with_capacity(labels);
+            for (targets, answer) in known() {
+                let Ok(answer) = answer else { continue };
+                for (row, truth) in answer.rows().zip(targets.chunks(about.schema.num_targets().max(1))) {
+                    let pairs = row.values().into_iter().zip(truth).enumerate();
+                    said.extend(
+                        pairs
+                            .filter(|(_, (_, truth))| !truth.is_nan())
+                            .map(|(target, (yes, truth))| (conformal.corrected(target, yes), *truth > 0.5)),
+                    );
+                }
+            }
+            calibration_error(&said).ok()
+        }
+        _ => None,
     };
     let rows = Rows {
         outputs: &outputs,
@@ -87,5 +106,6 @@ pub fn evaluate_answers(
         metrics: assess(measure, rows, &ranges, bootstrap),
         breakdown: breakdown(measure, rows, &names),
         coverage,
+        corrected_calibration_error,
     })
 }

@@ -6,6 +6,7 @@ use crate::config::{LevelKind, ModelConfig};
 use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
 use crate::ops::values;
+use graphminnet_data::Level;
 use graphminnet_data::batch::BatchLimit;
 use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, Stopped, prepare_graph_unless, unless_stopped};
 use rayon::prelude::*;
@@ -47,7 +48,7 @@ impl Question {
             Self::Prediction => bundle.description.model.level,
             Self::Vectors(level) => level,
         };
-        if level == LevelKind::Node { graph.graph.num_nodes() } else { 1 }
+        Level::from(level).rows(&graph.graph)
     }
 }
 
@@ -108,10 +109,14 @@ fn none(first: &Bundle, models: usize, question: Question) -> Answers {
 }
 
 /// A model with the graphs that were prepared for it, or why they could not be.
-type Given<'a> = (&'a Bundle, Vec<Result<&'a PreparedGraph, &'a PredictError>>);
+pub(super) type Given<'a> = (&'a Bundle, Vec<Result<&'a PreparedGraph, &'a PredictError>>);
 
 /// Asks models about graphs that were prepared for each of them.
-fn ask_prepared(given: &[Given<'_>], question: Question, stop: Stop<'_>) -> Result<Answers, Stopped> {
+pub(super) fn ask_prepared(
+    given: &[Given<'_>],
+    question: Question,
+    stop: Stop<'_>,
+) -> Result<Answers, Stopped> {
     let Some((first, graphs)) = given.first() else {
         return Ok(Answers::new(AnswerKind::Numbers, 0, vec![], vec![]));
     };
@@ -186,10 +191,12 @@ impl Bundle {
         ask_same(std::iter::once(self), graphs, stop)
     }
 
-    /// Vectors of nodes after the last layer, `[nodes, hidden]`; for whole graphs (`level`), pooled as before the head.
+    /// Vectors of nodes after the last layer, `[nodes, hidden]`; for whole graphs (`level`), pooled as before the head. Edges
+    /// and pairs have none but those of their ends.
     ///
     /// A vector is a row of [outputs](super::AnswerRow::outputs). A graph without one keeps its place and has a reason.
     pub fn embed(&self, graphs: &[impl MaybeGraph], level: LevelKind) -> Answers {
+        let level = if level == LevelKind::Graph { level } else { LevelKind::Node };
         unstopped(|stop| ask(self, &[], graphs, Question::Vectors(level), stop))
     }
 
@@ -230,10 +237,14 @@ impl Bundle {
         let nodes = self.model.embed_unless(&input, Pass::Eval, stop)?;
         let tensor = match question {
             Question::Prediction => self.model.predict(nodes, &input),
-            Question::Vectors(LevelKind::Node) => nodes,
             Question::Vectors(LevelKind::Graph) => self.model.pooled(nodes, &input),
+            Question::Vectors(_) => nodes,
         };
         let mut values = values(tensor);
+        if question == Question::Prediction && self.description.model.level == LevelKind::Edge {
+            let topology = input.structure.topology();
+            values = topology.in_given_order(&values, self.description.model.out_dim);
+        }
         if let (Question::Prediction, Some(scaler)) = (question, &self.description.target_scaler) {
             scaler.restore(&mut values);
         }

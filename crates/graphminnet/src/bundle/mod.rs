@@ -37,9 +37,11 @@ mod evaluate;
 pub(crate) mod group;
 mod infer;
 mod labelled;
+mod links;
 mod locate;
 mod migrate;
 mod origin;
+mod platt;
 mod scaler;
 mod shift;
 mod table;
@@ -57,6 +59,7 @@ pub use evaluate::{Evaluated, evaluate, evaluate_answers};
 #[cfg(feature = "gradients")]
 pub(crate) use infer::prepare;
 pub use labelled::Labelled;
+pub use links::PairQuestions;
 // For the command and the laboratory, which look for models in run directories.
 #[doc(hidden)]
 pub use locate::{EXTENSION, locate};

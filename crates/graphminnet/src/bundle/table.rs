@@ -7,8 +7,10 @@
 //! | `std_<target>` or `std_<class>` | how far several models are apart (ddof = 0) |
 //! | `low_<target>`, `high_<target>` | a conformal interval around a number |
 //! | `set_<target>` | a conformal set: names of classes, separated by `\|` |
+//! | `cal_<target>` or `cal_<class>` | the probability of yes, corrected on the calibration |
 
 use super::{AnswerKind, AnswerRow, Conformal, Description, Ensemble};
+use graphminnet_data::{EdgeDirection, Graph, Level};
 
 /// What is written about a row.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +41,22 @@ impl<'a> PredictionTable<'a> {
                 AnswerKind::Numbers => vec![format!("low_{target}"), format!("high_{target}")],
                 AnswerKind::Binary | AnswerKind::Classes => vec![format!("set_{target}")],
             }));
+            if kind == AnswerKind::Binary {
+                let named = self.description.classes_with_probability();
+                let named = if named.is_empty() { targets.clone() } else { named };
+                names.extend(named.iter().map(|name| format!("cal_{name}")));
+            }
         }
         names
+    }
+
+    /// For every column, whether it holds numbers; others hold names of classes.
+    pub fn are_numbers(&self) -> Vec<bool> {
+        let (count, kind) = (self.columns().len(), self.description.answers());
+        let has_class = kind == AnswerKind::Classes || self.description.positive_class().is_some();
+        let has_sets = self.conformal.is_some() && kind != AnswerKind::Numbers;
+        let sets = if has_sets { self.description.schema.num_targets() } else { 0 };
+        (0..count).map(|column| !(has_class && column == 0) && column + sets < count).collect()
     }
 
     /// The cells of a row.
@@ -69,8 +85,32 @@ impl<'a> PredictionTable<'a> {
                     }
                 }
             }
+            if kind == AnswerKind::Binary {
+                let corrected = values.iter().enumerate();
+                cells.extend(corrected.map(|(target, yes)| number(kind, conformal.corrected(target, *yes))));
+            }
         }
         cells
+    }
+}
+
+impl Description {
+    /// Where each row of a graph's answer belongs: nothing, a node, or the two ends of an edge or pair. `None` for the
+    /// reverse of an edge that was read both ways: it has the same answer.
+    pub fn places(&self, graph: &Graph) -> Vec<Option<Vec<u32>>> {
+        match self.schema.level {
+            Level::Graph => vec![Some(Vec::new())],
+            Level::Node => (0..graph.num_nodes() as u32).map(|node| Some(vec![node])).collect(),
+            Level::Pair => graph.pairs().iter().map(|ends| Some(ends.to_vec())).collect(),
+            Level::Edge => {
+                let mut places = vec![None; graph.num_edges()];
+                let both_ways = self.edges == Some(EdgeDirection::BothWays) && self.model.ends_symmetric;
+                for at in graph.written_edges(both_ways) {
+                    places[at] = graph.edges().get(at).map(|ends| ends.to_vec());
+                }
+                places
+            }
+        }
     }
 }
 

@@ -31,6 +31,7 @@ impl ModelConfig {
             ("encoder_hops", self.encoder_hops, 0, MOST_HOPS),
             ("node_in", self.node_in, 0, MOST_COLUMNS),
             ("edge_in", self.edge_in, 0, MOST_COLUMNS),
+            ("graph_in", self.graph_in, 0, MOST_COLUMNS),
             ("head_layers", self.head_layers, 1, MOST_LAYERS),
             ("out_dim", self.out_dim, 1, MOST_COLUMNS),
         ] {
@@ -219,10 +220,11 @@ impl ModelConfig {
             (self.global == GlobalKind::Gssc, &["drop_gmn"], "gssc has no dropout of its own"),
             (!attends, &["attention_heads"], "local is not gat and global is not attention"),
             (
-                !self.local.reads_edges(),
+                !self.local.reads_edges() && self.level != LevelKind::Edge,
                 &["edge_encoder", "edge_in", "edge_vocab"],
                 "the local branch reads no edge features",
             ),
+            (!self.reads_ends(), &["ends", "ends_symmetric"], "level is neither edge nor pair"),
             (!type4, &["type4_first", "type4_second"][..], "inner_product is not type4a or type4b"),
             (type4, &["aggregate"], "type 4 inner products do not aggregate"),
             (!self.self_term, &["beta", "beta_range"], "self_term is false"),
@@ -247,7 +249,7 @@ impl ModelConfig {
                 &["head_l2norm"],
                 "a single layer has nothing to normalise",
             ),
-            (self.level == LevelKind::Node, &["pooling"], "level is node"),
+            (self.level != LevelKind::Graph, &["pooling", "graph_in"], "level is not graph"),
             (self.lap_dim == 0, &["whole_eigenspaces"], "lap_dim is 0"),
         ]
         .into_iter()

@@ -262,12 +262,27 @@ choice! {
     }
 }
 choice! {
-    /// Whether there is a prediction per graph or per node.
+    /// What there is a prediction for.
     LevelKind {
         /// One prediction per graph.
         Graph = "graph",
         /// One prediction per node.
         Node = "node",
+        /// One prediction per edge.
+        Edge = "edge",
+        /// One prediction per pair of nodes that is asked about.
+        Pair = "pair",
+    }
+}
+choice! {
+    /// What the head reads of the two ends of an edge or pair.
+    EndsKind {
+        /// The product of their features.
+        Hadamard = "hadamard",
+        /// Their features side by side.
+        Concat = "concat",
+        /// Both.
+        Both = "both",
     }
 }
 choice! {
@@ -361,6 +376,12 @@ choice! {
         RocAuc = "roc_auc",
         /// Mean over tasks of the average precision.
         AveragePrecision = "average_precision",
+        /// Mean over tasks of the share of positives above the 20th of the negatives (OGB's hits@20).
+        HitsAt20 = "hits_at_20",
+        /// The same with the 50th of the negatives (OGB's hits@50).
+        HitsAt50 = "hits_at_50",
+        /// The same with the 100th of the negatives (OGB's hits@100).
+        HitsAt100 = "hits_at_100",
     }
 }
 
@@ -368,6 +389,14 @@ impl MetricKind {
     /// Whether it is one of numbers, not of classes; then a smaller value is better.
     pub const fn is_regression(self) -> bool {
         matches!(self, Self::MeanAbsoluteError | Self::RootMeanSquaredError)
+    }
+
+    /// Whether it judges a ranking, so that labels of one class have no value.
+    pub const fn is_ranking(self) -> bool {
+        matches!(
+            self,
+            Self::RocAuc | Self::AveragePrecision | Self::HitsAt20 | Self::HitsAt50 | Self::HitsAt100
+        )
     }
 }
 
@@ -449,6 +478,8 @@ impl From<LevelKind> for Level {
         match level {
             LevelKind::Graph => Self::Graph,
             LevelKind::Node => Self::Node,
+            LevelKind::Edge => Self::Edge,
+            LevelKind::Pair => Self::Pair,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The model's configuration: every option of the architecture, with its default, its range and its effect.
 
 use super::choices::{
-    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, GlobalKind, HeadKind, InnerProduct,
-    InputNorm, Layout, LevelKind, LocalKind, NodeEncoderKind, NodePeKind, PairKind, Phi, Pooling,
+    Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, EndsKind, GlobalKind, HeadKind,
+    InnerProduct, InputNorm, Layout, LevelKind, LocalKind, NodeEncoderKind, NodePeKind, PairKind, Phi,
+    Pooling,
 };
 use super::{ConfigError, keys};
 use graphminnet_data::spectral::PrepareOptions;
@@ -35,9 +36,11 @@ pub(super) const SECTION: &str = "model";
 /// | `encoder_hops`, `drop_encoder` | 0, 0 | averages over neighbours before the first layer, after dropout at this rate | at most 100 hops, `[0, 1)` |
 /// | `node_pe`, `pe_dim`, `rwse_steps`, `lappe_sign_flip` | none, 16, 0, true | positional part of the node features | `pe_dim` below `hidden`, at most 4,096 steps |
 /// | `edge_encoder`, `edge_in`, `edge_vocab` | dummy, 1, [] | edge features | as of nodes |
+/// | `graph_in` | 0 | numbers of whole graphs (descriptors) that join the pooled vector before the head, on the scale of the training data | at most 1,000,000 |
 /// | `standardize` | false | put numeric features on the scale of the training data | |
 /// | `head`, `head_layers`, `head_l2norm` | mlp, 1, true | head | 1 to 1,000 layers |
-/// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | at most 1,000,000 outputs |
+/// | `level`, `pooling`, `out_dim` | graph, mean, 1 | what is predicted | graph, node, edge, pair; at most 1,000,000 outputs |
+/// | `ends`, `ends_symmetric` | both, true | what the head reads of the two ends of an edge or pair, and whether their order does not matter | hadamard, concat, both |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default = "ModelConfig::baseline", deny_unknown_fields)]
 pub struct ModelConfig {
@@ -122,6 +125,8 @@ pub struct ModelConfig {
     pub edge_encoder: EdgeEncoderKind,
     /// Number of numeric edge columns.
     pub edge_in: usize,
+    /// Numbers of whole graphs (descriptors) that join the pooled vector before the head.
+    pub graph_in: usize,
     /// Put numeric features on a common scale: mean 0 and standard deviation 1 over the training data.
     pub standardize: bool,
     /// Sizes of the categorical edge columns.
@@ -132,8 +137,12 @@ pub struct ModelConfig {
     pub head_layers: usize,
     /// L2 row normalisation between the layers of the `mlp` head.
     pub head_l2norm: bool,
-    /// Graph-level or node-level predictions.
+    /// What there is a prediction for.
     pub level: LevelKind,
+    /// What the head reads of the two ends of an edge or pair.
+    pub ends: EndsKind,
+    /// Whether the head cannot tell which end is which; features side by side are then their sum and their distance.
+    pub ends_symmetric: bool,
     /// Pooling of graph-level models.
     pub pooling: Pooling,
     /// Number of outputs.
@@ -193,12 +202,15 @@ impl ModelConfig {
             lappe_sign_flip: true,
             edge_encoder: EdgeEncoderKind::Dummy,
             edge_in: 1,
+            graph_in: 0,
             standardize: false,
             edge_vocab: Vec::new(),
             head: HeadKind::Mlp,
             head_layers: 1,
             head_l2norm: true,
             level: LevelKind::Graph,
+            ends: EndsKind::Both,
+            ends_symmetric: true,
             pooling: Pooling::Mean,
             out_dim: 1,
         }
@@ -297,6 +309,37 @@ impl ModelConfig {
     /// Whether the model has an edge encoder: only where the local branch reads its output.
     pub fn has_edge_encoder(&self) -> bool {
         self.local.reads_edges() && self.edge_encoder != EdgeEncoderKind::None
+    }
+
+    /// Numbers of whole graphs that the head reads.
+    pub fn graph_numbers(&self) -> usize {
+        if self.level == LevelKind::Graph { self.graph_in } else { 0 }
+    }
+
+    /// Whether the model answers for edges or for pairs, of which the head reads both ends.
+    pub fn reads_ends(&self) -> bool {
+        matches!(self.level, LevelKind::Edge | LevelKind::Pair)
+    }
+
+    /// Whether the head reads the features of the edges that it answers for.
+    pub fn head_reads_edges(&self) -> bool {
+        self.level == LevelKind::Edge
+            && !matches!(self.edge_encoder, EdgeEncoderKind::Dummy | EdgeEncoderKind::None)
+    }
+
+    /// Whether anything in the model reads features of edges.
+    pub fn reads_edge_features(&self) -> bool {
+        self.has_edge_encoder() || self.head_reads_edges()
+    }
+
+    /// Width of what the head reads.
+    pub fn head_in(&self) -> usize {
+        let parts = match (self.reads_ends(), self.ends) {
+            (false, _) | (true, EndsKind::Hadamard) => 1,
+            (true, EndsKind::Concat) => 2,
+            (true, EndsKind::Both) => 3,
+        };
+        (parts + usize::from(self.head_reads_edges())) * self.hidden + self.graph_numbers()
     }
 
     /// Width of the positional part of the node features.

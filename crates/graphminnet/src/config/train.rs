@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
 /// | `focal_gamma` | 2 | exponent of the focal losses | ≥ 0 |
 /// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
+/// | `negatives` | 0 | pairs without a link that an epoch draws for every link that it is asked about (link prediction); 0 takes the pairs of the data as they are | at most 1,000 |
 /// | `norm_estimates` | running | what the batch norms of an evaluated or stored model subtract and divide by: estimates that followed training, or such as are measured again with the weights as they are | running, recomputed |
 /// | `patience` | unset | epochs without a better validation metric before stopping early | ≥ 1 |
 /// | `checkpoint_seconds` | 60 | longest time between two saved states | ≥ 0 |
@@ -76,6 +77,8 @@ pub struct TrainConfig {
     pub metric: MetricKind,
     /// How regression targets are scaled for the loss.
     pub target_scaling: TargetScaling,
+    /// Pairs without a link that every epoch draws for each link of the training part.
+    pub negatives: usize,
     /// What the batch norms of an evaluated or stored model subtract and divide by.
     pub norm_estimates: NormEstimates,
     /// Epochs without improvement before stopping early.
@@ -85,6 +88,9 @@ pub struct TrainConfig {
     /// Most steps between two saved states.
     pub checkpoint_steps: Option<u64>,
 }
+
+/// Most pairs that are drawn for a link.
+const MOST_NEGATIVES: usize = 1_000;
 
 impl Default for TrainConfig {
     fn default() -> Self {
@@ -118,6 +124,7 @@ impl TrainConfig {
             focal_gamma: 2.0,
             metric: MetricKind::MeanAbsoluteError,
             target_scaling: TargetScaling::None,
+            negatives: 0,
             norm_estimates: NormEstimates::Running,
             patience: None,
             checkpoint_seconds: 60.0,
@@ -142,7 +149,7 @@ impl TrainConfig {
     }
 
     /// The keys of the `[train]` section that have an effect.
-    pub(crate) fn to_table(&self) -> toml::Table {
+    pub fn to_table(&self) -> toml::Table {
         let Ok(toml::Value::Table(mut table)) = toml::Value::try_from(self) else {
             unreachable!("a configuration section always serialises to a table")
         };
@@ -227,6 +234,12 @@ impl TrainConfig {
                 "target_scaling",
                 self.target_scaling.to_string(),
                 "only regression targets can be scaled",
+            ),
+            (
+                self.negatives <= MOST_NEGATIVES && (self.negatives == 0 || !regression),
+                "negatives",
+                self.negatives.to_string(),
+                "must be at most 1000, and goes with losses of classes",
             ),
             (self.patience != Some(0), "patience", count(as_u64(self.patience)), ONE),
             (

@@ -220,6 +220,7 @@ impl Explainer {
         match (self.config().level, target.node) {
             (LevelKind::Graph, Some(node)) => Err(ExplainError::NoNodePrediction { node }),
             (LevelKind::Graph, None) => Ok(0),
+            (level @ (LevelKind::Edge | LevelKind::Pair), _) => Err(ExplainError::NotOfLevel { level }),
             (LevelKind::Node, node) => match node.unwrap_or(0) {
                 asked if asked < count => Ok(asked),
                 asked => Err(ExplainError::OutOfRange { what: "node", asked, count }),

@@ -63,6 +63,12 @@ pub enum ExplainError {
     /// The graph has no nodes, so no prediction rests on any.
     #[error("a graph without nodes has nothing to explain")]
     NoNodes,
+    /// The model answers for something whose predictions are not explained.
+    #[error("the model answers per {level}: only predictions for graphs and for nodes can be explained")]
+    NotOfLevel {
+        /// What it answers for.
+        level: LevelKind,
+    },
     /// A row (node) or output that does not exist.
     #[error("{what} {asked} was asked for, there are {count} (0 to {})", .count.saturating_sub(1))]
     OutOfRange {

@@ -166,6 +166,7 @@ impl Explainer {
         let h = self.table(last).require_grad();
         let outputs = self.model.predict(h.clone(), &input);
         let sum = match self.config().level {
+            level @ (LevelKind::Edge | LevelKind::Pair) => return Err(ExplainError::NotOfLevel { level }),
             LevelKind::Graph => {
                 let output = self.output(graph, Target { node: None, output }, 0)?;
                 outputs.narrow(1, output, 1).sum()

@@ -78,7 +78,7 @@ impl Block {
         layer: usize,
         pass: Pass,
     ) -> Tensor<2> {
-        let x = bounded(scaled_by_degree(x, self.deg_coef.as_ref(), input), config.input_norm);
+        let x = bounded(self.unbounded_input(x, input), config.input_norm);
         let projected = self.W.forward(x.clone());
         let gate_and_candidate = self.gate_and_candidate(x, config, layer, pass);
         let embedding_dropout = match config.drop_gmn_at {
@@ -96,6 +96,11 @@ impl Block {
             _ => None,
         };
         gate_product(gate_and_candidate, similarity, self_term)
+    }
+
+    /// What the block reads of the node features, before its length is bounded: `[nodes, hidden]`.
+    pub(super) fn unbounded_input(&self, x: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+        scaled_by_degree(x, self.deg_coef.as_ref(), input)
     }
 
     fn gate_and_candidate(&self, x: Tensor<2>, config: &ModelConfig, layer: usize, pass: Pass) -> Tensor<2> {

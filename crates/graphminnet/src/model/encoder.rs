@@ -65,9 +65,16 @@ impl FeatureEncoder {
     }
 
     pub(super) fn for_edges(config: &ModelConfig, init: &mut Init) -> Option<Self> {
-        if !config.has_edge_encoder() {
-            return None;
-        }
+        config.has_edge_encoder().then(|| Self::of_edges(config, init)).flatten()
+    }
+
+    /// Features of edges for the head of a model that answers for them. They are those of the data: what layers make of an
+    /// edge depends on its direction.
+    pub(super) fn for_head(config: &ModelConfig, init: &mut Init) -> Option<Self> {
+        config.head_reads_edges().then(|| Self::of_edges(config, init)).flatten()
+    }
+
+    fn of_edges(config: &ModelConfig, init: &mut Init) -> Option<Self> {
         let width = config.hidden;
         match config.edge_encoder {
             EdgeEncoderKind::Linear => Some(Self::Linear(Linear::new(config.edge_in, width, true, init))),

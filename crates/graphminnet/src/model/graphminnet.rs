@@ -4,10 +4,14 @@
 //! node features ─ node encoder ─┐
 //! eigenpairs / walks ─ node PE ─┴─ x ─┐                                   ┌─ pooling ─ head → per graph
 //! edge features ─ edge encoder ─── ε ─┼─ layer ─ layer ─ … ─ layer ── x ──┤
-//! eigenvalues ─ set encoder φ ────────┘                                   └─ head → per node
+//! eigenvalues ─ set encoder φ ────────┘                                   ├─ head → per node
+//!                                                                         └─ both ends (and ε) ─ head → per edge or pair
 //! ```
 
-use super::{FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place, Shared, Spectrum};
+use super::ends::both_ends;
+use super::{
+    BlockUse, FeatureEncoder, InputError, Layer, Model, ModelInput, NodePe, Place, Shared, Spectrum,
+};
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
 use crate::nn::{Gcn, Head, Init, Pass, SetEncoder, Site, Standardize};
 use crate::ops::{PoolKind, dropout, pool, values};
@@ -30,8 +34,10 @@ pub struct GraphMinNet {
     set_encoder: Option<SetEncoder>,
     layers: Vec<Layer>,
     head: Head,
+    head_edges: Option<FeatureEncoder>,
     node_scale: Option<Standardize>,
     edge_scale: Option<Standardize>,
+    graph_scale: Option<Standardize>,
     #[module(skip)]
     config: ModelConfig,
 }
@@ -88,11 +94,14 @@ impl GraphMinNet {
         let set_encoder = config.has_set_encoder().then(|| SetEncoder::new(config.pe_width, init));
         let layers = (0..config.layers).map(|_| Layer::new(config, init)).collect();
         let head = Head::new(config, init);
+        let head_edges = FeatureEncoder::for_head(config, init);
         let scale = |takes_numbers: bool, columns: usize| {
             (config.standardize && takes_numbers).then(|| Standardize::new(columns, init))
         };
         let node_scale = scale(config.takes_node_numbers(), config.node_in);
-        let edge_scale = scale(config.has_edge_encoder() && config.takes_edge_numbers(), config.edge_in);
+        let edge_scale = scale(config.reads_edge_features() && config.takes_edge_numbers(), config.edge_in);
+        let graph_numbers = config.graph_numbers();
+        let graph_scale = (graph_numbers > 0).then(|| Standardize::new(graph_numbers, init));
         let config = config.clone();
         Self {
             node_encoder,
@@ -101,8 +110,10 @@ impl GraphMinNet {
             set_encoder,
             layers,
             head,
+            head_edges,
             node_scale,
             edge_scale,
+            graph_scale,
             config,
         }
     }
@@ -117,7 +128,8 @@ impl GraphMinNet {
         &self.layers
     }
 
-    /// Predictions: `[graphs, out_dim]`, or `[nodes, out_dim]` for node-level models.
+    /// Predictions: `[graphs, out_dim]`, or a row per node, per edge (sorted by target) or per pair for models that answer
+    /// for these.
     pub fn forward(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
         self.forward_perturbed(input, pass, |nodes| nodes)
     }
@@ -155,6 +167,21 @@ impl GraphMinNet {
         };
         let Ok((nodes, edges)) = self.run_layers(encoded, input, pass, true, observe);
         Trace { output: self.predict(nodes, input), nodes: trace, edges }
+    }
+
+    /// What the block does in every layer when a batch is answered for; empty for models without the block.
+    #[doc(hidden)]
+    pub fn block_use(&self, input: &ModelInput) -> Vec<BlockUse> {
+        let Encoded { mut nodes, mut edges } = self.encode(input, Pass::Eval);
+        let spectrum = self.spectrum(input);
+        let shared = Shared { config: &self.config, input, spectrum: &spectrum };
+        let mut found = Vec::with_capacity(self.layers.len());
+        for (layer, parameters) in self.layers.iter().enumerate() {
+            let place = Place { layer, pass: Pass::Eval, update_edges: true };
+            found.extend(parameters.block_use(nodes.clone(), edges.clone(), shared, place));
+            (nodes, edges) = parameters.forward(nodes, edges, shared, place);
+        }
+        found
     }
 
     /// What the eigenpairs of a batch contribute, shared by all layers.
@@ -220,11 +247,25 @@ impl GraphMinNet {
         }
     }
 
-    /// Predictions from node features after the last layer: `[graphs or nodes, out_dim]`.
+    /// Predictions from node features after the last layer: `[rows of the level, out_dim]`.
     pub fn predict(&self, nodes: Tensor<2>, input: &ModelInput) -> Tensor<2> {
+        let structure = &input.structure;
         let rows = match self.config.level {
             LevelKind::Node => nodes,
             LevelKind::Graph => self.pooled(nodes, input),
+            LevelKind::Pair => {
+                both_ends(nodes, [structure.pair_sources(), structure.pair_targets()], &self.config, None)
+            }
+            LevelKind::Edge => {
+                let scale = self.edge_scale.as_ref();
+                let encoder = self.head_edges.as_ref();
+                let edges = encoder.map(|encoder| encoder.forward(&input.edges, scale, Pass::Eval));
+                both_ends(nodes, [structure.sources(), structure.targets()], &self.config, edges)
+            }
+        };
+        let rows = match (&self.graph_scale, &input.graphs) {
+            (Some(scale), Some(numbers)) => Tensor::cat(vec![rows, scale.forward(numbers.clone())], 1),
+            _ => rows,
         };
         self.head.forward(rows)
     }
@@ -264,6 +305,7 @@ impl Model for GraphMinNet {
         for (scale, features) in [
             (&self.node_scale, Graph::node_features as fn(&Graph) -> &Features),
             (&self.edge_scale, Graph::edge_features),
+            (&self.graph_scale, Graph::graph_features),
         ] {
             let tables = graphs.iter().map(|graph| features(graph));
             let rows =

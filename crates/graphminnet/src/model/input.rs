@@ -121,6 +121,8 @@ pub struct ModelInput {
     pub nodes: FeatureInput,
     /// Edge features, in the order of the structure (sorted by target).
     pub edges: FeatureInput,
+    /// Numbers of the graphs themselves, `[graphs, graph_in]`, for models that use them.
+    pub graphs: Option<Tensor<2>>,
     /// Eigenvalues `[graphs, K]`.
     pub eigenvalues: Tensor<2>,
     /// Eigenvectors `[nodes, K]`.
@@ -188,7 +190,7 @@ impl ModelInput {
         batch: Batch,
         device: &Device,
     ) -> Result<Self, InputError> {
-        let Batch { layout, eigenvalues, eigenvectors, .. } = batch;
+        let Batch { layout, eigenvalues, eigenvectors, graph_features, .. } = batch;
         let (graphs, num_nodes) = (layout.num_graphs(), layout.num_nodes());
         let pairs = config.stored_eigenpairs();
         for (what, found) in [
@@ -208,6 +210,13 @@ impl ModelInput {
             structure: Structure::new(layout),
             nodes,
             edges,
+            graphs: match config.graph_numbers() {
+                0 => None,
+                columns => {
+                    check_numbers("graph", &graph_features, columns)?;
+                    Some(matrix("descriptors", graph_features.into_values().1, graphs, columns)?)
+                }
+            },
             eigenvalues: table(eigenvalues, graphs, pairs, device),
             eigenvectors: matrix("eigenvectors", eigenvectors, num_nodes, pairs)?,
             exist: table(exist, graphs, pairs, device),
@@ -254,7 +263,7 @@ fn masks(
 
 fn edge_input(config: &ModelConfig, features: Features, device: &Device) -> Result<FeatureInput, InputError> {
     let rows = features.rows();
-    if !config.has_edge_encoder() {
+    if !config.reads_edge_features() {
         return Ok(FeatureInput::Absent(rows));
     }
     if config.edge_encoder == EdgeEncoderKind::Dummy {
@@ -292,12 +301,19 @@ pub(crate) fn check_graph(config: &ModelConfig, graph: &Graph) -> Result<(), Inp
     if config.takes_edge_categories() {
         check_categories("edge", edges, &config.edge_vocab)?;
     }
+    if config.graph_numbers() > 0 {
+        check_numbers("graph", graph.graph_features(), config.graph_numbers())?;
+    }
     Ok(())
 }
 
 /// `numeric` and `categorical` columns of nodes or edges, for messages.
 fn columns_of(what: &'static str) -> [&'static str; 2] {
-    if what == "node" { ["numeric node", "categorical node"] } else { ["numeric edge", "categorical edge"] }
+    match what {
+        "node" => ["numeric node", "categorical node"],
+        "edge" => ["numeric edge", "categorical edge"],
+        _ => ["descriptor", "categorical graph"],
+    }
 }
 
 fn check_numbers(what: &'static str, features: &Features, expected: usize) -> Result<(), InputError> {

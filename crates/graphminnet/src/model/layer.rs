@@ -8,6 +8,7 @@
 //! x'  = BN_ffn(y + Dropout_ffn(Linear(Dropout_ffn(ReLU(Linear(y))))))
 //! ```
 
+use super::block_use::{BlockUse, block_use};
 use super::{Attention, Block, Gssc, ModelInput, Spectrum};
 use crate::config::{DropoutSite, GlobalKind, LocalKind, ModelConfig};
 use crate::nn::{BatchNorm, FeedForward, Gat, GatedGcn, Gcn, Gin, Gine, Init, Linear, LocalPass, Pass, Site};
@@ -209,6 +210,20 @@ impl Layer {
             }
             (_, _, edges) => (global.unwrap_or(nodes), edges),
         }
+    }
+
+    /// What the block does in this layer; `None` where the layer has no block.
+    pub(crate) fn block_use(
+        &self,
+        nodes: Tensor<2>,
+        edges: Option<Tensor<2>>,
+        shared: Shared<'_>,
+        place: Place,
+    ) -> Option<BlockUse> {
+        let (Some(Global::gmn(block)), Some(norm)) = (&self.global, &self.norm_global) else { return None };
+        let (mixed, _) = self.mix(nodes.clone(), edges, shared, place);
+        let Shared { config, input, spectrum } = shared;
+        Some(block_use((block, norm), nodes, mixed, (input, spectrum, config), place))
     }
 
     /// The second half of the layer: from `y` to the new node features.

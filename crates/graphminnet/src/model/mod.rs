@@ -22,7 +22,9 @@ mod attention;
 mod beyond;
 mod block;
 mod block_layer;
+mod block_use;
 mod encoder;
+mod ends;
 mod graphminnet;
 mod gssc;
 mod inner_product;
@@ -35,6 +37,9 @@ pub(crate) use attention::Attention;
 pub(crate) use beyond::{Beyond, Carried, Noted};
 pub(crate) use block::Block;
 pub use block_layer::{BlockConfig, BlockInput, GraphMinNetBlock};
+// For the laboratory, which says what the block of a trained model does.
+#[doc(hidden)]
+pub use block_use::BlockUse;
 use encoder::{FeatureEncoder, NodePe};
 // For explanations of single layers.
 #[doc(hidden)]

@@ -23,6 +23,10 @@ impl Head {
             HeadKind::Mlp => vec![hidden; config.head_layers],
             HeadKind::San => vec![hidden, hidden / 2, hidden / 4],
         };
+        // Of an edge or pair the head reads both ends, of a graph its descriptors too.
+        if let Some(first) = widths.first_mut() {
+            *first = config.head_in();
+        }
         widths.push(config.out_dim);
         Self {
             lins: widths.windows(2).map(|pair| Linear::new(pair[0], pair[1], true, init)).collect(),
@@ -30,7 +34,7 @@ impl Head {
         }
     }
 
-    /// `[rows, hidden] → [rows, out_dim]`.
+    /// `[rows, head_in] → [rows, out_dim]`.
     pub fn forward(&self, mut x: Tensor<2>) -> Tensor<2> {
         let Some((last, inner)) = self.lins.split_last() else { return x };
         for layer in inner {

@@ -21,6 +21,8 @@ struct Moves {
     targets: OnceLock<Arc<RowIndex>>,
     sources_and_own: OnceLock<Arc<RowIndex>>,
     targets_and_own: OnceLock<Arc<RowIndex>>,
+    pair_sources: OnceLock<Arc<RowIndex>>,
+    pair_targets: OnceLock<Arc<RowIndex>>,
     graphs: OnceLock<Arc<RowIndex>>,
     padded: OnceLock<Arc<RowIndex>>,
 }
@@ -95,6 +97,16 @@ impl Structure {
     /// The node that each edge goes to.
     pub fn targets(&self) -> &Arc<RowIndex> {
         self.moves.targets.get_or_init(|| self.ends(|layout| &layout.topology().target))
+    }
+
+    /// The first node of each pair that is asked about.
+    pub fn pair_sources(&self) -> &Arc<RowIndex> {
+        self.moves.pair_sources.get_or_init(|| self.ends(|layout| &layout.pair_ends()[0]))
+    }
+
+    /// The second node of each pair that is asked about.
+    pub fn pair_targets(&self) -> &Arc<RowIndex> {
+        self.moves.pair_targets.get_or_init(|| self.ends(|layout| &layout.pair_ends()[1]))
     }
 
     fn ends(&self, of: fn(&Layout) -> &[u32]) -> Arc<RowIndex> {

@@ -14,6 +14,8 @@ pub(super) struct Row {
     pub(super) pairs: Vec<(String, String)>,
     /// How wrong it is: absolute error, or the negative logarithm of the probability of the truth.
     pub(super) error: Option<f64>,
+    /// For yes/no targets, whether it is true and the probability that was said, one per target.
+    pub(super) chances: Vec<Option<(bool, f64)>>,
 }
 
 /// All rows of a table.
@@ -23,7 +25,7 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Vec<Row>, DataError> 
     limits.columns = u64::MAX;
     let mut table = CsvReader::open(path, &limits)?;
     let node_level = schema.level == Level::Node;
-    let start = 1 + usize::from(node_level);
+    let start = 1 + schema.level.place_columns().len();
     let header = table.header().to_vec();
     let column: HashMap<&str, usize> =
         header.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
@@ -55,8 +57,21 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Vec<Row>, DataError> 
                 })
             })),
         };
+        let chances = match (schema.task, schema.positive_class.as_deref()) {
+            (Task::Binary, Some(positive)) => {
+                let pair = pairs.first().filter(|(truth, _)| !truth.is_empty());
+                vec![pair.and_then(|(truth, _)| Some((truth == positive, probability(positive)?)))]
+            }
+            (Task::Binary, None) => {
+                let chance = |(truth, said): &(String, String)| {
+                    Some((truth.parse::<f64>().ok()? > 0.5, said.parse::<f64>().ok()?))
+                };
+                pairs.iter().map(chance).collect()
+            }
+            _ => Vec::new(),
+        };
         let node = if node_level { cell(1).parse().ok() } else { None };
-        rows.push(Row { id: cell(0), node, pairs, error });
+        rows.push(Row { id: cell(0), node, pairs, error, chances });
     }
     Ok(rows)
 }
@@ -125,5 +140,7 @@ mod tests {
         let rows = named(text, &["off", "on"]);
         let errors: Vec<Option<f64>> = rows.iter().map(|row| row.error).collect();
         assert_eq!(errors, [Some(-(0.25f64.ln())), Some(-(0.75f64.ln())), None]);
+        let chances: Vec<_> = rows.iter().map(|row| row.chances[0]).collect();
+        assert_eq!(chances, [Some((false, 0.75)), Some((true, 0.75)), None]);
     }
 }

@@ -4,6 +4,9 @@ use super::predictions::Row;
 use super::run::{Number, Run};
 use super::{Reference, References};
 use crate::config::MetricKind;
+use crate::task::Rows;
+use crate::task::assess::{Measure, metrics};
+use crate::task::metric::roc_curve;
 use crate::train::{EpochRecord, MeanStd};
 use graphminnet_data::text::duration;
 use graphminnet_data::{Schema, Split, Task};
@@ -182,9 +185,54 @@ pub(super) fn predictions(page: &mut Page, run: &Run) {
             Vec::new()
         }
     };
+    let figures = figures.into_iter().chain(rankings(&rows, &run.data.schema)).collect::<Vec<_>>();
     if !figures.is_empty() {
         page.figures(&figures);
     }
+}
+
+/// Mean absolute error, its root of squares and R², in words.
+fn errors_in_words(points: &[(f64, f64)]) -> String {
+    let column = |of: fn(&(f64, f64)) -> f64| points.iter().map(|pair| of(pair) as f32).collect::<Vec<f32>>();
+    let (targets, outputs) = (column(|pair| pair.0), column(|pair| pair.1));
+    let rows = Rows { outputs: &outputs, columns: 1, targets: &targets, target_columns: 1 };
+    let found = metrics(Measure::Numbers, rows).into_iter().filter_map(|(name, value)| {
+        let name = match name {
+            "mae" => "mean absolute error",
+            "rmse" => "RMSE",
+            "r2" => "R²",
+            other => other,
+        };
+        Some(format!("{name} {}", short_number(value.ok()?)))
+    });
+    let text = found.collect::<Vec<_>>().join(", ");
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+/// The ROC curve of every yes/no target: how many of the yes are found, for how many no that are taken for one.
+fn rankings(rows: &[Row], schema: &Schema) -> Vec<(Svg, String)> {
+    let mut figures = Vec::new();
+    for (at, target) in schema.targets.iter().enumerate().take(CHARTED) {
+        let chances = rows.iter().filter_map(|row| row.chances.get(at).copied().flatten());
+        let mut scored: Vec<(f64, bool)> = chances.map(|(truth, said)| (said, truth)).collect();
+        let Some((points, area)) = roc_curve(&mut scored) else { continue };
+        let caption = format!("Area under the curve {}, {} labels.", short_number(area), scored.len());
+        let even =
+            Series { dashed: true, ..Series::line("guessing".to_owned(), vec![(0.0, 0.0), (1.0, 1.0)]) };
+        let chart = LineChart {
+            title: format!("{target}: ROC curve"),
+            description: caption.clone(),
+            x_label: "share of the no that are taken for yes".to_owned(),
+            y_label: "share of the yes that are found".to_owned(),
+            series: vec![Series::line("model", points), even],
+            ..LineChart::default()
+        };
+        if let Ok(svg) = chart.svg() {
+            figures.push((svg, caption));
+        }
+    }
+    figures
 }
 
 fn scatters(rows: &[Row], schema: &Schema) -> Vec<(Svg, String)> {
@@ -194,18 +242,17 @@ fn scatters(rows: &[Row], schema: &Schema) -> Vec<(Svg, String)> {
         let pairs = rows.iter().filter_map(|row| row.pairs.get(at));
         let points: Vec<(f64, f64)> =
             pairs.filter_map(|(truth, said)| Some((number(truth)?, number(said)?))).collect();
-        let error =
-            points.iter().map(|(truth, said)| (truth - said).abs()).sum::<f64>() / points.len().max(1) as f64;
+        let caption = errors_in_words(&points);
         let chart = ScatterChart {
             title: format!("{target}: predicted against true"),
-            description: format!("{} points, mean absolute error {}.", points.len(), short_number(error)),
+            description: format!("{} points. {caption}", points.len()),
             x_label: "true".to_owned(),
             y_label: "predicted".to_owned(),
             points,
             diagonal: true,
         };
         if let Ok(svg) = chart.svg() {
-            figures.push((svg, format!("Mean absolute error {}.", short_number(error))));
+            figures.push((svg, caption));
         }
     }
     if schema.targets.len() > CHARTED && !figures.is_empty() {

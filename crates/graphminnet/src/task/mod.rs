@@ -16,6 +16,8 @@
 //! ```
 
 pub mod assess;
+mod calibration;
+pub mod links;
 // For the laboratory, which times a training step.
 #[doc(hidden)]
 pub mod loss;
@@ -25,6 +27,7 @@ mod regression;
 mod worst;
 
 // For the laboratory.
+pub(crate) use calibration::expected_error as calibration_error;
 #[doc(hidden)]
 pub use loss::{LossError, LossValue};
 pub use metric::{Score, Undefined};

@@ -5,7 +5,7 @@ use graphminnet_data::cache::Cache;
 use graphminnet_data::exchange::{Alone, Exchange};
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Dataset, NodeParts, Schema, Split};
+use graphminnet_data::{Batch, Dataset, Level, NodeParts, Schema, Split};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct TrainingData {
     pub source_schema: Schema,
     /// Who trains, who chooses, who reports.
     pub splits: Splits,
-    /// The part of every node, where nodes are split; the graphs of [`TrainingData::splits`] then overlap.
+    /// The part of every node (edge, pair), where these are split; the graphs of [`TrainingData::splits`] then overlap.
     pub node_parts: Option<NodeParts>,
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
     pub fingerprint: String,
@@ -79,6 +79,37 @@ impl TrainingData {
         parts.is_none_or(|nodes| nodes.get(row).copied().flatten() == Some(part))
     }
 
+    /// The targets of a batch that count in training, in its order of rows. Rows beyond the parts were added for an epoch.
+    pub(super) fn training_targets(&self, batch: &mut Batch) -> Vec<f32> {
+        let Some(targets) = batch.targets.take() else { return Vec::new() };
+        let (level, columns) = (targets.level, targets.columns.max(1));
+        let mut values = targets.into_counted();
+        let Some(parts) = &self.node_parts else { return values };
+        let mut counts = Vec::with_capacity(values.len() / columns);
+        let layout = &batch.layout;
+        for (at, &graph) in batch.samples.iter().enumerate() {
+            let rows = |offsets: &[u32]| (offsets[at + 1] - offsets[at]) as usize;
+            let rows = match level {
+                Level::Graph => 1,
+                Level::Node => rows(layout.node_offsets()),
+                Level::Edge => rows(layout.edge_offsets()),
+                Level::Pair => rows(layout.pair_offsets()),
+            };
+            let parts = parts.graph(graph);
+            counts.extend((0..rows).map(|row| parts.get(row).is_none_or(|part| *part == Some(Split::Train))));
+        }
+        for (row, values) in values.chunks_mut(columns).enumerate() {
+            let given = match level {
+                Level::Edge => layout.topology().given_order.get(row).map_or(row, |&given| given as usize),
+                _ => row,
+            };
+            if counts.get(given) == Some(&false) {
+                values.fill(f32::NAN);
+            }
+        }
+        values
+    }
+
     /// Makes the targets of some graphs unknown that do not belong to a part.
     pub(super) fn hide_others(&self, part: Split, graphs: &[usize], targets: &mut [f32]) {
         if let Some(parts) = &self.node_parts {
@@ -127,6 +158,8 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
             bytes.extend(features.category_values().iter().flat_map(|value| value.to_le_bytes()));
             bytes.extend(features.number_values().iter().flat_map(|value| value.to_bits().to_le_bytes()));
         }
+        // So do pairs that are asked about.
+        bytes.extend(graph.pairs().iter().flatten().flat_map(|node| node.to_le_bytes()));
         // Missing is missing, whatever the bits of the NaN.
         let known = |value: f32| if value.is_nan() { f32::NAN } else { value };
         bytes.extend(sample.targets.iter().flat_map(|value| known(*value).to_bits().to_le_bytes()));

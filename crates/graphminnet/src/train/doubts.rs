@@ -2,7 +2,7 @@
 //! value.
 
 use super::{TrainError, TrainingData};
-use crate::config::{MetricKind, TrainConfig};
+use crate::config::TrainConfig;
 use graphminnet_data::Split;
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ impl Labels {
 pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<String>, TrainError> {
     let mut found = Vec::new();
     let labels = Labels::of(data, Split::Train);
-    if labels.count > 0 && !labels.vary() {
+    if labels.count > 0 && !labels.vary() && train.negatives == 0 {
         if !train.loss.is_regression() {
             return Err(TrainError::OneClass { labels: labels.count });
         }
@@ -50,7 +50,7 @@ pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<Str
             labels.count
         ));
     }
-    let ranks = matches!(train.metric, MetricKind::RocAuc | MetricKind::AveragePrecision);
+    let ranks = train.metric.is_ranking();
     for (part, name, then) in [
         (Split::Valid, "validation", "the last epoch is taken, whether it is the best or not"),
         (Split::Test, "test", "the result has no test score"),

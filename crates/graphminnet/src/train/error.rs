@@ -11,6 +11,7 @@ use crate::weights::WeightsError;
 use graphminnet_data::DataError;
 use graphminnet_data::batch::LoaderError;
 use graphminnet_data::fs::IoError;
+use graphminnet_data::links::LinkError;
 use graphminnet_data::spectral::SpectralError;
 use graphminnet_data::split::SplitError;
 use graphminnet_data::{GraphError, Level};
@@ -44,6 +45,9 @@ pub enum TrainError {
     /// The data could not be prepared.
     #[error(transparent)]
     Spectral(#[from] SpectralError),
+    /// Links could not be hidden, or pairs without one not be drawn.
+    #[error(transparent)]
+    Links(#[from] LinkError),
     /// A batch could not be put together.
     #[error(transparent)]
     Loader(#[from] LoaderError),

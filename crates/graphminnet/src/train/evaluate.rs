@@ -134,10 +134,22 @@ pub(super) fn pass_over(
             return Ok(None);
         }
         let mut batch = batch?;
-        targets.extend(batch.targets.take().map(Targets::into_counted).unwrap_or_default());
+        let counted = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
         let pass = pass(batch.layout.num_nodes());
+        // Rows of edges stand in the order of the batch, parts in that of the graphs.
+        let topology = (model.level() == Level::Edge).then(|| batch.layout.topology().clone());
         let input = model.input(batch, device)?;
-        outputs.extend(values(model.forward(&input, pass)));
+        let said = values(model.forward(&input, pass));
+        match topology {
+            None => {
+                targets.extend(counted);
+                outputs.extend(said);
+            }
+            Some(topology) => {
+                targets.extend(topology.in_given_order(&counted, data.target_columns()));
+                outputs.extend(topology.in_given_order(&said, model.out_dim()));
+            }
+        }
     }
     Ok(Some(Passed { outputs, targets }))
 }

@@ -38,6 +38,7 @@
 mod architecture;
 mod average;
 mod checkpoint;
+mod cross_validation;
 mod data;
 mod defaults;
 mod doubts;
@@ -48,6 +49,7 @@ mod files;
 mod gradient_pass;
 mod log;
 mod metrics;
+mod negatives;
 mod norms;
 mod pieces;
 mod predictions;
@@ -69,6 +71,7 @@ pub mod tune;
 pub use architecture::Architecture;
 pub use burn::tensor::Device;
 pub use checkpoint::CheckpointProblem;
+pub use cross_validation::{CrossValidation, RoundResult, Rounds};
 pub use data::TrainingData;
 pub use defaults::{DataSize, Inferred, Unnamed, fit_recipe, infer_recipe};
 pub use error::TrainError;
@@ -78,7 +81,7 @@ pub use norms::{Compared, TrainingLoss};
 pub(crate) use run::{DataCard, read_json};
 pub use run::{EnsembleResult, Resources, Run, RunFile, RunOutcome, RunSpec, SeedDir, runs_in};
 pub(crate) use run_environment::RunEnvironment;
-pub use source::{DataSource, Generator, Loaded, SplitChoice};
+pub use source::{DataSource, FoldBy, Generator, Loaded, SplitChoice};
 pub use state::{Best, Position};
 pub use summary::{MeanStd, SeedResult, Summary};
 pub use transfer::{Start, TakenOver, Transfer, TransferError};
@@ -88,6 +91,8 @@ pub use transfer::{Start, TakenOver, Transfer, TransferError};
 pub use data::data_fingerprint;
 #[doc(hidden)]
 pub use gradient_pass::GradientPass;
+#[doc(hidden)]
+pub use norms::recompute as recompute_norms;
 #[doc(hidden)]
 pub use trainer::{Outcome, Settings, train_seed};
 // For the command, which names a run after the time and may be one of several processes.

@@ -67,7 +67,11 @@ fn shares() -> impl FnMut(usize) -> Pass {
 }
 
 /// Makes the estimates of a model's norms the mean over a sample of the training part; false if interrupted.
-pub(super) fn recompute(
+///
+/// # Errors
+///
+/// [`TrainError`] if the data does not fit the model.
+pub fn recompute(
     model: &impl Model,
     data: &TrainingData,
     train: &TrainConfig,

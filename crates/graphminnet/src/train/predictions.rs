@@ -1,14 +1,14 @@
-//! Predictions for the test part as a CSV table, one row per graph or node, in the order of the data.
+//! Predictions for the test part as a CSV table, one row per graph, node, edge or pair, in the order of the data.
 
 use super::TrainingData;
 use crate::bundle::{AnswerKind, Answers, Description};
+use graphminnet_data::Split;
 use graphminnet_data::formats::csv::CsvWriter;
-use graphminnet_data::{Level, Split};
 use std::io::{self, Write};
 
 /// Writes the table of predictions for the test part.
 ///
-/// Columns: the graph's id (and the node's number at node level), every target with its prediction, the probability of
+/// Columns: the graph's id (and the numbers of the node, or of both ends of the edge or pair), every target with its prediction, the probability of
 /// every class where rows have one. The cells are those of [`Description::prediction_cells`]. A missing target is empty,
 /// and so are the cells of a graph without a prediction.
 pub(super) fn write_predictions(
@@ -17,26 +17,26 @@ pub(super) fn write_predictions(
     answers: &Answers,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let node_level = description.schema.level == Level::Node;
+    let level = description.schema.level;
     let targets = &description.schema.targets;
     let columns = description.prediction_columns();
     let (said, probabilities) = columns.split_at(columns.len().min(targets.len()));
     let mut table = CsvWriter::new(out);
-    let first = if node_level { &["id", "node"][..] } else { &["id"] };
+    let first = std::iter::once("id").chain(level.place_columns().iter().copied());
     let pairs = targets.iter().zip(said).flat_map(|(target, said)| [target, said]);
-    table.row(first.iter().copied().chain(pairs.chain(probabilities).map(String::as_str)))?;
+    table.row(first.chain(pairs.chain(probabilities).map(String::as_str)))?;
     let samples = data.splits.test.iter().filter_map(|&at| Some((at, data.dataset.samples.get(at)?)));
     for ((graph, sample), answer) in samples.zip(answers.iter()) {
         let mut rows = answer.iter().flat_map(|answer| answer.rows());
-        for (node, truths) in sample.targets.chunks(targets.len().max(1)).enumerate() {
+        let places = description.places(&sample.prepared.graph);
+        for (at, truths) in sample.targets.chunks(targets.len().max(1)).enumerate() {
             let row = rows.next();
-            if !data.counts(Split::Test, graph, node) {
+            let Some(Some(place)) = places.get(at) else { continue };
+            if !data.counts(Split::Test, graph, at) {
                 continue;
             }
             table.field(&sample.id)?;
-            if node_level {
-                table.field(node)?;
-            }
+            place.iter().try_for_each(|node| table.field(node))?;
             let cells = match row {
                 Some(row) => description.prediction_cells(&row),
                 None => vec![String::new(); columns.len()],

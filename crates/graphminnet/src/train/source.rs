@@ -3,7 +3,7 @@
 use super::TrainError;
 use crate::config::ConfigError;
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
-use graphminnet_data::split::{Ratios, Splits, read_with_scaffolds};
+use graphminnet_data::split::{GroupBy, Ratios, Splits, read_with_groups};
 use graphminnet_data::{
     Dataset, EdgeDirection, Level, LimitChange, Limits, NodeParts, Read, ReadOptions, Report, Task, open,
 };
@@ -45,12 +45,42 @@ pub enum SplitChoice {
     },
     /// 80/10/10, molecules with the same Bemis–Murcko scaffold together, the largest groups to train.
     Scaffold,
+    /// 80/10/10, molecules that belong together in one part; large groups train, the others go to the parts at random.
+    Groups {
+        /// What makes them belong together.
+        by: GroupBy,
+        /// Seed of the split.
+        seed: u64,
+    },
+    /// One round of cross-validation: one fold tests, the next one validates, the others train.
+    Fold {
+        /// How folds are made.
+        by: FoldBy,
+        /// Number of folds.
+        folds: usize,
+        /// The fold that tests, from 0 on.
+        fold: usize,
+        /// Seed of the folds.
+        seed: u64,
+    },
     /// A split file; under [`OnBadRow::Null`](graphminnet_data::OnBadRow::Null) it counts the rows of the data
     /// file, bad ones included, otherwise the graphs.
     File {
         /// Its path.
         path: PathBuf,
     },
+}
+
+/// How the folds of cross-validation are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoldBy {
+    /// At random.
+    Random,
+    /// At random, in equal shares of the classes or of ranges of the target.
+    Stratified,
+    /// Molecules that belong together in one fold.
+    Groups(GroupBy),
 }
 
 /// Where data comes from.
@@ -118,8 +148,8 @@ impl DataSource {
         }
     }
 
-    /// Whether both are the same data, read in the same way; how much a file may ask for does not matter.
-    pub(in crate::train) fn is_same_as(&self, other: &Self) -> bool {
+    /// Whether both are the same data, read and split in the same way; how much a file may ask for does not matter.
+    pub fn is_same_as(&self, other: &Self) -> bool {
         let unlimited = |source: &Self| match source.clone() {
             Self::File { path, mut read, split, calibrate } => {
                 read.limits = Limits::default();
@@ -156,21 +186,20 @@ impl DataSource {
                 let ignore_split = !split.is_of_the_data();
                 let mut options = ReadOptions { ignore_split, ..(**options).clone() };
                 options.limits.apply(changes);
-                let (read, scaffolds) = match split {
-                    SplitChoice::Scaffold => read_with_scaffolds(path, &options)?,
-                    _ => (open(path, &options)?, Vec::new()),
+                let (mut read, groups) = match split.grouping() {
+                    Some((by, seed)) => read_with_groups(path, &options, by, seed)?,
+                    None => (open(path, &options)?, Vec::new()),
                 };
-                let mut read = read;
                 let nodes = if options.rules >= 3 { split.apply_to_nodes(&read.dataset)? } else { None };
                 let (splits, split_note) = match nodes {
                     Some((parts, note)) => (read.dataset.split_nodes(parts), note),
                     None => {
                         read.dataset.node_parts = None;
-                        split.apply(&read, &scaffolds)?
+                        split.apply(&read, &groups)?
                     }
                 };
                 let loaded = Loaded { dataset: read.dataset, splits, report: read.report, split_note };
-                loaded.with_calibration(*calibrate, &scaffolds)
+                loaded.with_calibration(*calibrate, &groups)
             }
             Self::Given { .. } => Err(TrainError::DataNotGiven),
         }
@@ -212,12 +241,11 @@ impl Loaded {
     ///
     /// [`TrainError`] if they cannot be split in this way.
     pub fn split(dataset: Dataset, choice: &SplitChoice) -> Result<Self, TrainError> {
-        if *choice == SplitChoice::Scaffold {
+        if let Some((by, _)) = choice.grouping() {
             return Err(TrainError::Config(ConfigError::Invalid {
                 key: "split".to_owned(),
-                value: "scaffold".to_owned(),
-                expected: "graphs in memory have no molecules to take scaffolds from; give the parts"
-                    .to_owned(),
+                value: words(by).0.to_owned(),
+                expected: "graphs in memory have no molecules to group; give the parts".to_owned(),
             }));
         }
         let mut read = Read { dataset, report: Report::default() };
@@ -238,7 +266,7 @@ impl Loaded {
     }
 
     /// The same where it is asked for and the split names no such part; graphs of one group stay together.
-    fn with_calibration(mut self, asked: bool, groups: &[String]) -> Result<Self, TrainError> {
+    fn with_calibration(mut self, asked: bool, groups: &[usize]) -> Result<Self, TrainError> {
         if asked && self.splits.calibration.is_empty() {
             self.splits = match groups {
                 [] => self.splits.hold_out(0),
@@ -280,10 +308,10 @@ impl SplitChoice {
         matches!(self, Self::Auto { .. } | Self::Official)
     }
 
-    /// The parts of nodes, where the data names them or is a single graph with targets of nodes.
+    /// The parts of nodes (edges, pairs), where the data names them or is a single graph with targets of these.
     fn apply_to_nodes(&self, dataset: &Dataset) -> Result<Option<(NodeParts, String)>, TrainError> {
         let random = |seed: u64| -> Result<_, TrainError> {
-            let note = format!("80/10/10 of the labelled nodes at random (seed {seed})");
+            let note = format!("80/10/10 of the labelled {}s at random (seed {seed})", dataset.schema.level);
             Ok(NodeParts::random(dataset, seed)?.map(|parts| (parts, note)))
         };
         match self {
@@ -298,11 +326,20 @@ impl SplitChoice {
                 let parts = NodeParts::of_only_graph(dataset, split)?;
                 Ok(parts.map(|parts| (parts, format!("from {}", path.display()))))
             }
-            Self::Official | Self::Scaffold => Ok(None),
+            Self::Official | Self::Scaffold | Self::Groups { .. } | Self::Fold { .. } => Ok(None),
         }
     }
 
-    fn apply(&self, read: &Read, scaffolds: &[String]) -> Result<(Splits, String), TrainError> {
+    /// What makes molecules belong together, and the seed of clusters.
+    fn grouping(&self) -> Option<(GroupBy, u64)> {
+        match self {
+            Self::Scaffold => Some((GroupBy::Scaffold, 0)),
+            Self::Groups { by, seed } | Self::Fold { by: FoldBy::Groups(by), seed, .. } => Some((*by, *seed)),
+            _ => None,
+        }
+    }
+
+    fn apply(&self, read: &Read, groups: &[usize]) -> Result<(Splits, String), TrainError> {
         let dataset = &read.dataset;
         let samples = dataset.samples.len();
         Ok(match self {
@@ -313,9 +350,24 @@ impl SplitChoice {
                 format!("80/10/10 at random in equal shares of the target (seed {seed})"),
             ),
             Self::Scaffold => (
-                Splits::by_groups(scaffolds, Ratios::default())?,
+                Splits::by_groups(groups, Ratios::default())?,
                 "80/10/10 by scaffold, the largest groups to train".to_owned(),
             ),
+            Self::Groups { by, seed } => (
+                Splits::by_groups_at_random(groups, Ratios::default(), *seed)?,
+                format!("80/10/10 by {}, groups at random (seed {seed})", words(*by).1),
+            ),
+            Self::Fold { by, folds, fold, seed } => {
+                let (splits, how) = match by {
+                    FoldBy::Random => (Splits::k_fold(samples, *folds, *fold, *seed)?, "at random"),
+                    FoldBy::Stratified => (
+                        Splits::fold_by_target(dataset, *folds, *fold, *seed)?,
+                        "in equal shares of the target",
+                    ),
+                    FoldBy::Groups(by) => (Splits::group_fold(groups, *folds, *fold, *seed)?, words(*by).2),
+                };
+                (splits, format!("fold {} of {folds}, {how} (seed {seed})", fold + 1))
+            }
             Self::Auto { seed } => match (&dataset.official_split, class_labels(dataset)) {
                 (Some(_), _) => (Splits::official(dataset)?, "as given in the data".to_owned()),
                 (None, Some(labels)) => (
@@ -337,6 +389,14 @@ impl SplitChoice {
                 (splits, format!("from {}", path.display()))
             }
         })
+    }
+}
+
+/// A grouping as a value, as a noun and as a way.
+fn words(by: GroupBy) -> (&'static str, &'static str, &'static str) {
+    match by {
+        GroupBy::Scaffold => ("scaffold", "scaffold", "scaffolds together"),
+        GroupBy::Fingerprint => ("kmeans", "similar fingerprints", "similar fingerprints together"),
     }
 }
 

@@ -33,7 +33,6 @@ use burn::tensor::Device;
 use graphminnet_data::batch::{BatchLimit, Batches, LoaderError, Order, plan_batches};
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::{EdgeDirection, Split};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use step::{Accumulated, BatchReport};
@@ -165,6 +164,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         if model.level() != level {
             return Err(TrainError::Level { model: model.level(), data: level });
         }
+        data.check_negatives(train.negatives)?;
         for doubt in doubts(data, train)?.into_iter().chain(together::idle_ranks(settings.exchange, train)) {
             observer.event(&TrainEvent::Doubt(doubt));
         }
@@ -332,7 +332,8 @@ impl<'a, C: Architecture> Training<'a, C> {
             first + share.start..first + share.end
         };
         let rest = (done..steps).flat_map(own).map(|number| plan[number].clone()).collect();
-        let mut batches = Batches::start(Arc::clone(&self.trained_on().dataset), rest, AHEAD)?;
+        let dataset = self.trained_on().with_negatives(train.negatives, seed, epoch)?;
+        let mut batches = Batches::start(dataset, rest, AHEAD)?;
         self.clock = Instant::now();
         for step in done..steps {
             let mut next = |number: usize| {

@@ -130,9 +130,9 @@ impl Search {
             RunOutcome::Stopped(best) => (TrialEnd::Stopped, best),
             RunOutcome::Interrupted => return Ok(None),
         };
-        let (valid, test) = best.map_or((None, None), |best| (best.valid, best.test));
+        let valid = best.and_then(|best| best.valid);
         let fields = self.candidate(number).iter().map(Override::to_string).collect();
-        Ok(Some(Trial { number, fields, end, valid, test, history: judge.history }))
+        Ok(Some(Trial::trained(number, fields, end, valid, judge.history)))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::ui::card::{card_json, write_card};
 use crate::ui::say::say;
 use clap::Args;
+use graphminnet_data::text::counted;
 use graphminnet_data::{DataCard, OnBadRow, escape, formats, open};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -54,8 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out, "{} ({})\n", escape(&arguments.file.to_string_lossy()), format.name())?;
         write_card(&mut out, &read.dataset.schema, &card)?;
         if !is_sound {
-            let rows = if report.bad_row_count == 1 { "row" } else { "rows" };
-            writeln!(out, "\n{} {rows} cannot be used:", report.bad_row_count)?;
+            writeln!(out, "\n{} cannot be used:", counted(report.bad_row_count as usize, "row"))?;
             for row in &report.bad_rows {
                 writeln!(out, "  {row}")?;
             }

@@ -21,13 +21,13 @@ pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Fai
     use crate::ui::say::Verbosity;
     use graphminnet_data::download::{self, Http, download};
     use graphminnet_data::registry::{NotHere, find};
-    use graphminnet_data::text::grouped;
+    use graphminnet_data::text::{counted, grouped};
     use graphminnet_data::{Limits, escape};
     use std::io::{Write, stdout};
 
     let info = find(&arguments.name)?;
     let root = required_data_dir(folder)?;
-    say!("{}: {} published file(s); licence: {}", info.title, info.files.len(), info.licence);
+    say!("{}: {}; licence: {}", info.title, counted(info.files.len(), "published file"), info.licence);
     let progress = Progress::new(Verbosity::Normal, Unit::Bytes);
     let mut tell = |now: download::Progress<'_>| progress.update(now.name, now.bytes, now.total);
     let receipts = download(info, &root, &Http::new(), &Limits::default(), &mut tell);

@@ -5,6 +5,7 @@ use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::export::NpyWriter;
+use graphminnet_data::formats::parquet::join_files;
 use graphminnet_data::fs::{IoError, open};
 use graphminnet_data::parts::{Part, PartFolder};
 use graphminnet_data::text::grouped;
@@ -112,6 +113,11 @@ fn write(folder: &PartFolder, parts: &[Part], output: &Path) -> Result<(), Failu
                 matrix.write_file(&mut file).map_err(damaged(&path))?;
             }
             matrix.finish()?.finish()
+        }
+        "parquet" => {
+            let names = parts.iter().filter_map(|part| part.file.as_ref());
+            let files = names.map(|file| open(&folder.path().join(&file.name)).map_err(|error| error.source));
+            join_files(files, out).map_err(damaged(folder.path()))?.finish()
         }
         _ => {
             // The first part alone has a header, so that parts in a row are a table.

@@ -9,6 +9,7 @@ mod import;
 #[cfg(feature = "benchmarks")]
 mod info;
 pub mod join;
+mod links;
 #[cfg(feature = "benchmarks")]
 mod list;
 mod split;
@@ -53,6 +54,8 @@ enum Command {
     Synth(synth::Arguments),
     /// Validate a file and print a data card; exits with 1 if rows cannot be used.
     Check(check::Arguments),
+    /// Hide links of graphs, to be asked about: the data of link prediction.
+    Links(links::Arguments),
     /// Divide a file into train, valid and test, and write the parts down.
     Split(split::Arguments),
     /// Read a file in one format and write it in another.
@@ -80,6 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Command::Stats(arguments) => stats::run(arguments),
         Command::Synth(arguments) => synth::run(arguments),
         Command::Check(arguments) => check::run(arguments),
+        Command::Links(arguments) => links::run(arguments),
         Command::Split(arguments) => split::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
         Command::Join(arguments) => join::run(arguments),

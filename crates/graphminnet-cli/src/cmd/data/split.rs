@@ -7,7 +7,7 @@ use crate::ui::report::say_report;
 use crate::ui::say::say;
 use clap::{Args, ValueEnum};
 use graphminnet_data::fs::write_atomically;
-use graphminnet_data::split::{Ratios, Splits, read_with_scaffolds};
+use graphminnet_data::split::{GroupBy, Ratios, Splits, read_with_groups};
 use graphminnet_data::text::grouped;
 use graphminnet_data::{OnBadRow, Read, ReadOptions, escape, open};
 use std::io::{Write, stdout};
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Shares of train, valid and test (default: 80, 10 and 10).
     #[arg(long, value_name = "TRAIN,VALID,TEST", value_parser = ratios)]
     ratios: Option<Ratios>,
-    /// Seed of the random and the stratified scheme (default: 0).
+    /// Seed of the random, stratified and kmeans schemes (default: 0); with scaffold, groups go to the parts at random.
     #[arg(long)]
     seed: Option<u64>,
     /// Where to write the parts, as JSON (default: on standard output).
@@ -45,6 +45,8 @@ enum Scheme {
     Stratified,
     /// Molecules with the same Bemis–Murcko scaffold stay together; largest groups train.
     Scaffold,
+    /// Molecules with similar fingerprints (clusters found by k-means) stay together.
+    Kmeans,
     /// As the file's own split column says.
     Column,
 }
@@ -59,9 +61,8 @@ fn ratios(text: &str) -> Result<Ratios, String> {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let uses_chance = matches!(arguments.scheme, Scheme::Random | Scheme::Stratified);
-    if arguments.seed.is_some() && !uses_chance {
-        return Err(Failure::usage("--seed has an effect on the random and the stratified scheme only"));
+    if arguments.seed.is_some() && arguments.scheme == Scheme::Column {
+        return Err(Failure::usage("--seed has no effect on the column scheme"));
     }
     if arguments.ratios.is_some() && arguments.scheme == Scheme::Column {
         return Err(Failure::usage("--ratios has no effect on the column scheme"));
@@ -91,16 +92,24 @@ fn divide(arguments: &Arguments) -> Result<(Read, Splits), Failure> {
         return Err(Failure::usage("--split-column has an effect on the column scheme only"));
     }
     let (ratios, seed) = (arguments.ratios.unwrap_or_default(), arguments.seed.unwrap_or(0));
-    if arguments.scheme == Scheme::Scaffold {
-        let (read, scaffolds) = read_with_scaffolds(&arguments.file, &options)?;
-        let splits = Splits::by_groups(&scaffolds, ratios)?;
+    let by = match arguments.scheme {
+        Scheme::Scaffold => Some(GroupBy::Scaffold),
+        Scheme::Kmeans => Some(GroupBy::Fingerprint),
+        _ => None,
+    };
+    if let Some(by) = by {
+        let (read, groups) = read_with_groups(&arguments.file, &options, by, seed)?;
+        let splits = match (by, arguments.seed) {
+            (GroupBy::Scaffold, None) => Splits::by_groups(&groups, ratios)?,
+            _ => Splits::by_groups_at_random(&groups, ratios, seed)?,
+        };
         return Ok((read, splits));
     }
     let read = open(&arguments.file, &options)?;
     let splits = match arguments.scheme {
         Scheme::Random => Splits::random(read.dataset.samples.len(), ratios, seed)?,
         Scheme::Stratified => Splits::stratified_by_target(&read.dataset, ratios, seed)?,
-        Scheme::Column | Scheme::Scaffold => Splits::official(&read.dataset)?,
+        Scheme::Column | Scheme::Scaffold | Scheme::Kmeans => Splits::official(&read.dataset)?,
     };
     Ok((read, splits))
 }

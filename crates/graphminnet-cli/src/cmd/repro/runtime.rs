@@ -20,7 +20,7 @@ pub struct Arguments {
     /// The first training graphs only; marks results as shortened.
     #[arg(long, value_name = "GRAPHS")]
     train_graphs: Option<usize>,
-    /// Systems to time (default: all runnable ones).
+    /// Systems to time (default: all twelve).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     systems: Vec<String>,
     #[command(flatten)]

@@ -181,6 +181,7 @@ fn prediction(ensemble: &Ensemble, answers: &Answers, graph: usize) -> Result<Va
     Ok(match ensemble.description().schema.level {
         Level::Node => json!({ "nodes": rows.collect::<Vec<_>>() }),
         Level::Edge => json!({ "edges": rows.collect::<Vec<_>>() }),
+        Level::Pair => json!({ "pairs": rows.collect::<Vec<_>>() }),
         Level::Graph => rows.next().unwrap_or_default(),
     })
 }

@@ -40,10 +40,11 @@ pub struct DataArguments {
     #[command(flatten)]
     pub reading: Reading,
     /// How to split a file of your own: auto (its own split, or at random), official, random, stratified, scaffold
-    /// (molecules with a common core stay together), or a split file.
+    /// (molecules with a common core stay together), kmeans (molecules with similar fingerprints stay together), or a
+    /// split file.
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub split: String,
-    /// Seed of a random or stratified split (default: 0).
+    /// Seed of a split that has to do with chance (default: 0); with scaffold, groups go to the parts at random.
     #[arg(long, value_name = "SEED", requires = "data")]
     pub split_seed: Option<u64>,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.

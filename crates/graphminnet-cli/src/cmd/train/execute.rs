@@ -111,7 +111,11 @@ fn resume_one(path: &Path, context: &Context) -> Result<Option<Summary>, Failure
 }
 
 /// Reads the data of a run that is not done, while Ctrl-C still ends the command at once.
-fn with_data(run: Run, context: &Context) -> Result<Run, Failure> {
+///
+/// # Errors
+///
+/// Whatever is wrong with the data.
+pub fn with_data(run: Run, context: &Context) -> Result<Run, Failure> {
     if run.unfinished()?.is_empty() {
         return Ok(run);
     }

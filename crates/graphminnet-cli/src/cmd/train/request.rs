@@ -8,6 +8,8 @@ use crate::ui::preparation::say_loaded;
 use graphminnet::config::{Override, Recipe};
 use graphminnet::train::{DataSource, Generator, Inferred, Loaded, RunSpec, SplitChoice, Start, Transfer};
 use graphminnet_data::LimitChange;
+use graphminnet_data::split::GroupBy;
+use graphminnet_data::text::counted;
 
 /// A configuration with its data.
 pub struct Request {
@@ -37,10 +39,28 @@ impl Request {
         from: Option<(Transfer, Start)>,
         context: &Context,
     ) -> Result<Self, Failure> {
+        let split = split_choice(&arguments.split, arguments.split_seed)?;
+        Self::with_split(arguments, split, overrides, seeds, calibrate, from, context)
+    }
+
+    /// The same with another split than the arguments name.
+    ///
+    /// # Errors
+    ///
+    /// A usage error, or an error of the data.
+    pub fn with_split(
+        arguments: &DataArguments,
+        split: SplitChoice,
+        overrides: &[Override],
+        seeds: Vec<u64>,
+        calibrate: bool,
+        from: Option<(Transfer, Start)>,
+        context: &Context,
+    ) -> Result<Self, Failure> {
         let verbosity = context.verbosity;
         let (from, start) = from.unzip();
         let configuration = Configuration::of(arguments, start.as_ref(), overrides)?;
-        let source = source(arguments, &configuration, calibrate, &context.resources.limits)?;
+        let source = source(arguments, split, &configuration, calibrate, &context.resources.limits)?;
         let loaded = source.load_within(&context.resources.limits)?;
         say_loaded(verbosity, &loaded);
         let Inferred { recipe, notes } = configuration.recipe(&loaded, overrides)?;
@@ -51,11 +71,11 @@ impl Request {
             }
             let (model, train) = (&recipe.model, &recipe.train);
             verbosity.say(format_args!(
-                "  model: {} layers of width {}, {} eigenpairs; {} epochs, batches of {}, loss {}, metric {}",
-                model.layers,
+                "  model: {} of width {}, {}; {}, batches of {}, loss {}, metric {}",
+                counted(model.layers, "layer"),
                 model.hidden,
-                model.lap_dim,
-                train.epochs,
+                counted(model.lap_dim, "eigenpair"),
+                counted(train.epochs, "epoch"),
                 train.batch_size,
                 train.loss,
                 train.metric
@@ -73,6 +93,7 @@ impl Request {
 
 fn source(
     arguments: &DataArguments,
+    split: SplitChoice,
     configuration: &Configuration,
     calibrate: bool,
     limits: &[LimitChange],
@@ -80,7 +101,6 @@ fn source(
     if let Some(path) = &arguments.data {
         // Written down as an absolute path, so that the run can be resumed from anywhere.
         let path = std::path::absolute(path)?;
-        let split = split_choice(&arguments.split, arguments.split_seed)?;
         let mut read = Box::new(arguments.reading.options());
         // Written down, so that the run can be resumed without saying it again.
         read.limits.apply(limits);
@@ -137,14 +157,14 @@ fn split_choice(text: &str, seed: Option<u64>) -> Result<SplitChoice, Failure> {
         "random" => SplitChoice::Random { seed: seed.unwrap_or(0) },
         "stratified" => SplitChoice::Stratified { seed: seed.unwrap_or(0) },
         "official" => SplitChoice::Official,
-        "scaffold" => SplitChoice::Scaffold,
+        "scaffold" => match seed {
+            Some(seed) => SplitChoice::Groups { by: GroupBy::Scaffold, seed },
+            None => SplitChoice::Scaffold,
+        },
+        "kmeans" => SplitChoice::Groups { by: GroupBy::Fingerprint, seed: seed.unwrap_or(0) },
         path => SplitChoice::File { path: std::path::absolute(path)? },
     };
-    let uses_chance = matches!(
-        choice,
-        SplitChoice::Auto { .. } | SplitChoice::Random { .. } | SplitChoice::Stratified { .. }
-    );
-    if seed.is_some() && !uses_chance {
+    if seed.is_some() && matches!(choice, SplitChoice::Official | SplitChoice::File { .. }) {
         return Err(Failure::usage(format!("--split-seed has no effect on --split {}", text.escape_debug())));
     }
     Ok(choice)

@@ -5,7 +5,7 @@
 //! them is a molecule: a header that was taken for a molecule would be a bad row, but a molecule that is taken for
 //! a header is lost without a word.
 
-use super::{CsvReader, CsvWriter, Lines, SdfColumns, Separator};
+use super::{CsvReader, CsvWriter, Lines, SdfColumns, Separator, TableRows};
 use crate::fs::without_compression;
 use crate::limits::within;
 use crate::smiles::{Featurizer, molecule_graph};
@@ -66,6 +66,24 @@ impl CsvReader {
         Ok(reader)
     }
 
+    /// Reads the rows of a table that is not text, after so many others.
+    pub(in crate::formats) fn of_rows(
+        path: &Path,
+        header: Vec<String>,
+        before: u64,
+        rows: Box<dyn TableRows>,
+        limits: &Limits,
+    ) -> Result<Self, DataError> {
+        let mut reader =
+            Self::without_header(Lines::new(Box::new(std::io::empty()), path, None, limits), limits);
+        reader.header = header;
+        reader.rows = Some(rows);
+        reader.row = before;
+        reader.records_before = usize::try_from(before).unwrap_or(usize::MAX);
+        reader.check_names()?;
+        Ok(reader)
+    }
+
     /// Reads the next record of an SD file; false at the end.
     pub(super) fn read_block(&mut self) -> Result<bool, DataError> {
         self.clear_record();
@@ -81,13 +99,19 @@ impl CsvReader {
     }
 
     /// The header as a line of CSV.
-    pub(in crate::formats) fn header_record(&self) -> Vec<u8> {
+    fn header_record(&self) -> Vec<u8> {
         let mut record = CsvWriter::new(Vec::new());
         for name in &self.header {
             // A list of bytes takes everything.
             let _ = record.field(name);
         }
         record.into_inner()
+    }
+
+    /// The names of the columns as they are written, where they are, and else as a line of CSV. The record is the header.
+    pub(in crate::formats) fn written_header(&self) -> Vec<u8> {
+        let is_written = self.molecules.is_none() && self.rows.is_none();
+        if is_written { self.record() } else { self.header_record() }
     }
 
     /// The column that looks like molecules in a table without a header.

@@ -1,4 +1,4 @@
-//! Columns of `nodes.csv` that say which part of the data a node belongs to.
+//! Columns of `nodes.csv`, `edges.csv` or `pairs.csv` that say which part of the data a row belongs to.
 
 use crate::formats::csv::CsvReader;
 use crate::formats::{Masks, parse_split};
@@ -21,11 +21,14 @@ enum Rule {
 }
 
 impl PartColumns {
-    /// Looks for `split`, or for the column that the options name, then for masks.
-    pub(super) fn find(table: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
+    /// Looks for `split`, or for the column that the options name, then for masks; what a schema knows as a feature is one.
+    pub(super) fn find(
+        table: &CsvReader,
+        known: &[Column],
+        options: &ReadOptions,
+    ) -> Result<Self, DataError> {
         let is_feature = |name: &str| {
-            let known = |columns: &[Column]| columns.iter().any(|column| column.name == name);
-            options.schema.as_ref().is_some_and(|schema| known(&schema.node_columns))
+            known.iter().any(|column| column.name == name)
                 || [&options.text, &options.numeric]
                     .iter()
                     .any(|names| names.iter().any(|asked| asked == name))
@@ -61,12 +64,12 @@ impl PartColumns {
         Ok(Self { names, rule })
     }
 
-    /// Whether nodes have parts.
+    /// Whether rows have parts.
     pub(super) fn are_used(&self) -> bool {
         !matches!(self.rule, Rule::Unused)
     }
 
-    /// The part of the node in the current row.
+    /// The part of the current row.
     pub(super) fn part(&self, table: &CsvReader, place: &Place) -> Result<Option<Split>, DataError> {
         match &self.rule {
             Rule::Unused => Ok(None),

@@ -16,13 +16,18 @@ type Fill = fn(&Dataset, &mut Table<'_>) -> io::Result<()>;
 ///
 /// # Errors
 ///
-/// [`DataError::Io`], also for edge-level targets and graph features, which the format does not hold.
+/// [`DataError::Io`], also for graph features, which the format does not hold.
 pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataError> {
     super::super::check_writable(dataset).map_err(DataError::io(folder, "write"))?;
     create_dir(folder)?;
-    let tables: [(&str, Fill); 3] =
-        [("graphs.csv", write_graphs), ("nodes.csv", write_nodes), ("edges.csv", write_edges)];
-    for (name, fill) in tables {
+    let tables: [(&str, Fill); 4] = [
+        ("graphs.csv", write_graphs),
+        ("nodes.csv", write_nodes),
+        ("edges.csv", write_edges),
+        ("pairs.csv", write_pairs),
+    ];
+    let has_pairs = dataset.schema.level == Level::Pair;
+    for (name, fill) in tables.into_iter().filter(|(name, _)| has_pairs || *name != "pairs.csv") {
         write_atomically_with(&folder.join(name), |out| fill(dataset, &mut CsvWriter::new(out)))?;
     }
     Ok(())
@@ -53,7 +58,7 @@ fn write_nodes(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {
     let has_targets = schema.level == Level::Node;
     let features = schema.node_columns.iter().map(|column| column.name.as_str());
     let targets = schema.targets.iter().filter(|_| has_targets).map(String::as_str);
-    let parts = dataset.node_parts.as_ref();
+    let parts = dataset.node_parts.as_ref().filter(|_| has_targets);
     let split = parts.map(|_| "split");
     table.row(["graph_id", "node_id"].into_iter().chain(features).chain(targets).chain(split))?;
     for (position, sample) in dataset.samples.iter().enumerate() {
@@ -79,17 +84,68 @@ fn write_nodes(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {
 fn write_edges(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {
     let columns = &dataset.schema.edge_columns;
     let features = columns.iter().map(|column| column.name.as_str());
-    table.row(["graph_id", "source", "destination"].into_iter().chain(features))?;
-    for sample in &dataset.samples {
+    let labels = Labels::of(dataset, Level::Edge);
+    table.row(["graph_id", "source", "destination"].into_iter().chain(features).chain(labels.header()))?;
+    for (position, sample) in dataset.samples.iter().enumerate() {
         for (edge, [source, target]) in sample.graph.edges().iter().enumerate() {
             table.field(&sample.id)?;
             table.field(source)?;
             table.field(target)?;
             write_features(sample.graph.edge_features(), edge, columns, table)?;
+            labels.write(position, edge, table)?;
             table.end_row()?;
         }
     }
     Ok(())
+}
+
+fn write_pairs(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {
+    let labels = Labels::of(dataset, Level::Pair);
+    table.row(["graph_id", "source", "destination"].into_iter().chain(labels.header()))?;
+    for (position, sample) in dataset.samples.iter().enumerate() {
+        for (pair, [source, target]) in sample.graph.pairs().iter().enumerate() {
+            table.field(&sample.id)?;
+            table.field(source)?;
+            table.field(target)?;
+            labels.write(position, pair, table)?;
+            table.end_row()?;
+        }
+    }
+    Ok(())
+}
+
+/// Targets and parts of edges or pairs, where the data has such.
+struct Labels<'a> {
+    dataset: &'a Dataset,
+    is_level: bool,
+}
+
+impl<'a> Labels<'a> {
+    fn of(dataset: &'a Dataset, level: Level) -> Self {
+        Self { dataset, is_level: dataset.schema.level == level }
+    }
+
+    fn header(&self) -> impl Iterator<Item = &'a str> {
+        let targets = self.dataset.schema.targets.iter().map(String::as_str);
+        let split = self.dataset.node_parts.as_ref().map(|_| "split");
+        let is_level = self.is_level;
+        targets.chain(split).filter(move |_| is_level)
+    }
+
+    fn write(&self, graph: usize, row: usize, table: &mut Table<'_>) -> io::Result<()> {
+        if !self.is_level {
+            return Ok(());
+        }
+        let schema = &self.dataset.schema;
+        let width = schema.num_targets();
+        let targets = self.dataset.samples.get(graph).map_or(&[][..], |sample| &sample.targets);
+        write_targets(targets.get(row * width..(row + 1) * width).unwrap_or_default(), schema, table)?;
+        if let Some(parts) = &self.dataset.node_parts {
+            let part = parts.graph(graph).get(row).copied().flatten();
+            table.field(part.map_or_else(String::new, |part| part.to_string()))?;
+        }
+        Ok(())
+    }
 }
 
 fn write_features(

@@ -45,6 +45,9 @@ pub(super) struct Line {
     pub(super) edge_features: Option<Rows>,
     pub(super) target: Option<Target>,
     pub(super) node_target: Option<Rows>,
+    pub(super) edge_target: Option<Rows>,
+    pub(super) pairs: Option<Vec<[u32; 2]>>,
+    pub(super) pair_target: Option<Rows>,
     /// Fields that name parts: `split` (or the one that was asked for) and masks.
     pub(super) parts: Vec<(String, Value)>,
     /// Names of fields that are not understood.
@@ -57,12 +60,14 @@ const EXPECTED_LINE: &str = "one JSON object with `num_nodes` and `edges`";
 fn expected_in(field: &str) -> &'static str {
     match field {
         "num_nodes" => "a whole number from 0",
-        "edges" => "pairs of nodes, counted from 0",
-        "edge_index" => "two equally long lists of nodes, counted from 0",
+        "edges" | "pairs" => "pairs of nodes, counted from 0",
+        "edge_index" | "edge_label_index" => "two equally long lists of nodes, counted from 0",
         "node_features" | "x" | "edge_features" | "edge_attr" => {
             "one list for each, all of one length, of finite numbers or texts"
         }
-        "target" | "y" | "node_target" => "a finite number, a text, null, or a list of these",
+        "target" | "y" | "node_target" | "edge_target" | "pair_target" | "edge_label" => {
+            "a finite number, a text, null, or a list of these"
+        }
         _ => EXPECTED_LINE,
     }
 }
@@ -173,6 +178,15 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
                 }
                 "target" | "y" => line.target = Some(map.next_value_seed(Table)?),
                 "node_target" => line.node_target = Some(map.next_value_seed(Table)?.into_rows()),
+                "edge_target" => line.edge_target = Some(map.next_value_seed(Table)?.into_rows()),
+                "pairs" => line.pairs = Some(map.next_value_seed(Pairs)?),
+                "edge_label_index" => {
+                    let index = map.next_value_seed(Table)?;
+                    line.pairs = Some(from_index(&index).map_err(A::Error::custom)?);
+                }
+                "pair_target" | "edge_label" => {
+                    line.pair_target = Some(map.next_value_seed(Table)?.into_rows())
+                }
                 name if name == self.split_field || Masks::part_of(name).is_some() => {
                     line.parts.push((key.clone(), map.next_value()?));
                 }

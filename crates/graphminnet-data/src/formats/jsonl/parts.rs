@@ -1,4 +1,4 @@
-//! The parts that a line names: one for the graph, or one for every node.
+//! The parts that a line names: one for the graph, or one for every node, edge or pair.
 
 use crate::formats::{Masks, parse_split};
 use crate::{DataError, Place, ReadOptions, Split};
@@ -17,10 +17,11 @@ pub(super) fn split_field(options: &ReadOptions) -> &str {
 }
 
 impl Parts {
-    /// Reads `split` (a text, or a list of texts), or the masks of nodes.
+    /// Reads `split` (a text, or a list of texts), or masks; lists have an entry for each of so many rows.
     pub(super) fn read(
         fields: &[(String, Value)],
-        num_nodes: usize,
+        rows: usize,
+        what: &str,
         options: &ReadOptions,
         place: &Place,
     ) -> Result<Self, DataError> {
@@ -31,14 +32,14 @@ impl Parts {
                 DataError::malformed(
                     place,
                     "something else",
-                    "`train`, `valid`, `test` or null, or a list of one of these for each node",
+                    "`train`, `valid`, `test` or null, or a list of one of these for each node, edge or pair",
                 )
             };
             return match value {
                 Value::Null => Ok(Self::default()),
                 Value::String(text) => Ok(Self { graph: parse_split(Some(text), name, place)?, nodes: None }),
                 Value::Array(list) => {
-                    check_length(name, list.len(), num_nodes, place)?;
+                    check_length(name, list.len(), rows, what, place)?;
                     let part = |item: &Value| match item {
                         Value::Null => Ok(None),
                         Value::String(text) => parse_split(Some(text), name, place),
@@ -49,18 +50,18 @@ impl Parts {
                 _ => Err(wrong()),
             };
         }
-        let mut flags = vec![[false; 3]; num_nodes];
+        let mut flags = vec![[false; 3]; rows];
         let mut has_masks = false;
         for (field, value) in fields {
             let (Some(part), Value::Array(list)) = (Masks::part_of(field), value) else { continue };
             has_masks = true;
-            check_length(field, list.len(), num_nodes, place)?;
-            for (node, (flags, item)) in flags.iter_mut().zip(list).enumerate() {
+            check_length(field, list.len(), rows, what, place)?;
+            for (row, (flags, item)) in flags.iter_mut().zip(list).enumerate() {
                 flags[part as usize] = flag(item, options).ok_or_else(|| {
                     DataError::malformed(
                         place.clone().in_column(field),
-                        format!("something else for node {node}"),
-                        "true or false (or 1 or 0) for each node, or a list of these with `--split-column` as the \
+                        format!("something else for {what} {row}"),
+                        "true or false (or 1 or 0) for each of them, or a list of these with `--split-column` as the \
                          number of the one to use, from 0",
                     )
                 })?;
@@ -92,10 +93,10 @@ fn flag(item: &Value, options: &ReadOptions) -> Option<bool> {
     }
 }
 
-fn check_length(field: &str, found: usize, num_nodes: usize, place: &Place) -> Result<(), DataError> {
-    if found == num_nodes {
+fn check_length(field: &str, found: usize, rows: usize, what: &str, place: &Place) -> Result<(), DataError> {
+    if found == rows {
         return Ok(());
     }
     let place = place.clone().in_column(field);
-    Err(DataError::malformed(place, format!("{found} entries"), format!("{num_nodes}, one for each node")))
+    Err(DataError::malformed(place, format!("{found} entries"), format!("{rows}, one for each {what}")))
 }

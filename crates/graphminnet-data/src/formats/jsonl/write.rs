@@ -22,7 +22,7 @@ pub fn write_jsonl(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
 ///
 /// # Errors
 ///
-/// The sink's own, or that of a data set with edge-level targets or graph features, which the format does not hold.
+/// The sink's own, or that of a data set with graph features, which the format does not hold.
 pub(crate) fn write_jsonl_to(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
     super::super::check_writable(dataset)?;
     for (position, sample) in dataset.samples.iter().enumerate() {
@@ -49,6 +49,14 @@ fn write_sample(
     out.write_all(b"]")?;
     write_features("node_features", graph.node_features(), &schema.node_columns, out)?;
     write_features("edge_features", graph.edge_features(), &schema.edge_columns, out)?;
+    if schema.level == Level::Pair {
+        out.write_all(b",\"pairs\":[")?;
+        for (position, [source, target]) in graph.pairs().iter().enumerate() {
+            let comma = if position > 0 { "," } else { "" };
+            write!(out, "{comma}[{source},{target}]")?;
+        }
+        out.write_all(b"]")?;
+    }
     if !schema.targets.is_empty() {
         write_targets(sample, schema, out)?;
     }
@@ -105,8 +113,13 @@ fn write_features(
 
 fn write_targets(sample: &Sample, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
     let width = schema.num_targets();
-    let nested = schema.level == Level::Node;
-    out.write_all(if nested { b",\"target\":[" } else { b",\"target\":" })?;
+    let nested = schema.level != Level::Graph;
+    let field = match schema.level {
+        Level::Graph | Level::Node => "target",
+        Level::Edge => "edge_target",
+        Level::Pair => "pair_target",
+    };
+    write!(out, ",\"{field}\":{}", if nested { "[" } else { "" })?;
     for (position, row) in sample.targets.chunks_exact(width).enumerate() {
         out.write_all(if position > 0 { b",[" } else { b"[" })?;
         for (column, value) in row.iter().enumerate() {

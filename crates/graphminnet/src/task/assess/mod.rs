@@ -15,7 +15,7 @@ mod breakdown;
 pub use breakdown::{Breakdown, BreakdownRow, breakdown};
 
 use super::metric::{self, Undefined};
-use super::{Rows, regression};
+use super::{Rows, calibration, regression};
 use crate::config::MetricKind;
 use graphminnet_data::rng::stream;
 use rayon::prelude::*;
@@ -83,15 +83,19 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
                 ("r2", finite.and_then(|()| regression::r2(rows))),
             ]
         }
-        Measure::Binary => [
-            MetricKind::RocAuc,
-            MetricKind::AveragePrecision,
-            MetricKind::Accuracy,
-            MetricKind::AccuracyClassMean,
-            MetricKind::F1Macro,
-        ]
-        .map(|kind| known(kind, rows))
-        .to_vec(),
+        Measure::Binary => {
+            let mut all = [
+                MetricKind::RocAuc,
+                MetricKind::AveragePrecision,
+                MetricKind::Accuracy,
+                MetricKind::AccuracyClassMean,
+                MetricKind::F1Macro,
+            ]
+            .map(|kind| known(kind, rows))
+            .to_vec();
+            all.extend(calibration_of(rows, calibration::of_yes));
+            all
+        }
         Measure::Classes => {
             let mut all = [MetricKind::Accuracy, MetricKind::AccuracyClassMean, MetricKind::F1Macro]
                 .map(|kind| known(kind, rows))
@@ -103,9 +107,20 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
                 let rows = Rows { outputs: &odds, columns: 1, ..rows };
                 all.extend([MetricKind::RocAuc, MetricKind::AveragePrecision].map(|kind| known(kind, rows)));
             }
+            all.extend(calibration_of(rows, calibration::of_said_class));
             all
         }
     }
+}
+
+/// A measure of probabilities that were said, each with whether it came true.
+type Judge = fn(&[(f64, bool)]) -> Result<f64, Undefined>;
+
+/// How far probabilities are from what happened.
+fn calibration_of(rows: Rows<'_>, said: fn(Rows<'_>) -> Vec<(f64, bool)>) -> Values {
+    let said = metric::check_finite(rows).map(|()| said(rows));
+    let of = |measure: Judge| said.as_ref().map_err(|reason| *reason).and_then(|said| measure(said));
+    vec![("calibration_error", of(calibration::expected_error)), ("brier", of(calibration::brier))]
 }
 
 /// All metrics over some rows, with percentile intervals from drawing graphs (`graphs`: the rows of each) with

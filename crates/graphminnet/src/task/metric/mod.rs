@@ -15,8 +15,12 @@ mod accuracy;
 mod accuracy_class_mean;
 mod average_precision;
 mod f1_macro;
+mod hits;
 mod mae;
 mod roc_auc;
+
+#[cfg(feature = "train")]
+pub(crate) use roc_auc::roc_curve;
 
 use super::{Rows, probability, regression};
 use crate::config::MetricKind;
@@ -87,8 +91,22 @@ pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> 
         MetricKind::Accuracy => whole(accuracy::accuracy(&answers(rows))),
         MetricKind::AccuracyClassMean => whole(accuracy_class_mean::accuracy_class_mean(&answers(rows))),
         MetricKind::F1Macro => whole(f1_macro::f1_macro(&answers(rows), classes(rows))),
-        MetricKind::RocAuc => over_tasks(rows, roc_auc::roc_auc),
-        MetricKind::AveragePrecision => over_tasks(rows, average_precision::average_precision),
+        MetricKind::RocAuc
+        | MetricKind::AveragePrecision
+        | MetricKind::HitsAt20
+        | MetricKind::HitsAt50
+        | MetricKind::HitsAt100 => over_tasks(rows, |scored| ranked(metric, scored)),
+    }
+}
+
+/// A metric of scores against yes/no labels of both kinds, one task; sorts the scores.
+pub(super) fn ranked(metric: MetricKind, scored: &mut [(f64, bool)]) -> f64 {
+    match metric {
+        MetricKind::AveragePrecision => average_precision::average_precision(scored),
+        MetricKind::HitsAt20 => hits::hits_at(20, scored),
+        MetricKind::HitsAt50 => hits::hits_at(50, scored),
+        MetricKind::HitsAt100 => hits::hits_at(100, scored),
+        _ => roc_auc::roc_auc(scored),
     }
 }
 
@@ -137,7 +155,7 @@ fn answers(rows: Rows<'_>) -> Vec<Answer> {
 ///
 /// Scores are the probabilities that predictions give, so that whoever computes the metric from a table of predictions
 /// finds the same: log-odds that are so large that the probabilities are equal are no ranking.
-fn over_tasks(rows: Rows<'_>, metric: fn(&mut [(f64, bool)]) -> f64) -> Result<Score, Undefined> {
+fn over_tasks(rows: Rows<'_>, metric: impl Fn(&mut [(f64, bool)]) -> f64) -> Result<Score, Undefined> {
     let tasks = rows.target_columns;
     let (mut sum, mut counted, mut labels) = (0.0, 0usize, 0usize);
     for task in 0..tasks {

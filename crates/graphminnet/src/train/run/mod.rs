@@ -51,7 +51,7 @@ pub struct Resources {
     pub cache: Option<Cache>,
     /// Limits within which data is read, where they differ from those of its source.
     pub limits: Vec<LimitChange>,
-    /// Processes that share the work. Only rank 0 has the run; the others [`assist`].
+    /// Processes that share the work. Only rank 0 has the run; the others assist it.
     pub exchange: Arc<dyn Exchange>,
 }
 

@@ -7,8 +7,8 @@ use crate::optim::{NamedGradients, Share, clip_factor};
 use crate::task::{Rows, loss};
 use crate::train::run::write_json;
 use crate::train::{Architecture, TrainError};
-use graphminnet_data::batch::{Batch, Targets};
-use graphminnet_data::{Split, rng};
+use graphminnet_data::batch::Batch;
+use graphminnet_data::rng;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -55,8 +55,7 @@ impl<C: Architecture> Training<'_, C> {
         sum: &mut Accumulated,
     ) -> Result<(), TrainError> {
         sum.graphs += batch.layout.num_graphs();
-        let mut targets = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
-        self.trained_on().hide_others(Split::Train, &batch.samples, &mut targets);
+        let mut targets = self.trained_on().training_targets(&mut batch);
         if targets.iter().all(|target| target.is_nan()) {
             sum.skipped += 1;
             return Ok(());

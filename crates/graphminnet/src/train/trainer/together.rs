@@ -213,6 +213,7 @@ pub(super) fn state_of_rank_0(
         return Ok(saved);
     }
     let (best, average) = (there.has_best.then_some(best), there.has_average.then_some(average));
+    // Graphs in pieces are trained in one process.
     Ok(Some((Checkpoint { model, optimizer, best, average, carried: None, state }, Vec::new())))
 }
 

@@ -55,13 +55,25 @@ pub struct Trial {
     pub end: TrialEnd,
     /// Best validation metric.
     pub valid: Option<f64>,
-    /// Test metric of the same weights.
-    pub test: Option<f64>,
+    /// Earlier versions wrote the test metric down. It is read and not used: who looks at it chooses by it.
+    #[serde(default, skip_serializing)]
+    test: Option<f64>,
     /// Best validation metric after every epoch.
     pub history: Vec<f64>,
 }
 
 impl Trial {
+    /// A candidate that was trained.
+    pub(super) fn trained(
+        number: usize,
+        fields: Vec<String>,
+        end: TrialEnd,
+        valid: Option<f64>,
+        history: Vec<f64>,
+    ) -> Self {
+        Self { number, fields, end, valid, test: None, history }
+    }
+
     /// A candidate that could not be trained.
     pub fn failed(number: usize, fields: Vec<String>, reason: String) -> Self {
         Self {

@@ -1,0 +1,235 @@
+//! What chemists do besides one training: cross-validation, descriptors, a search whose winner is trained.
+
+mod common;
+
+use common::{Run, Workspace};
+use graphminnet_data::rng::stream;
+use std::collections::BTreeSet;
+
+const TINY: &str = "--set model.hidden=8 --set model.layers=1 --set model.lap_dim=2 --set model.pe_dim=2 --set train.epochs=2 --no-cache \
+                    --threads 1";
+
+fn ok(run: Run) -> Run {
+    assert_eq!(run.code, 0, "{run:?}");
+    run
+}
+
+/// Molecules of several scaffolds with a number that nothing in them tells, a class and a text.
+fn table(rows: usize) -> String {
+    let mut random = stream(7, "molecules", &[]);
+    let mut text = String::from("smiles,weather,y,class,note\n");
+    for row in 0..rows {
+        let chain = "C".repeat(1 + random.below(5));
+        // Forty scaffolds.
+        let core =
+            format!("C1{}{}1", ["C", "N", "O", "S"][random.below(4)], "C".repeat(1 + random.below(10)));
+        let weather = random.normal();
+        let class = ["no", "yes"][row % 2];
+        text.push_str(&format!(
+            "{chain}{core},{weather:.4},{:.4},{class},row {row}\n",
+            3.0 * weather + 100.0
+        ));
+    }
+    text
+}
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("m.csv", table(60));
+    workspace
+}
+
+fn parts(workspace: &Workspace, run: &str) -> String {
+    String::from_utf8(workspace.read(&format!("{run}/splits.json"))).unwrap()
+}
+
+#[test]
+fn cross_validation_tests_every_molecule_once_and_resumes_to_the_same_numbers() {
+    let workspace = workspace();
+    let command = format!("cross-validate --data m.csv --target y --folds 3 --seeds 0,1 {TINY} -q --run-dir");
+    let whole = ok(workspace.run(&format!("{command} whole")));
+    assert!(whole.stdout.contains("fold-3") && whole.stdout.contains("over 6 trainings"), "{whole:?}");
+    assert!(whole.stdout.contains("seeds together") && whole.stdout.contains(" ± "), "{whole:?}");
+    // The folds are runs; without one of them, and with half of another, the same command goes on.
+    std::fs::remove_dir_all(workspace.path("whole/fold-2")).unwrap();
+    std::fs::remove_dir_all(workspace.path("whole/fold-3/seed-1")).unwrap();
+    let before = workspace.read("whole/cross-validation.json");
+    ok(workspace.run(&format!("{command} whole")));
+    let numbers = |bytes: &[u8]| -> Vec<serde_json::Value> {
+        let value: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+        value["rounds"].as_array().unwrap().iter().map(|round| round["test"].clone()).collect()
+    };
+    assert_eq!(numbers(&workspace.read("whole/cross-validation.json")), numbers(&before));
+    assert_eq!(numbers(&before).len(), 3);
+    let mut tested = Vec::new();
+    for fold in 1..=3 {
+        let rows = workspace.read(&format!("whole/fold-{fold}/seed-0/test_predictions.csv"));
+        let rows = String::from_utf8(rows).unwrap();
+        tested.extend(rows.lines().skip(1).map(|row| row.split(',').next().unwrap().to_owned()));
+    }
+    assert_eq!((tested.len(), tested.iter().collect::<BTreeSet<_>>().len()), (60, 60));
+    // Other settings and other splits do not belong there.
+    let other = workspace.run(&format!("{command} whole --set train.learning_rate=0.5"));
+    assert!(other.code == 3 && other.stderr.contains("the configuration changed"), "{other:?}");
+    let other = workspace.run(&format!("{command} whole --split stratified"));
+    assert!(other.code == 2 && other.stderr.contains("other data or on another split"), "{other:?}");
+}
+
+#[test]
+fn replicates_have_seeds_of_their_own_for_every_way_to_split() {
+    let workspace = workspace();
+    for split in ["random", "stratified", "scaffold", "kmeans"] {
+        let run = ok(workspace.run(&format!(
+            "cross-validate --data m.csv --target y --split {split} --replicates 2 {TINY} --json --run-dir {split}"
+        )));
+        assert_eq!(run.json()["rounds"].as_array().unwrap().len(), 2);
+    }
+    let of = |run: &str| parts(&workspace, run);
+    assert_ne!(of("scaffold/split-1"), of("scaffold/split-2"));
+    assert_ne!(of("kmeans/split-1"), of("kmeans/split-2"));
+    // The same split, asked for by its seed.
+    ok(workspace.run(&format!(
+        "train --data m.csv --target y --split scaffold --split-seed 1 {TINY} -q --run-dir one"
+    )));
+    assert_eq!(of("one"), of("scaffold/split-2"));
+    ok(workspace.run("data split m.csv --target y --scheme scaffold --seed 1 -o split.json"));
+    assert_eq!(String::from_utf8(workspace.read("split.json")).unwrap(), of("one"));
+    ok(workspace.run("data split m.csv --target y --scheme kmeans -o split.json"));
+    assert_eq!(String::from_utf8(workspace.read("split.json")).unwrap(), of("kmeans/split-1"));
+}
+
+#[test]
+fn what_cannot_be_cross_validated_is_said() {
+    let workspace = workspace();
+    for (arguments, code, said) in [
+        ("--recipe zinc", 2, "--data"),
+        ("--data m.csv --target y --split official", 2, "random, stratified, scaffold or kmeans"),
+        ("--data m.csv --target y --folds 2", 2, "3..=1000"),
+        ("--data m.csv --target y --folds 3 --replicates 2", 2, "--replicates"),
+        ("--data m.csv --target y --seeds 1,1", 2, "--seeds"),
+        ("--data missing.csv", 4, "missing.csv"),
+    ] {
+        let run = workspace.run(&format!("cross-validate {arguments} {TINY}"));
+        assert!(run.code == code && run.stderr.contains(said), "{arguments}: {run:?}");
+    }
+    workspace.write("g.jsonl", "{\"num_nodes\": 2, \"edges\": [[0, 1]], \"target\": 1.5}\n".repeat(9));
+    let run = workspace.run(&format!("cross-validate --data g.jsonl --split kmeans {TINY}"));
+    assert!(run.code != 0 && !run.stderr.contains("panicked"), "{run:?}");
+}
+
+/// The target is a function of the column, and the graphs tell nothing of it.
+#[test]
+fn a_descriptor_is_learnt_from_kept_and_asked_for_by_name() {
+    let workspace = workspace();
+    let train = |options: &str, name: &str| {
+        let run = ok(workspace.run(&format!(
+            "train --data m.csv --target y --split random {options} --set model.hidden=8 --set model.layers=1 \
+             --set model.lap_dim=2 --set train.epochs=60 --set train.learning_rate=0.01 --no-cache --threads 1 --json \
+             --run-dir {name}"
+        )));
+        run.json()["test"]["mean"].as_f64().unwrap()
+    };
+    let (without, with) = (train("", "without"), train("--descriptors weather", "with"));
+    assert!(with < without / 2.0, "{with} with and {without} without the column that tells the answer");
+    let predicted = ok(workspace.run("predict --model with --data m.csv"));
+    let rows = String::from_utf8(workspace.read("with/seed-0/test_predictions.csv")).unwrap();
+    let written = rows.lines().nth(1).unwrap().split(',').nth(2).unwrap().to_owned();
+    assert!(predicted.stdout.contains(&written), "{written} is not in {}", predicted.stdout);
+    // A file without the column, a cell without a number, a molecule alone.
+    workspace.write("without.csv", "smiles\nCCO\n");
+    let missing = workspace.run("predict --model with --data without.csv");
+    assert!(missing.code == 3 && missing.stderr.contains("`weather`"), "{missing:?}");
+    workspace.write("cells.csv", "smiles,weather\nCCO,0.5\nCCN,\nCCC,nan\nCCCl,1e999\nCCF,wet\n");
+    let cells = workspace.run("predict --model with --data cells.csv").stdout;
+    let reasons = cells.lines().skip(1).filter(|line| line.contains("a finite number (a descriptor)"));
+    assert_eq!(reasons.count(), 4, "{cells}");
+    let alone = workspace.run("predict --model with --smiles CCO");
+    assert!(alone.code == 3 && alone.stderr.contains("`weather`"), "{alone:?}");
+    let training = workspace.run(&format!("train --data cells.csv --descriptors weather {TINY}"));
+    assert!(training.code == 3 && training.stderr.contains("descriptor"), "{training:?}");
+    for wrong in ["nothing", "weather,weather"] {
+        let run = workspace.run(&format!("train --data m.csv --target y --descriptors {wrong} {TINY}"));
+        assert!(run.code == 3, "{run:?}");
+    }
+}
+
+#[test]
+fn computed_descriptors_need_no_columns_when_predicting() {
+    let workspace = workspace();
+    let run = ok(workspace.run(&format!(
+        "train --data m.csv --target y --basic-descriptors --morgan-counts {TINY} --run-dir run"
+    )));
+    assert!(run.stderr.contains("524 descriptors join every graph"), "{}", run.stderr);
+    let alone = ok(workspace.run("predict --model run --smiles CCO"));
+    assert!(alone.stdout.lines().nth(1).unwrap().starts_with("CCO,"), "{alone:?}");
+    let rows = String::from_utf8(workspace.read("run/seed-0/test_predictions.csv")).unwrap();
+    let written = rows.lines().nth(1).unwrap().split(',').nth(2).unwrap().to_owned();
+    let predicted = ok(workspace.run("predict --model run --data m.csv")).stdout;
+    assert!(predicted.contains(&written), "{written} is not in {predicted}");
+    let other = workspace.run("data check m.csv --target y --basic-descriptors");
+    assert_eq!(other.code, 0, "{other:?}");
+    workspace.write("g.jsonl", "{\"num_nodes\": 2, \"edges\": [[0, 1]], \"target\": 1.5}\n".repeat(9));
+    let graphs = workspace.run(&format!("train --data g.jsonl --basic-descriptors {TINY}"));
+    assert!(graphs.code == 3 && graphs.stderr.contains("options of molecules"), "{graphs:?}");
+}
+
+#[test]
+fn a_search_names_no_test_score_and_prints_the_command_of_its_winner() {
+    let workspace = workspace();
+    let run = ok(workspace.run(&format!(
+        "tune --data m.csv --target y {TINY} --search train.learning_rate=log:1e-4..1e-2 --trials 2 --run-dir search -q"
+    )));
+    assert!(!run.stdout.contains("test"), "{}", run.stdout);
+    let command = run.stdout.lines().last().unwrap().trim().strip_prefix("graphminnet ").unwrap().to_owned();
+    assert!(command.starts_with("train ") && !command.contains("--search"), "{command}");
+    ok(workspace.run(&format!("{command} --run-dir winner")));
+    let value = |path: &str| {
+        let value: serde_json::Value = serde_json::from_slice(&workspace.read(path)).unwrap();
+        value["best"]["valid"].as_f64().unwrap()
+    };
+    let best = |number: usize| value(&format!("search/candidate-000{number}/seed-0/result.json"));
+    assert_eq!(value("winner/seed-0/result.json"), best(0).min(best(1)));
+    let journal = String::from_utf8(workspace.read("search/journal.jsonl")).unwrap();
+    assert!(!journal.contains("\"test\""), "{journal}");
+}
+
+#[test]
+fn the_report_has_errors_in_words_and_a_roc_curve() {
+    let workspace = workspace();
+    ok(workspace.run(&format!("train --data m.csv --target y {TINY} -q --run-dir numbers")));
+    let page = String::from_utf8(workspace.read("numbers/report.html")).unwrap();
+    for word in ["RMSE ", "R² ", "mean absolute error", "predicted against true"] {
+        assert!(page.to_lowercase().contains(&word.to_lowercase()), "{word}");
+    }
+    ok(workspace.run(&format!("train --data m.csv --target class {TINY} -q --run-dir classes")));
+    let page = String::from_utf8(workspace.read("classes/report.html")).unwrap();
+    assert!(page.contains("ROC curve") && page.contains("Area under the curve"), "no curve");
+    let evaluated = ok(workspace.run("evaluate --model classes --data m.csv"));
+    for metric in ["calibration_error", "brier"] {
+        assert!(evaluated.stdout.contains(metric), "{}", evaluated.stdout);
+    }
+}
+
+/// The class has nothing to do with the molecules: whatever a model says with confidence is said too surely.
+#[test]
+fn corrected_probabilities_are_written_and_judged() {
+    let workspace = Workspace::new();
+    workspace.write("m.csv", table(300));
+    ok(workspace.run(&format!("train --data m.csv --target class --calibrate {TINY} -q --run-dir run")));
+    let predicted = ok(workspace.run("predict --model run --data m.csv"));
+    let mut rows = predicted.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = rows.next().unwrap();
+    let column = |name: &str| header.iter().position(|column| *column == name).unwrap();
+    let (said, corrected) = (column("prob_yes"), column("cal_yes"));
+    let mut pairs: Vec<(f64, f64)> =
+        rows.map(|row| (row[said].parse().unwrap(), row[corrected].parse().unwrap())).collect();
+    assert!(pairs.iter().all(|(_, corrected)| (0.0..=1.0).contains(corrected)));
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(pairs.is_sorted_by(|a, b| a.1 <= b.1 + 1e-12), "the order stays: {pairs:?}");
+    let evaluated = ok(workspace.run("evaluate --model run --data m.csv"));
+    assert!(
+        evaluated.stdout.contains("calibration error of corrected probabilities"),
+        "{}",
+        evaluated.stdout
+    );
+}

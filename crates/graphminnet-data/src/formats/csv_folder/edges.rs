@@ -1,0 +1,207 @@
+//! `edges.csv` and `pairs.csv`: rows that name two nodes.
+
+use super::super::csv::CsvReader;
+use super::parts::PartColumns;
+use super::{Draft, Graphs, is_target_name, level_asked, named_columns, present, require, unknown_graph};
+use crate::budget::bytes_of;
+use crate::limits::within;
+use crate::schema::Collector;
+use crate::{DataError, Level, Place, ReadOptions};
+
+const SOURCE: [&str; 3] = ["source", "src_id", "src"];
+const DESTINATION: [&str; 3] = ["destination", "dst_id", "dst"];
+
+impl Draft {
+    /// The node that a cell names.
+    fn end(&self, text: &str, has_nodes: bool, place: Place) -> Result<u32, DataError> {
+        let text = text.trim();
+        if has_nodes {
+            let found = self.node_ids.get(text).copied();
+            return found.ok_or_else(|| DataError::value(place, text, "a node_id of this graph"));
+        }
+        let count = self.num_nodes.unwrap_or(0);
+        match text.parse::<u32>() {
+            Ok(node) if u64::from(node) < count => Ok(node),
+            _ => Err(DataError::value(place, text, format!("a node: the graph has {count}, counted from 0"))),
+        }
+    }
+}
+
+/// The columns of a table whose rows name two nodes.
+struct Ends {
+    graph: Option<usize>,
+    source: usize,
+    destination: usize,
+}
+
+impl Ends {
+    fn find(table: &CsvReader) -> Result<Self, DataError> {
+        Ok(Self {
+            graph: table.column_called(&["graph_id"]),
+            source: require(table, &SOURCE)?,
+            destination: require(table, &DESTINATION)?,
+        })
+    }
+
+    fn special(&self) -> [Option<usize>; 3] {
+        [self.graph, Some(self.source), Some(self.destination)]
+    }
+
+    /// The nodes that the current row names.
+    fn read(
+        &self,
+        table: &CsvReader,
+        draft: &Draft,
+        has_nodes: bool,
+        place: &Place,
+    ) -> Result<[u32; 2], DataError> {
+        let end = |column: usize, what: &str| {
+            draft.end(table.field(column), has_nodes, place.clone().in_column(what))
+        };
+        Ok([end(self.source, "source")?, end(self.destination, "destination")?])
+    }
+}
+
+impl Graphs {
+    /// Edges with their features and, where no targets were found so far, their targets and parts.
+    pub(super) fn read_edges(
+        &mut self,
+        mut table: CsvReader,
+        has_pairs: bool,
+        collector: &mut Collector<'_>,
+        options: &ReadOptions,
+    ) -> Result<(), DataError> {
+        let ends = Ends::find(&table)?;
+        let asked = level_asked(options);
+        // Columns of these names have always been features where graphs or nodes have targets.
+        let may_have_targets = match asked {
+            Some(level) => level == Level::Edge,
+            None => collector.target_columns.len() == 0 && !has_pairs,
+        };
+        let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+        let is_target = |name: &String| {
+            may_have_targets
+                && match wanted {
+                    Some(wanted) => wanted.contains(name),
+                    None => is_target_name(name),
+                }
+        };
+        let has_targets = asked == Some(Level::Edge)
+            || named_columns(&table, &ends.special()).any(|(_, name)| is_target(&name));
+        let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.edge_columns);
+        let parts = PartColumns::find(&table, known, options)?;
+        let (mut features, mut targets) = (Vec::new(), Vec::new());
+        for (column, name) in named_columns(&table, &ends.special()) {
+            if is_target(&name) {
+                targets.push((column, name));
+            } else if !(has_targets && parts.names.contains(&name)) {
+                features.push((column, name));
+            }
+        }
+        if has_targets {
+            collector.level = Level::Edge;
+            collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
+        }
+        collector.name_edge_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
+        let has_nodes = self.has_nodes;
+        let cells = bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * (features.len() + targets.len()) + 1);
+        while let Some(row) = table.advance()? {
+            let place = table.place();
+            self.held.grow(cells).map_err(DataError::limit(place.clone()))?;
+            let name = ends.graph.map_or("0", |column| table.field(column).trim()).to_owned();
+            let Some(draft) = self.draft(&name, &place, options)? else {
+                return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
+            };
+            let result = row.and_then(|()| {
+                let edge = ends.read(&table, draft, has_nodes, &place)?;
+                within("edges_per_graph", draft.edges.len() as u64 + 1, options.limits.edges_per_graph)
+                    .map_err(DataError::limit(place.clone()))?;
+                draft.edges.push(edge);
+                for (position, (column, name)) in features.iter().enumerate() {
+                    let text = present(table.field(*column), name, &place)?;
+                    draft.edge_rows.push(collector.edge_columns.cell(position, text, &place)?);
+                }
+                draft.take_labels(&table, &targets, has_targets.then_some(&parts), collector, &place)
+            });
+            if let Err(error) = result {
+                draft.spoil(error, place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pairs of nodes that a model is asked about, with their targets and parts.
+    pub(super) fn read_pairs(
+        &mut self,
+        mut table: CsvReader,
+        collector: &mut Collector<'_>,
+        options: &ReadOptions,
+    ) -> Result<(), DataError> {
+        let asked = level_asked(options);
+        if asked.is_some_and(|asked| asked != Level::Pair) {
+            collector.notes.push("pairs.csv is not used: targets are read at another level".to_owned());
+            return Ok(());
+        }
+        if collector.target_columns.len() > 0 {
+            return Err(DataError::malformed(
+                table.place(),
+                format!("pairs.csv beside targets of another level ({})", collector.level),
+                "one level of targets; `--level pair` takes those of pairs.csv",
+            ));
+        }
+        let ends = Ends::find(&table)?;
+        let parts = PartColumns::find(&table, &[], options)?;
+        let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+        let targets: Vec<(usize, String)> = named_columns(&table, &ends.special())
+            .filter(|(_, name)| !parts.names.contains(name))
+            .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.contains(name)))
+            .collect();
+        collector.level = Level::Pair;
+        collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
+        let has_nodes = self.has_nodes;
+        let cells = bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * targets.len() + 1);
+        while let Some(row) = table.advance()? {
+            let place = table.place();
+            self.held.grow(cells).map_err(DataError::limit(place.clone()))?;
+            let name = ends.graph.map_or("0", |column| table.field(column).trim()).to_owned();
+            let Some(&position) = self.by_id.get(&name) else {
+                return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
+            };
+            let Some(draft) = self.drafts.get_mut(position) else { continue };
+            let result = row.and_then(|()| {
+                let pair = ends.read(&table, draft, has_nodes, &place)?;
+                within("edges_per_graph", draft.pairs.len() as u64 + 1, options.limits.edges_per_graph)
+                    .map_err(DataError::limit(place.clone()))?;
+                draft.pairs.push(pair);
+                draft.take_labels(&table, &targets, Some(&parts), collector, &place)
+            });
+            if let Err(error) = result {
+                draft.spoil(error, place)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Draft {
+    /// The targets of the current row, and its part where rows have one.
+    fn take_labels(
+        &mut self,
+        table: &CsvReader,
+        targets: &[(usize, String)],
+        parts: Option<&PartColumns>,
+        collector: &mut Collector<'_>,
+        place: &Place,
+    ) -> Result<(), DataError> {
+        for (position, (column, _)) in targets.iter().enumerate() {
+            let value = collector.target_columns.label(position, table.field(*column), place)?;
+            self.targets.values.push(value);
+        }
+        self.targets.rows += usize::from(!targets.is_empty());
+        if let Some(parts) = parts.filter(|parts| parts.are_used()) {
+            let part = parts.part(table, place)?;
+            self.row_split.get_or_insert_default().push(part);
+        }
+        Ok(())
+    }
+}

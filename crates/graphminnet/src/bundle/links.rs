@@ -1,0 +1,155 @@
+//! Models that answer for pairs of nodes: any pairs of a graph, how good they are at links, and the likeliest new ones.
+
+use super::infer::{Given, Question, ask_prepared, prepare, unstopped};
+use super::{Answers, Ensemble, PredictError};
+use crate::task::links::{LinkQuestion, LinkScores, judge};
+use graphminnet_data::links::Negatives;
+use graphminnet_data::spectral::{NEVER, PreparedGraph};
+use graphminnet_data::{Dataset, Graph};
+use std::sync::Arc;
+
+/// Pairs that go through a model at a time: bounds the memory.
+const AT_ONCE: usize = 1 << 16;
+
+/// A graph that is prepared for the models of an ensemble, to be asked about any of its pairs.
+#[derive(Debug)]
+pub struct PairQuestions<'a> {
+    ensemble: &'a Ensemble,
+    prepared: Vec<PreparedGraph>,
+}
+
+impl<'a> PairQuestions<'a> {
+    /// Prepares a graph. Pairs that it has itself play no role.
+    ///
+    /// # Errors
+    ///
+    /// [`PredictError`] if the graph does not fit the models, or these do not answer for pairs.
+    pub fn new(ensemble: &'a Ensemble, graph: &Arc<Graph>) -> Result<Self, PredictError> {
+        ensemble.check_pairs()?;
+        let bare = Arc::new(Graph::clone(graph).with_pairs(Vec::new())?);
+        let mut prepared: Vec<PreparedGraph> = Vec::with_capacity(ensemble.len());
+        for member in ensemble.members() {
+            let config = &member.description().model;
+            let before = ensemble.members().zip(&prepared);
+            let alike = before.into_iter().find(|(earlier, _)| earlier.description().model == *config);
+            prepared.push(match alike.map(|(_, graph)| graph.clone()) {
+                Some(graph) => graph,
+                None => prepare(config, std::slice::from_ref(&bare), NEVER)
+                    .pop()
+                    .ok_or(PredictError::NonFinite)
+                    .flatten()?,
+            });
+        }
+        Ok(Self { ensemble, prepared })
+    }
+
+    /// What the models say about pairs: the rows of all graphs of the answers, one after the other, are those of the pairs.
+    ///
+    /// # Errors
+    ///
+    /// [`PredictError`] if a pair names a missing node, or an answer is no finite number.
+    pub fn answer(&self, pairs: &[[u32; 2]]) -> Result<Answers, PredictError> {
+        let mut all: Option<Answers> = None;
+        let mut pieces = pairs.chunks(AT_ONCE);
+        // No pairs have an answer too: one without rows.
+        let mut piece = Some(pieces.next().unwrap_or_default());
+        while let Some(pairs) = piece {
+            let with_pairs = |prepared: &PreparedGraph| -> Result<PreparedGraph, PredictError> {
+                let graph = Arc::new(Graph::clone(&prepared.graph).with_pairs(pairs.to_vec())?);
+                Ok(PreparedGraph { graph, ..prepared.clone() })
+            };
+            let graphs: Vec<PreparedGraph> =
+                self.prepared.iter().map(with_pairs).collect::<Result<_, _>>()?;
+            let members = self.ensemble.members().zip(&graphs);
+            let given: Vec<Given<'_>> = members.map(|(member, graph)| (member, vec![Ok(graph)])).collect();
+            let found = unstopped(|stop| ask_prepared(&given, Question::Prediction, stop));
+            found.graph(0)?;
+            match &mut all {
+                None => all = Some(found),
+                Some(all) => all.extend(found),
+            }
+            piece = pieces.next();
+        }
+        all.ok_or(PredictError::NonFinite)
+    }
+
+    /// The first value of every pair: of links, the probability.
+    ///
+    /// # Errors
+    ///
+    /// As [`PairQuestions::answer`].
+    pub fn scores(&self, pairs: &[[u32; 2]]) -> Result<Vec<f64>, PredictError> {
+        let answers = self.answer(pairs)?;
+        let mut scores = Vec::with_capacity(pairs.len());
+        for answer in answers.iter() {
+            scores.extend(answer?.rows().map(|row| row.values().first().copied().unwrap_or(f64::NAN)));
+        }
+        Ok(scores)
+    }
+
+    /// The likeliest pairs without an edge, best first, with their scores; equal ones in the order of their nodes.
+    ///
+    /// # Errors
+    ///
+    /// As [`PairQuestions::answer`].
+    pub fn likeliest(&self, graph: &Graph, count: usize) -> Result<Vec<([u32; 2], f64)>, PredictError> {
+        let directed = !self.ensemble.description().model.ends_symmetric;
+        let bare = graph.clone().with_pairs(Vec::new())?;
+        let free = Negatives::new(&bare, directed);
+        let nodes = graph.num_nodes() as u32;
+        let mut best: Vec<([u32; 2], f64)> = Vec::new();
+        let mut pairs = Vec::new();
+        let take = |pairs: &mut Vec<[u32; 2]>, best: &mut Vec<([u32; 2], f64)>| {
+            best.extend(pairs.iter().copied().zip(self.scores(pairs)?));
+            best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            best.truncate(count);
+            pairs.clear();
+            Ok::<(), PredictError>(())
+        };
+        for first in 0..nodes {
+            let start = if directed { 0 } else { first + 1 };
+            pairs.extend((start..nodes).map(|second| [first, second]).filter(|pair| free.is_free(*pair)));
+            if pairs.len() >= AT_ONCE {
+                take(&mut pairs, &mut best)?;
+            }
+        }
+        take(&mut pairs, &mut best)?;
+        Ok(best)
+    }
+}
+
+impl Ensemble {
+    fn check_pairs(&self) -> Result<(), PredictError> {
+        match self.description().schema.level {
+            graphminnet_data::Level::Pair => Ok(()),
+            level => Err(PredictError::NotOfPairs { level }),
+        }
+    }
+
+    /// How good the models are at the links of a data set: pairs with the target 1 among others with 0.
+    ///
+    /// # Errors
+    ///
+    /// [`PredictError`] if a graph cannot be answered; [`PredictError::NotLinks`] unless there is one yes/no target.
+    pub fn score_links(&self, dataset: &Dataset, question: LinkQuestion) -> Result<LinkScores, PredictError> {
+        self.check_pairs()?;
+        let about = self.description();
+        if about.answers() != super::AnswerKind::Binary || about.schema.num_targets() != 1 {
+            return Err(PredictError::NotLinks);
+        }
+        let mut asked: Option<(usize, PairQuestions<'_>)> = None;
+        judge(
+            dataset,
+            LinkQuestion { directed: !about.model.ends_symmetric, ..question },
+            |at, graph, pairs| {
+                if asked.as_ref().is_none_or(|(graph, _)| *graph != at) {
+                    asked = Some((at, PairQuestions::new(self, graph)?));
+                }
+                match &asked {
+                    Some((_, questions)) => questions.scores(pairs),
+                    None => Ok(Vec::new()),
+                }
+            },
+        )
+    }
+}
