@@ -1,6 +1,6 @@
 //! Parquet tables: columns of text and numbers, read as the rows of a table, and written.
 //!
-//! The footer, the levels and the values are decoded by the crate `parquet`; pages come from [`pages`], where what a file
+//! The footer, the levels and the values are decoded by the crate `parquet`; pages come from `pages`, where what a file
 //! claims is compared with what it holds, and counted, before anything is allocated for it. Dates, decimals, lists and
 //! whatever else is neither text nor a number is left out with a note.
 

@@ -35,7 +35,8 @@ const SINGLE: u32 = 0;
 /// The dozen of a graph with the columns of the Open Graph Benchmark.
 ///
 /// Donors are nitrogen and oxygen atoms with a hydrogen, acceptors all of them (Lipinski's counts); a bond is rotatable
-/// if it is single, in no ring, and both its ends have another neighbour besides hydrogen.
+/// if it is single, in no ring, and both its ends have another neighbour besides hydrogen; rings are those that are
+/// independent of each other (bonds − atoms + fragments).
 pub(super) fn basic(graph: &Graph) -> Vec<f32> {
     let nodes = graph.node_features();
     let at = |node: usize, column: usize| nodes.category_row(node).get(column).copied().unwrap_or(0);
@@ -164,7 +165,8 @@ mod tests {
                 "CN1CCC23C4C1CC5=C2C(=C(C=C5)O)OC3C(C=C4)O",
                 [285.343, 21.0, 19.0, 4.0, 0.0, 2.0, 4.0, 0.0, 5.0, 6.0, 0.529, 0.0],
             ),
-            ("C1C2CC3CC1CC(C2)C3", [136.238, 10.0, 16.0, 0.0, 0.0, 0.0, 0.0, 0.0, 4.0, 0.0, 1.0, 0.0]),
+            // Three rings are independent of each other; RDKit counts the fourth that looks like them.
+            ("C1C2CC3CC1CC(C2)C3", [136.238, 10.0, 16.0, 0.0, 0.0, 0.0, 0.0, 0.0, 3.0, 0.0, 1.0, 0.0]),
             ("C[N+](C)(C)CCO.[Cl-]", [139.626, 8.0, 14.0, 3.0, 1.0, 1.0, 2.0, 2.0, 0.0, 0.0, 1.0, 0.0]),
             (
                 "FC(F)(F)c1ccc(Br)cc1S(=O)(=O)N",
