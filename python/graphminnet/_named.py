@@ -62,4 +62,6 @@ def _loadable() -> AbstractContextManager[Any]:
     if not hasattr(serialization, "safe_globals"):
         return nullcontext()
     classes = [data.Data, data.DataEdgeAttr, data.DataTensorAttr]
-    return serialization.safe_globals([*classes, storage.GlobalStorage, storage.NodeStorage, storage.EdgeStorage])
+    stores = [storage.GlobalStorage, storage.NodeStorage, storage.EdgeStorage]
+    allowed: AbstractContextManager[Any] = serialization.safe_globals([*classes, *stores])
+    return allowed
