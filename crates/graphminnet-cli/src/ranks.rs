@@ -1,14 +1,95 @@
 //! One command in several processes: `mpirun -n 4 graphminnet train …`.
 //!
-//! Rank 0 is the command. The others have read the same arguments, but only do what rank 0 asks for, and say nothing unless
-//! they fail. A process that fails or panics ends all of them, because the others would wait for it for ever.
+//! In training, rank 0 is the command. The others have read the same arguments, but only do what rank 0 asks for, and say
+//! nothing unless they fail. A process that fails or panics ends all of them, because the others would wait for it for ever.
+//!
+//! Work that can be cut into shards needs no such bond: every rank does its own shard, and what the others did is kept if
+//! one fails.
 
 #[cfg(feature = "mpi")]
 mod mpi;
 
+use crate::cmd::shards::Sharded;
 use crate::cmd::train::execute::Context;
 use crate::failure::Failure;
 use std::process::ExitCode;
+
+/// Does all of some work, or the shard of it that the arguments name.
+#[cfg(not(feature = "mpi"))]
+pub fn in_shards(arguments: impl Sharded) -> Result<ExitCode, Failure> {
+    arguments.run()
+}
+
+/// Does all of some work, or the shard of it that the arguments name, or, among several processes that were started
+/// together, the shard of this rank. When all are done, rank 0 puts the results together.
+///
+/// # Errors
+///
+/// Those of the work. A rank that fails says so itself, and the others finish their shards.
+#[cfg(feature = "mpi")]
+pub fn in_shards(mut arguments: impl Sharded) -> Result<ExitCode, Failure> {
+    use crate::ui::say::say;
+    use graphminnet_data::Shard;
+    use graphminnet_data::exchange::Exchange;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    if arguments.shards().shard().is_some() {
+        return arguments.run();
+    }
+    let Some(world) = mpi::World::join()? else { return arguments.run() };
+    let exchange: &dyn Exchange = &world;
+    if exchange.is_alone() {
+        return arguments.run();
+    }
+    if let Some(ended) = refuse_strangers(exchange) {
+        return ended;
+    }
+    let (rank, size) = (exchange.rank(), exchange.size());
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    arguments.shards().set(Some(Shard::new(number(rank + 1), number(size)).map_err(Failure::usage)?));
+    let code = match catch_unwind(AssertUnwindSafe(|| arguments.run())) {
+        Ok(Ok(_)) => 0,
+        Ok(Err(failure)) => {
+            say!("rank {rank} of {size} failed:");
+            let code = failure.code();
+            failure.report();
+            code
+        }
+        Err(_) => world.abort(101),
+    };
+    let codes = exchange.collect(vec![code]);
+    let failed = codes.iter().zip(1..).filter(|(code, _)| **code != [0]);
+    let failed: Vec<String> = failed.map(|(_, number): (_, u32)| format!("{number}/{size}")).collect();
+    arguments.shards().set(None);
+    match (rank, failed.is_empty()) {
+        (0, true) => arguments.join(),
+        (0, false) => {
+            say!(
+                "the results of the other shards are kept; start the command without `mpirun` and with --shard for \
+                 each that failed ({}), then join the parts",
+                failed.join(", ")
+            );
+            Ok(ExitCode::from(codes.iter().flatten().copied().find(|code| *code != 0).unwrap_or(1)))
+        }
+        _ => Ok(ExitCode::from(code)),
+    }
+}
+
+/// Processes that want different things are not ranks of one command: rank 0 says so, and all end.
+#[cfg(feature = "mpi")]
+fn refuse_strangers(
+    exchange: &dyn graphminnet_data::exchange::Exchange,
+) -> Option<Result<ExitCode, Failure>> {
+    let asked = exchange.collect(crate::cmd::command_line().join("\0").into_bytes());
+    let other = asked.iter().position(|command| *command != asked[0])?;
+    Some(match exchange.rank() {
+        0 => Err(Failure::usage(format!(
+            "rank {other} was started with other arguments than rank 0; give all ranks the same, or start programs \
+             that have nothing to do with each other without MPI (srun --mpi=none)"
+        ))),
+        _ => Ok(ExitCode::SUCCESS),
+    })
+}
 
 /// Does some work as the only process.
 #[cfg(not(feature = "mpi"))]
@@ -49,16 +130,8 @@ pub fn together(
         ..*context
     };
     let rank = exchange.rank();
-    // Processes that want different things are not ranks of one command.
-    let asked = exchange.collect(context.command.join("\0").into_bytes());
-    if let Some(other) = asked.iter().position(|command| *command != asked[0]) {
-        return match rank {
-            0 => Err(Failure::usage(format!(
-                "rank {other} was started with other arguments than rank 0; give all ranks the same, or start programs \
-                 that have nothing to do with each other without MPI (srun --mpi=none)"
-            ))),
-            _ => Ok(ExitCode::SUCCESS),
-        };
+    if let Some(ended) = refuse_strangers(&*exchange) {
+        return ended;
     }
     let quiet = world.traffic();
     let ended = catch_unwind(AssertUnwindSafe(|| match rank {

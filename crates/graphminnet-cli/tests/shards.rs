@@ -147,7 +147,9 @@ fn what_shards_prepare_is_found_in_the_cache_like_that_of_one_process() {
     assert!(
         refused("prepare --data train.csv --join parts").contains("the options by which the shards read")
     );
-    assert!(refused("prepare --data train.csv --shard 1/2 -o x").contains("--shard needs --eigenpairs"));
+    assert!(
+        refused("prepare --data train.csv --shard 1/2 -o x").contains("work in shards needs --eigenpairs")
+    );
     let entry = workspace.path("parts").read_dir().unwrap().map(|entry| entry.unwrap().path());
     let entry = entry.into_iter().find(|path| path.extension().is_some_and(|end| end == "gmncache")).unwrap();
     std::fs::remove_file(entry).unwrap();

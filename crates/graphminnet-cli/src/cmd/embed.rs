@@ -1,7 +1,8 @@
 //! `graphminnet embed`: the vectors that a trained model gives to graphs or nodes.
 
+use super::data::join::check;
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
-use super::shards::{ShardArguments, SharedWork, reading};
+use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use crate::ui::say::say;
@@ -27,8 +28,8 @@ pub struct Arguments {
     model: ModelArguments,
     #[command(flatten)]
     input: InputArguments,
-    /// Where the vectors go, by extension `.npy`, `.csv` or `.parquet`; `-` is CSV on standard output. With --shard, a
-    /// folder for the parts, whose extension says what these are.
+    /// Where the vectors go, by extension `.npy`, `.csv` or `.parquet`; `-` is CSV on standard output. With --shard or
+    /// several ranks, a folder for the parts, whose extension says what these are.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     #[command(flatten)]
@@ -44,8 +45,21 @@ enum Per {
     Node,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+impl Sharded for Arguments {
+    fn shards(&mut self) -> &mut ShardArguments {
+        &mut self.shards
+    }
+
+    fn run(&self) -> Result<ExitCode, Failure> {
+        run(self)
+    }
+
+    fn join(self) -> Result<ExitCode, Failure> {
+        check(&self.output)
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     arguments.model.on_threads(|| {
         let bundle = arguments.model.load_one()?;

@@ -2,7 +2,7 @@
 
 use super::data::join::{collect, damaged, files};
 use super::model_args::{InputColumns, ModelArguments};
-use super::shards::{ShardArguments, SharedWork, reading};
+use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
 use crate::ui::say::say;
@@ -32,8 +32,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "shard", "part", "skip_bad_rows", "format",
         "smiles_column", "header", "memory", "limits"])]
     join: Option<PathBuf>,
-    /// With --shard, a folder for the parts.
-    #[arg(long, short, value_name = "FOLDER", requires = "shard")]
+    /// With --shard or several ranks, a folder for the parts.
+    #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
     #[command(flatten)]
     shards: ShardArguments,
@@ -100,8 +100,22 @@ fn link_table(links: &LinkScores, candidates: Option<usize>) -> Table {
     table
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+impl Sharded for Arguments {
+    fn shards(&mut self) -> &mut ShardArguments {
+        &mut self.shards
+    }
+
+    fn run(&self) -> Result<ExitCode, Failure> {
+        run(self)
+    }
+
+    fn join(self) -> Result<ExitCode, Failure> {
+        run(&Self { join: self.output, data: None, output: None, ..self })
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    arguments.shards.refuse_folder(arguments.output.as_deref())?;
     if !(arguments.level > 0.0 && arguments.level < 1.0) {
         return Err(Failure::usage(format!(
             "--level {}: expected a number between 0 and 1",
@@ -208,6 +222,9 @@ fn answer(
     let mut dataset = read.dataset;
     // Links are ranked among all nodes of their graph, which answers in a file do not hold.
     let links = if shared.is_none() { link_scores(arguments, ensemble, &dataset)? } else { None };
+    if shared.is_some() && ensemble.description().schema.level == Level::Pair {
+        say!("note: shards give no ranks (hits@k, MRR); evaluate in one process for these");
+    }
     if let Some(part) = arguments.part {
         match (dataset.node_parts.take(), dataset.official_split.take()) {
             (Some(parts), _) => {

@@ -1,9 +1,10 @@
 //! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
 
+use super::data::join::check;
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
 use super::predict_pairs::{likeliest, listed};
 use super::prediction_writer::PredictionWriter;
-use super::shards::{ShardArguments, SharedWork, reading};
+use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
 use crate::ui::output::Output;
@@ -26,8 +27,8 @@ pub struct Arguments {
     model: ModelArguments,
     #[command(flatten)]
     input: InputArguments,
-    /// Where the table goes, as CSV or, by extension, `.parquet`; `-` is standard output. With --shard, a folder for the
-    /// parts.
+    /// Where the table goes, as CSV or, by extension, `.parquet`; `-` is standard output. With --shard or several
+    /// ranks, a folder for the parts.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     #[command(flatten)]
@@ -48,8 +49,21 @@ pub struct Arguments {
     top: Option<usize>,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+impl Sharded for Arguments {
+    fn shards(&mut self) -> &mut ShardArguments {
+        &mut self.shards
+    }
+
+    fn run(&self) -> Result<ExitCode, Failure> {
+        run(self)
+    }
+
+    fn join(self) -> Result<ExitCode, Failure> {
+        check(&self.output)
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load()?;

@@ -3,7 +3,7 @@
 use super::data::join::collect;
 use super::limit_args::LimitArguments;
 use super::read_args::Reading;
-use super::shards::{ShardArguments, SharedWork, reading};
+use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use super::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::preparation::{Preparation, transform_name};
@@ -55,8 +55,8 @@ pub struct Arguments {
     cache_dir: Option<PathBuf>,
     #[command(flatten)]
     shards: ShardArguments,
-    /// With --shard, a folder for what is computed.
-    #[arg(long, short, value_name = "FOLDER", requires = "shard")]
+    /// With --shard or several ranks, a folder for what is computed.
+    #[arg(long, short, value_name = "FOLDER")]
     output: Option<PathBuf>,
     /// Put what `prepare --shard` left in this folder into the cache, as if the whole file had been prepared.
     #[arg(long, value_name = "FOLDER", requires = "data", conflicts_with_all = ["shard", "eigenpairs", "random_walk"])]
@@ -68,8 +68,22 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+impl Sharded for Arguments {
+    fn shards(&mut self) -> &mut ShardArguments {
+        &mut self.shards
+    }
+
+    fn run(&self) -> Result<ExitCode, Failure> {
+        run(self)
+    }
+
+    fn join(self) -> Result<ExitCode, Failure> {
+        run(&Self { join: self.output, output: None, ..self })
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    arguments.shards.refuse_folder(arguments.output.as_deref())?;
     let interrupt = Interrupt::listen()?;
     arguments.threads.pool()?.install(|| prepare(arguments, &interrupt))
 }
@@ -148,7 +162,7 @@ fn share(arguments: &Arguments) -> Result<Option<SharedWork>, Failure> {
     let (eigenpairs, steps) = (arguments.eigenpairs, arguments.random_walk);
     if arguments.shards.shard().is_some() && (eigenpairs.is_none() || steps.is_none()) {
         return Err(Failure::usage(
-            "--shard needs --eigenpairs K and --random-walk STEPS: what `train` would use is known only from the whole \
+            "work in shards needs --eigenpairs K and --random-walk STEPS: what `train` would use is known only from the whole \
              file (`prepare` without --shard says it, also for the first rows of the file)",
         ));
     }

@@ -11,6 +11,7 @@ use graphminnet_data::parts::{InputIdentity, PartFolder, Work};
 use graphminnet_data::{ReadOptions, Shard};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// Which part of the work is done.
 #[derive(Args)]
@@ -20,11 +21,54 @@ pub struct ShardArguments {
     shard: Option<Shard>,
 }
 
+/// A command whose work can be shared out.
+pub trait Sharded {
+    /// Which part of the work this process does.
+    fn shards(&mut self) -> &mut ShardArguments;
+
+    /// Does the work, or the part of it that the arguments say.
+    ///
+    /// # Errors
+    ///
+    /// Those of the command.
+    fn run(&self) -> Result<ExitCode, Failure>;
+
+    /// Puts together what all parts left behind, after the last of them.
+    ///
+    /// # Errors
+    ///
+    /// What is missing or does not fit.
+    #[cfg_attr(
+        not(feature = "mpi"),
+        expect(dead_code, reason = "without MPI a command of its own joins the parts")
+    )]
+    fn join(self) -> Result<ExitCode, Failure>;
+}
+
 impl ShardArguments {
-    /// Which shard this process is; `None` if it does the whole work. Everything else follows from this: a process that
-    /// knows its place in another way (a rank among others) says it here.
+    /// Which shard this process is; `None` if it does the whole work. Everything else follows from this.
     pub fn shard(&self) -> Option<Shard> {
         self.shard
+    }
+
+    /// Makes this process another shard, or the one that does the whole work.
+    #[cfg(feature = "mpi")]
+    pub fn set(&mut self, shard: Option<Shard>) {
+        self.shard = shard;
+    }
+
+    /// Refuses a folder for parts where there are none.
+    ///
+    /// # Errors
+    ///
+    /// A usage error.
+    pub fn refuse_folder(&self, folder: Option<&Path>) -> Result<(), Failure> {
+        match (self.shard, folder) {
+            (None, Some(_)) => Err(Failure::usage(
+                "--output: a folder for the parts of several processes; it needs --shard I/N, or ranks that `mpirun` starts",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Begins the part of this process; `None` if it does the whole work.
@@ -43,10 +87,10 @@ impl ShardArguments {
         let Some(shard) = self.shard() else { return Ok(None) };
         let is_path = |path: &&Path| path.as_os_str() != "-";
         let Some(folder) = folder.filter(is_path) else {
-            return Err(Failure::usage("--shard needs a folder for the parts: --output FOLDER"));
+            return Err(Failure::usage("work in shards needs a folder for the parts: --output FOLDER"));
         };
         let Some(input) = input.filter(is_path) else {
-            return Err(Failure::usage("--shard needs a file: --data FILE"));
+            return Err(Failure::usage("work in shards needs a file: --data FILE"));
         };
         let work = Work {
             command: command.to_owned(),

@@ -57,6 +57,15 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(rows > 0 && without == rows)))
 }
 
+/// Checks that all parts are there, and writes the manifest.
+///
+/// # Errors
+///
+/// What is missing or does not fit.
+pub fn check(folder: &Path) -> Result<ExitCode, Failure> {
+    run(&Arguments { folder: folder.to_owned(), output: None })
+}
+
 /// The parts of a work in order; they are whole and belong together, and a manifest says so.
 ///
 /// # Errors
