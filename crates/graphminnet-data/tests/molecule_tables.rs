@@ -3,7 +3,7 @@
 mod common;
 
 use common::Scratch;
-use graphminnet_data::{DataError, OnBadRow, Read, ReadOptions, Split, Task, open};
+use graphminnet_data::{DataError, Level, OnBadRow, Read, ReadOptions, Split, Task, open};
 
 fn read(content: &str, options: &ReadOptions) -> Result<Read, DataError> {
     let scratch = Scratch::new("tables");
@@ -353,4 +353,36 @@ fn hydrogens_stereo_and_salts_are_as_asked_for_and_the_schema_keeps_it() {
     // Nothing of it is for graphs that are no molecules.
     let graphs = "{\"num_nodes\": 1, \"edges\": []}\n";
     assert!(read_as("a.jsonl", graphs, &with(flat)).is_err());
+}
+
+#[test]
+fn atoms_have_targets_in_lists_and_a_list_of_another_length_is_a_bad_row() {
+    let at_nodes =
+        |on_bad_row| ReadOptions { level: Some(Level::Node), on_bad_row, ..ReadOptions::default() };
+    let table = "smiles,charge,site\nCCO,\"[0.1, -0.2, 0.3]\",no no yes\nC,,\nCO,\"[0.5,nan]\",yes no\n";
+    let charge = ReadOptions { targets: Some(vec!["charge".to_owned()]), ..at_nodes(OnBadRow::Error) };
+    let found = read(table, &charge).unwrap();
+    assert_eq!((found.dataset.schema.level, found.dataset.schema.task), (Level::Node, Task::Regression));
+    let of = |found: &Read, at: usize| found.dataset.samples[at].targets.clone();
+    assert_eq!(of(&found, 0), [0.1, -0.2, 0.3]);
+    assert!(of(&found, 1)[0].is_nan() && of(&found, 1).len() == 1);
+    assert!(of(&found, 2)[0] == 0.5 && of(&found, 2)[1].is_nan());
+    // Columns of numbers are found, and words are classes.
+    assert_eq!(read(table, &at_nodes(OnBadRow::Error)).unwrap().dataset.schema.targets, ["charge"]);
+    let site = ReadOptions { targets: Some(vec!["site".to_owned()]), ..at_nodes(OnBadRow::Error) };
+    let found = read(table, &site).unwrap();
+    assert_eq!(found.dataset.schema.positive_class.as_deref(), Some("yes"));
+    assert_eq!(of(&found, 0), [0.0, 0.0, 1.0]);
+    // Both at once: a row for every atom.
+    let both = ReadOptions { targets: Some(vec!["charge".to_owned(), "size".to_owned()]), ..charge.clone() };
+    let found = read("smiles,charge,size\nCO,1 2,3 4\n", &both).unwrap();
+    assert_eq!(of(&found, 0), [1.0, 3.0, 2.0, 4.0]);
+
+    let short = "smiles,charge\nCCO,\"[0.1, 0.2]\"\nCO,0.5 0.25\n";
+    let error = read(short, &at_nodes(OnBadRow::Error)).unwrap_err().to_string();
+    assert!(error.contains("each of the 3 atoms") && error.contains("it has 2"), "{error}");
+    let found = read(short, &at_nodes(OnBadRow::Skip)).unwrap();
+    assert_eq!((found.dataset.samples.len(), of(&found, 0)), (1, vec![0.5, 0.25]));
+    let bonds = ReadOptions { level: Some(Level::Edge), ..ReadOptions::default() };
+    assert!(read(short, &bonds).unwrap_err().to_string().contains("at node level, of atoms"));
 }

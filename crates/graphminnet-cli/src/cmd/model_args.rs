@@ -11,6 +11,7 @@ use graphminnet::{DeviceKind, bundle};
 use graphminnet_data::formats::Format;
 use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::fs::hash_file;
+use graphminnet_data::text::counted;
 use graphminnet_data::{ReadOptions, RowReader, Shard, escape};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -220,5 +221,6 @@ pub fn say_done(rows: usize, bad: usize, what: &str, start: std::time::Instant) 
         0 => String::new(),
         bad => format!(", {bad} of them without {what}"),
     };
-    say!("{rows} rows{missing}; {seconds:.1} s, {:.0} rows/s", rows as f64 / seconds.max(1e-9));
+    let done = counted(rows, "row");
+    say!("{done}{missing}; {seconds:.1} s, {:.0} rows/s", rows as f64 / seconds.max(1e-9));
 }

@@ -21,6 +21,7 @@
 
 // For the other crates of this workspace: the one reader and writer of CSV.
 #[doc(hidden)]
+mod atom_lists;
 pub mod csv;
 mod csv_folder;
 mod descriptor_columns;

@@ -3,7 +3,10 @@
 //! The SMILES column is the one named in the options or the schema, or called `smiles`, or the first; without a header,
 //! the first whose first cell is a molecule. Targets are the columns named in the options; without names, every other column whose cells are all numbers or
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
+//!
+//! At node level a cell is a list with a value for every atom.
 
+use super::atom_lists as atoms;
 use super::csv::CsvReader;
 use super::descriptor_columns::DescriptorColumns;
 use super::parquet::ParquetRows;
@@ -14,7 +17,7 @@ use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table, is_missing};
 use crate::smiles::{MoleculeReading, SmilesError};
-use crate::{BadRow, DataError, MoleculeTable, Place, Read, ReadOptions, Split};
+use crate::{BadRow, DataError, Level, MoleculeTable, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -121,6 +124,13 @@ fn read_table(
     options: &ReadOptions,
 ) -> Result<Read, DataError> {
     let columns = Columns::find(&reader, options)?;
+    if let Some(level @ (Level::Edge | Level::Pair)) = asked_level(options) {
+        let reason = format!(
+            "a table of molecules has targets of molecules or, at node level, of atoms, none per {level}; JSON Lines may \
+             have them"
+        );
+        return Err(DataError::Schema { place: Place::file(path), reason });
+    }
     let options =
         &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
     let reading = reading(path, options)?;
@@ -166,6 +176,11 @@ fn read_table(
     let mut collector = Collector::within(path, options, budget);
     collector.notes = notes;
     collect(collector, columns, reading, rows)
+}
+
+/// The level that was asked for.
+fn asked_level(options: &ReadOptions) -> Option<Level> {
+    options.schema.as_ref().map(|schema| schema.level).or(options.level)
 }
 
 /// How molecules are read.
@@ -225,20 +240,30 @@ fn collect(
                 continue;
             }
         };
-        let values = used.iter().enumerate().map(|(column, (cell, _))| {
-            let text = cell.and_then(|cell| row.cells.get(cell)).map_or("", |text| text);
-            collector.target_columns.label(column, text, &row.place)
+        let cells = used.iter().map(|(cell, name)| {
+            (cell.and_then(|cell| row.cells.get(cell)).map_or("", |text| text), name.as_str())
         });
-        let record = match values.collect::<Result<Vec<f64>, DataError>>() {
+        let columns = &mut collector.target_columns;
+        let targets = match collector.level {
+            Level::Node => atoms::targets(columns, cells, graph.num_nodes(), &row.place),
+            _ => {
+                let values =
+                    cells.enumerate().map(|(column, (text, _))| columns.label(column, text, &row.place));
+                values
+                    .collect::<Result<Vec<f64>, DataError>>()
+                    .map(|values| Table { rows: usize::from(!values.is_empty()), values })
+            }
+        };
+        let record = match targets {
             Err(error) => Err(error.into_bad_row(row.place)?),
-            Ok(values) => Ok(Record {
+            Ok(targets) => Ok(Record {
                 place: row.place,
                 id: row.id,
                 num_nodes: graph.num_nodes(),
                 edges: Vec::new(),
                 nodes: Table::default(),
                 edge_rows: Table::default(),
-                targets: Table { rows: usize::from(!values.is_empty()), values },
+                targets,
                 split: row.split,
                 node_split: None,
                 pairs: Vec::new(),
@@ -365,7 +390,12 @@ impl Columns {
                 .filter(|cell| !is_missing(cell))
                 .peekable();
             let has_values = is_empty || values.peek().is_some();
-            if self.explicit || (has_values && values.all(|cell| cell.trim().parse::<f64>().is_ok())) {
+            let is_number = |text: &str| text.parse::<f64>().is_ok();
+            let is_numeric = |cell: &str| match asked_level(options) {
+                Some(Level::Node) => atoms::items(cell).all(|item| is_missing(item) || is_number(item)),
+                _ => is_number(cell.trim()),
+            };
+            if self.explicit || (has_values && values.all(|cell| is_numeric(cell))) {
                 used.push((Some(position), name.clone()));
                 continue;
             }
