@@ -150,6 +150,12 @@ fn generated_files_are_sound_and_a_function_of_the_seed() {
         assert_eq!(checked.code, 0, "{}", checked.stdout);
         assert_eq!(checked.json()["card"]["statistics"]["graphs"], 10);
     }
+    // A column of nodes is a feature unless it is named, and somebody has to say so.
+    let folder = workspace.run("data synth ring-transfer --graphs 10 --node-level -o rings");
+    let hint = "--level node --target class";
+    assert!(folder.stderr.contains(hint), "{}", folder.stderr);
+    let checked = workspace.run(&format!("data check rings {hint} --json"));
+    assert_eq!((checked.code, &checked.json()["schema"]["level"]), (0, &"node".into()), "{}", checked.stdout);
     let refused = workspace.run("data synth csl --graphs 10 -o csl.jsonl");
     assert_eq!(refused.code, 2, "an existing file is not replaced");
     assert_eq!(workspace.run("data synth csl --graphs 20 -o csl.jsonl --force").code, 0);

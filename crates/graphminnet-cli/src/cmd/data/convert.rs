@@ -6,8 +6,9 @@ use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;
 use clap::Args;
+use graphminnet_data::formats::Format;
 use graphminnet_data::text::grouped;
-use graphminnet_data::{escape, formats, open};
+use graphminnet_data::{Dataset, Level, escape, formats, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -38,11 +39,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     say_report(&read.report);
     let format = formats::write(&read.dataset, &arguments.output)?;
     say!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());
-    if format == formats::Format::Graph6 {
-        say!(
-            "note: graph6 holds the undirected graphs only; features, targets, loops and directions are left out"
-        );
-    }
+    say_written(&read.dataset, format);
     writeln!(stdout().lock(), "{output}")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what a format does not hold, or does not hold by itself.
+pub fn say_written(dataset: &Dataset, format: Format) {
+    let level = dataset.schema.level;
+    let targets = dataset.schema.targets.join(",");
+    match format {
+        Format::Graph6 => say!(
+            "note: graph6 holds the undirected graphs only; features, targets, loops and directions are left out"
+        ),
+        Format::CsvFolder if matches!(level, Level::Node | Level::Edge) && !targets.is_empty() => say!(
+            "note: a column of {level}s is a feature unless it is named: read this with --level {level} --target {}",
+            escape(&targets)
+        ),
+        _ => {}
+    }
 }

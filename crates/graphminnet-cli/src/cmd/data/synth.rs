@@ -1,5 +1,6 @@
 //! `graphminnet data synth`: graphs from a recipe and a seed.
 
+use super::convert::say_written;
 use crate::failure::Failure;
 use crate::ui::say::say;
 use clap::{Args, ValueEnum};
@@ -70,8 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(format!("{output} exists; --force replaces it")));
     }
     let dataset = generate(arguments)?;
-    formats::write(&dataset, &arguments.output)?;
-    say!("{} graphs generated with seed {}", grouped(dataset.samples.len()), arguments.seed);
+    let format = formats::write(&dataset, &arguments.output)?;
+    let graphs = if dataset.samples.len() == 1 { "graph" } else { "graphs" };
+    say!("{} {graphs} generated with seed {}", grouped(dataset.samples.len()), arguments.seed);
+    say_written(&dataset, format);
     writeln!(stdout().lock(), "{output}")?;
     Ok(ExitCode::SUCCESS)
 }
