@@ -19,10 +19,12 @@ from ._errors import DataError, Error, Interrupted, MachineError, MissingError, 
 from ._model import Explanation, Model, load
 from ._runs import Report, Run
 from ._train import Epoch, resume, train
+from ._validate import CrossValidation, cross_validate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CrossValidation",
     "DataError",
     "Epoch",
     "Error",
@@ -34,6 +36,7 @@ __all__ = [
     "Report",
     "Run",
     "UsageError",
+    "cross_validate",
     "load",
     "resume",
     "train",

@@ -154,7 +154,7 @@ def test_an_interrupt_before_the_first_epoch_says_which_run_goes_on(smiles):
 def test_progress_is_lines_where_there_is_no_terminal(smiles, capsys):
     train(smiles, sizes(smiles), run_dir="run", progress=True)
     said = capsys.readouterr().err
-    assert "60 graphs, 48 to train" in said and "epoch 2/2  loss" in said and "run directory: run" in said
+    assert "molecules: 60 graphs, 48 to train" in said and "epoch 2/2  loss" in said and "run directory: run" in said
     train(smiles, sizes(smiles), run_dir="quiet", progress=None)
     assert capsys.readouterr().err == ""
 
@@ -166,6 +166,7 @@ def test_progress_on_a_terminal_is_one_line_that_moves(capsys):
     bar({"event": "epoch", "epoch": 0, "epochs": 2, "loss": 0.5, "valid": 0.25, "test": None, "improved": True})
     bar.close()
     said = capsys.readouterr().err
+    assert "2 epochs of 4 steps" in said
     assert " 25% |█████ " in said and " 50% |██████████ " in said and "best 0.2500 in epoch 1" in said
     assert said.count("\n") == 2
 
