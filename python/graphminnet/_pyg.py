@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._errors import DataError
+from ._html import counted
 from ._tables import (
     MASKS, Tables, array, as_columns, concatenated, edge_index_of, from_arrays, num_nodes, pair_columns, parts_of_nodes
 )  # fmt: skip
@@ -75,7 +76,7 @@ def _together(values: list[Any], what: str, rows: list[int] | None = None, axis:
     """The rows of all graphs, which must have the same columns and as many rows as there should be."""
     if rows is not None and (sizes := _sizes(values, what)) != rows:
         at = next(at for at, (found, wanted) in enumerate(zip(sizes, rows)) if found != wanted)
-        raise DataError(f"graph {at}: `{what}` has {sizes[at]} rows, expected {rows[at]}")
+        raise DataError(f"graph {at}: `{what}` has {counted(sizes[at], 'row')}, expected {rows[at]}")
     try:
         return concatenated(values, axis)
     except (RuntimeError, ValueError) as error:
@@ -148,7 +149,7 @@ def _labels(labels: list[Any], nodes: list[int], edges: list[int], level: str | 
         try:
             sizes = _sizes(labels, "y")
             of_rows = sizes == {"node": nodes, "edge": edges, None: nodes}.get(level)
-            if of_rows or (max(sizes) == min(sizes) == 1):
+            if of_rows or (level in (None, "graph") and max(sizes) == min(sizes) == 1):
                 table = _together(labels, "y")
                 return table.reshape(len(table), -1)
         except DataError:
@@ -159,7 +160,7 @@ def _labels(labels: list[Any], nodes: list[int], edges: list[int], level: str | 
         expected = nodes if level == "node" else edges
         wrong = next((at for at, length in enumerate(lengths) if length != expected[at]), None)
         if wrong is not None:
-            raise DataError(f"graph {wrong}: `y` has {lengths[wrong]} rows, expected {expected[wrong]}, one per {level}")
+            raise DataError(f"graph {wrong}: `y` has {counted(lengths[wrong], 'row')}, expected {expected[wrong]}, one per {level}")
         return np.concatenate([table.reshape(len(table), -1) for table in tables])
     if all(length == 1 for length in lengths):
         return np.concatenate([table.reshape(1, -1) for table in tables])

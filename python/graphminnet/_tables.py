@@ -221,6 +221,7 @@ def from_arrays(arrays: Mapping[str, Any], column: int = 0, labels: bool = True)
     arrays = {name: value for name, value in arrays.items() if value is not None and name not in unused}
     if "edge_index" not in arrays:
         raise UsageError("a graph of arrays needs `edge_index`")
+    index = edge_index_of(arrays["edge_index"])
     if "ptr" in arrays:
         ptr = whole_numbers(arrays["ptr"], "ptr")
         if ptr.ndim != 1 or not len(ptr) or ptr[0] != 0:
@@ -228,7 +229,7 @@ def from_arrays(arrays: Mapping[str, Any], column: int = 0, labels: bool = True)
     else:
         count = len(arrays["x"]) if "x" in arrays else num_nodes(arrays.get("num_nodes"))
         ptr = np.array([0, count])
-    ends, counts, order = _by_graph(arrays["edge_index"], ptr, "edge_index", "edge")
+    ends, counts, order = _by_graph(index, ptr, "edge")
     tables = Tables(np.diff(ptr), counts, ends)
     if "x" in arrays:
         tables.node_columns = as_columns(arrays["x"])
@@ -237,19 +238,20 @@ def from_arrays(arrays: Mapping[str, Any], column: int = 0, labels: bool = True)
     if "y" in arrays:
         tables.targets = as_columns(arrays["y"])
     if "edge_label_index" in arrays:
-        tables.pair_index, tables.pairs, order = _by_graph(arrays["edge_label_index"], ptr, "edge_label_index", "pair")
+        index = edge_index_of(arrays["edge_label_index"], "edge_label_index")
+        tables.pair_index, tables.pairs, order = _by_graph(index, ptr, "pair")
         if "edge_label" in arrays:
             tables.pair_targets = _ordered(pair_columns(arrays["edge_label"]), order)
     tables.row_parts = parts_of_nodes(arrays, int(tables.nodes.sum()), column)
     return tables
 
 
-def _by_graph(values: Any, ptr: Array, name: str, what: str) -> tuple[Array, Array, Array | None]:
+def _by_graph(ends: Array, ptr: Array, what: str) -> tuple[Array, Array, Array | None]:
     """Edges or pairs numbered over all graphs: their ends counted within each graph, how many each has, and the order that
     puts those of a graph together, where they are not."""
     import numpy as np
 
-    ends, nodes = edge_index_of(values, name), np.diff(ptr)
+    nodes = np.diff(ptr)
     if len(nodes) and nodes.min() < 0:
         raise UsageError("a graph cannot have a negative number of nodes or edges")
     if ends.shape[1] and (ends[0].min() < 0 or ends[0].max() >= ptr[-1]):

@@ -94,7 +94,7 @@ def test_targets_of_graphs_are_told_from_those_of_nodes_by_the_level():
     graphs = [Data(edge_index=ENDS, x=np.ones((2, 1)), y=np.array([1.0, 2.0])) for _ in range(3)]
     assert _pyg.from_pyg(graphs).targets[0].cells.shape == (6, 1)
     assert _pyg.from_pyg(graphs, "graph").targets[0].cells.shape == (3, 2)
-    with pytest.raises(gmn.DataError, match="graph 0: `y` has 1 rows, expected 2, one per node"):
+    with pytest.raises(gmn.DataError, match="graph 0: `y` has 1 row, expected 2, one per node"):
         _pyg.from_pyg([Data(edge_index=ENDS, x=np.ones((2, 1)), y=np.array([1.0]))], "node")
 
 

@@ -24,7 +24,7 @@ def city(nodes=40, seed=0):
     rng = np.random.default_rng(seed)
     place = rng.normal(size=(nodes, 2)).astype(np.float32)
     ends = np.array([(a, b) for a in range(nodes) for b in range(a + 1, nodes) if rng.random() < 0.12]).T
-    km = np.linalg.norm(place[ends[0]] - place[ends[1]], axis=1)
+    km = np.linalg.norm(place[ends[0]] - place[ends[1]], axis=1).astype(float)
     return place, ends, km
 
 

@@ -22,6 +22,12 @@ def splits(folder):
     return json.loads(Path(folder, "splits.json").read_text())
 
 
+def positions(text):
+    """The numbers of a part, which is written as `0-2,5`."""
+    ends = [[int(end) for end in some.split("-")] for some in text.split(",")]
+    return [at for some in ends for at in range(some[0], some[-1] + 1)]
+
+
 @pytest.fixture
 def rich(tmp_path):
     """Molecules with rings, and a column of numbers beside the target."""
@@ -156,7 +162,7 @@ def test_cross_validation_is_that_of_the_command_for_files_and_frames(rich):
     assert list(found.table["split"]) == ["fold-1", "fold-2", "fold-3"]
     assert [run.finished for run in found.runs] == [True] * 3
     assert "3 splits: test rmse" in repr(found) and "fold-2" in found._repr_html_() and "±" in found._repr_html_()
-    tested = [at for run in found.runs for at in splits(run.path)["test"]]
+    tested = [at for run in found.runs for at in positions(splits(run.path)["test"])]
     assert sorted(tested) == list(range(80))
 
 

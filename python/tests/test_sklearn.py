@@ -138,6 +138,8 @@ def test_what_cannot_be_fitted_is_refused(smiles):
         GraphMinNetRegressor(**QUICK).fit(smiles, y[:-1])
     with pytest.raises(ValueError, match="requires y to be passed"):
         GraphMinNetRegressor(**QUICK).fit(smiles, None)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        GraphMinNetRegressor(**QUICK).fit(smiles, np.array(y) * 1j)
     with pytest.raises(ValueError, match="of numbers"):
         GraphMinNetRegressor(**QUICK).fit(np.ones((60, 4)), y)
     with pytest.raises(ValueError, match="Unknown label type"):

@@ -159,7 +159,8 @@ def test_progress_is_lines_where_there_is_no_terminal(smiles, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_progress_on_a_terminal_is_one_line_that_moves(capsys):
+def test_progress_on_a_terminal_is_one_line_that_moves(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     bar = _progress.Terminal()
     bar({"event": "seed", "seed": 0, "parameters": 5, "epochs": 2, "steps": 4})
     bar({"event": "step", "epoch": 0, "step": 2, "steps": 4})
