@@ -16,7 +16,8 @@ True
 from __future__ import annotations
 
 from ._errors import DataError, Error, Interrupted, MachineError, MissingError, UsageError
-from ._model import Explanation, Model, load
+from ._explanation import Explanation
+from ._model import Model, load
 from ._runs import Report, Run
 from ._train import Epoch, resume, train
 from ._validate import CrossValidation, cross_validate

@@ -297,19 +297,30 @@ def train(
         "epochs": epochs, "patience": patience, "batch_size": batch_size, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "hidden": hidden, "layers": layers,
     }  # fmt: skip
-    request = {
-        "data": given,
-        "name": name or source.name,
-        "set": _settings(settings, short),
-        "seeds": _seeds(seed, ensemble),
+    request = run_request(given, name or source.name, settings, short, _seeds(seed, ensemble), threads, cache, report)
+    request |= {
         "start": _start(start, new_head, freeze, start_rate),
         "run_dir": run_dir if resume is None else resume,
         "resume": resume is not None,
-        "threads": threads,
-        "how": {"cache": cache, "report": report},
         "command": ["graphminnet.train"],
     }
     return _Watcher(callback, progress).run("train", request, source.arrays)
+
+
+def run_request(
+    given: dict[str, Any],
+    name: str,
+    settings: Mapping[str, Any] | None,
+    short: Mapping[str, Any],
+    seeds: list[int],
+    threads: int | None,
+    cache: bool,
+    report: bool,
+) -> dict[str, Any]:
+    """What every call that trains asks for; where the run goes is added to it."""
+    how = {"cache": cache, "report": report}
+    fields = {"data": given, "name": name, "set": _settings(settings, short), "seeds": seeds, "threads": threads, "how": how}
+    return fields | {"start": None, "run_dir": None, "resume": True}
 
 
 def _seeds(seed: int | Iterable[int] | None, ensemble: int | None) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 from . import _html
 from ._errors import Interrupted, UsageError
 from ._runs import Run, frame_of
-from ._train import Callback, Given, _seeds, _settings, _Watcher
+from ._train import Callback, Given, _seeds, _Watcher, run_request
 
 
 class CrossValidation:
@@ -130,18 +130,8 @@ def cross_validate(
         "epochs": epochs, "patience": patience, "batch_size": batch_size, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "hidden": hidden, "layers": layers,
     }  # fmt: skip
-    train = {
-        "data": given,
-        "name": name or source.name,
-        "set": _settings(settings, short),
-        "seeds": _seeds(seed, None),
-        "start": None,
-        "run_dir": run_dir,
-        "resume": True,
-        "threads": threads,
-        "how": {"cache": cache, "report": report},
-        "command": ["graphminnet.cross_validate"],
-    }
+    train = run_request(given, name or source.name, settings, short, _seeds(seed, None), threads, cache, report)
+    train |= {"run_dir": run_dir, "command": ["graphminnet.cross_validate"]}
     rounds = {"folds": folds or 5} if replicates is None else {"replicates": replicates}
     request = {"train": train, "rounds": rounds, "by": split, "seed": split_seed}
     watcher = _Watcher(callback, progress)
