@@ -8,6 +8,7 @@ import, predictions of SMILES by both, and conversion of graphs on one core. The
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -43,7 +44,10 @@ def wheel(path, build):
     if build:
         root = Path(__file__).parents[1]
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "maturin", "build", "--release", "--quiet"], check=True, cwd=root)
+        line = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--interpreter", sys.executable]
+        # What lets the module compile without an interpreter keeps maturin from finding one.
+        surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYO3_")}
+        subprocess.run(line, check=True, cwd=root, env=surroundings)
         say("build", seconds=time.perf_counter() - start)
         path = path or max((root / "target/wheels").glob("*.whl"), key=lambda found: found.stat().st_mtime)
     if path:
@@ -68,6 +72,7 @@ def predicting(command, count):
         path = model.save(place / "model.gmn")
         line = [command, "predict", "--model", path, "--data", place / "new.csv", "-o", place / "out.csv"]
         ours, theirs = least(lambda: model.predict(many), lambda: subprocess.run(line, check=True, capture_output=True))
+        # Molecules a second of both; the ratio is that of their times.
         say("predict", molecules=count, package=count / ours, command=count / theirs, ratio=ours / theirs)
 
 
@@ -139,6 +144,8 @@ def main():
     parser.add_argument("--wheel", type=Path)
     parser.add_argument("--build", action="store_true")
     asked = parser.parse_args()
+    # Figures of a machine that does other things are worth little.
+    say("machine", cores=os.cpu_count(), load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None)
     wheel(asked.wheel, asked.build)
     importing()
     predicting(asked.command, asked.molecules)

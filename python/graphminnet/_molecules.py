@@ -76,6 +76,8 @@ def to_predict(frame: Any, schema: Mapping[str, Any]) -> Any:
     about = schema.get("molecules") or {}
     columns = list(frame.columns)
     smiles = _smiles_column(columns, about)
+    if columns.count(smiles) > 1:
+        raise DataError(f"{columns.count(smiles)} columns are called `{smiles}`: expected one with the molecules")
     names = [_column_called(columns, name) for name in about.get("descriptors") or []]
     if not names:
         return frame[smiles]

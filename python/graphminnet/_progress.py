@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 import warnings
@@ -132,6 +131,8 @@ class Terminal(Live):
         self.width = 0
 
     def show(self, fraction: float, text: str) -> None:
+        import shutil
+
         full = round(20 * fraction)
         line = f"{fraction:4.0%} |{'█' * full}{' ' * (20 - full)}| {text}  {self.left(fraction)}"
         # A longer line could not be written over.

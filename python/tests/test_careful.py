@@ -39,6 +39,9 @@ def test_a_frame_without_the_column_of_molecules_is_refused(model, smiles):
     frame = pandas.DataFrame({"name": ["a"] * 60, "structure": smiles})
     with pytest.raises(gmn.DataError, match="the columns name, structure, expected a column called `smiles`"):
         model.predict(frame)
+    twice = pandas.concat([frame[["structure"]]] * 2, axis=1).set_axis(["smiles", "smiles"], axis=1)
+    with pytest.raises(gmn.DataError, match="2 columns are called `smiles`"):
+        model.predict(twice)
     # There is no doubt about a single one.
     np.testing.assert_array_equal(model.predict(frame[["structure"]]), model.predict(smiles))
 
