@@ -152,9 +152,10 @@ class GraphMinNetRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         """Trains; a part of the samples (``validation_fraction``) chooses the epoch."""
         if y is None:
             raise UsageError("requires y to be passed, but the target y is None")
-        if np.iscomplexobj(y):
+        targets = np.asarray(y)
+        if np.iscomplexobj(targets):
             raise DataError("Complex data not supported: targets are real numbers")
-        targets = np.asarray(y, dtype=np.float64)
+        targets = targets.astype(np.float64)
         self.model_ = self._fit(X, targets, {"task": "regression"})
         return self
 

@@ -253,6 +253,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_table_in_memory_has_the_groups_of_the_same_file() {
+        let text = "smiles,y\nc1ccccc1C,1\nCCO,2\nC1CC,3\nc1ccccc1O,4\nC1CCNCC1,5\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.csv");
+        std::fs::write(&path, text).unwrap();
+        let options = ReadOptions { on_bad_row: OnBadRow::Skip, ..ReadOptions::default() };
+        for by in [GroupBy::Scaffold, GroupBy::Fingerprint] {
+            let (file, of_file) = read_with_groups(&path, &options, by, 1).unwrap();
+            let (memory, of_memory) = read_text_with_groups(text, "own.csv", &options, by, 1).unwrap();
+            assert_eq!(of_memory, of_file);
+            assert_eq!(memory.dataset, file.dataset);
+            assert_eq!(memory.report.bad_row_count, 1);
+        }
+        let (_, scaffolds) = read_text_with_groups(text, "own.csv", &options, GroupBy::Scaffold, 0).unwrap();
+        assert_eq!(scaffolds, [0, 1, 0, 2], "benzene, none, benzene, piperidine");
+        let error = read_text_with_groups(text, "own.csv", &ReadOptions::default(), GroupBy::Scaffold, 0);
+        assert!(error.unwrap_err().to_string().contains("own.csv"), "a bad row is told");
+    }
+
+    #[test]
     fn groups_fill_the_parts_from_the_largest_on() {
         // Sizes: a 5, b 2, c 2, d 1.
         let groups = ["a", "a", "b", "a", "c", "a", "b", "d", "c", "a"];
