@@ -19,15 +19,21 @@ from pathlib import Path
 import numpy as np
 
 
-def least(*works, times=5, clock=time.perf_counter):
-    """The least time of each of several, which take turns, in seconds."""
+def cores():
+    """Seconds of a core that this process and those that it waited for have taken."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
+def least(*works, times=5):
+    """The least seconds on the wall and of a core of each of several, which take turns; those of a core include all threads
+    and the processes that were waited for."""
     found = [[] for _ in works]
     for _ in range(times):
         for work, seconds in zip(works, found):
-            start = clock()
+            wall, core = time.perf_counter(), cores()
             work()
-            seconds.append(clock() - start)
-    return [min(seconds) for seconds in found]
+            seconds.append((time.perf_counter() - wall, cores() - core))
+    return [tuple(map(min, zip(*seconds))) for seconds in found]
 
 
 def say(what, **values):
@@ -72,8 +78,9 @@ def predicting(command, count):
         path = model.save(place / "model.gmn")
         line = [command, "predict", "--model", path, "--data", place / "new.csv", "-o", place / "out.csv"]
         ours, theirs = least(lambda: model.predict(many), lambda: subprocess.run(line, check=True, capture_output=True))
-        # Molecules a second of both; the ratio is that of their times.
-        say("predict", molecules=count, package=count / ours, command=count / theirs, ratio=ours / theirs)
+        # Molecules a second of both; the ratios are those of their times, on the wall and of a core.
+        ratios = {"ratio": ours[0] / theirs[0], "core_ratio": ours[1] / theirs[1]}
+        say("predict", molecules=count, package=count / ours[0], command=count / theirs[0], **ratios)
 
 
 def converting(nodes=20, edges=40, graphs=10_000):
@@ -97,8 +104,8 @@ def converting(nodes=20, edges=40, graphs=10_000):
         assert call("read", {"source": request, "threads": 1}, parts).value == {"graphs": graphs, "usable": graphs}
 
     def measure(kind, given):
-        # Seconds of a core, of all threads together.
-        say("convert", kind=kind, per_second=graphs / least(lambda: convert(given), clock=time.process_time)[0])
+        ((_, core),) = least(lambda: convert(given))
+        say("convert", kind=kind, per_second=graphs / core)
 
     class Data:
         pass

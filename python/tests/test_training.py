@@ -132,6 +132,23 @@ def test_control_c_in_mid_epoch_saves_the_state(table, tmp_path):
     assert 2 <= len(gmn.Run("run").epochs) < 4000
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_control_c_ends_a_long_prediction(model, tmp_path):
+    script = textwrap.dedent("""
+        import os, signal, sys, threading
+        import graphminnet as gmn
+        model = gmn.load(sys.argv[1])
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            model.predict(["CCOCCCOCCC"] * 1_000_000)
+        except KeyboardInterrupt:
+            print("ended")
+    """)
+    # The whole of it would take far longer than this waits.
+    line = [sys.executable, "-c", script, model.save(tmp_path / "model.gmn")]
+    assert subprocess.run(line, capture_output=True, text=True, timeout=100).stdout == "ended\n"
+
+
 def test_an_interrupt_before_the_first_epoch_says_which_run_goes_on(smiles):
     class Impatient:
         def __call__(self, event):

@@ -105,7 +105,7 @@ impl Call<'_> {
             "to_bytes" => model::to_bytes(&self),
             "save" => model::save(&self),
             "weights" => model::weights(&self),
-            "predict" => model::predict(&self),
+            "predict" => model::predict(&self, caller),
             "conformal" => conformal::predict(&self),
             "pairs" => pairs::predict(&self),
             "embed" => model::embed(&self),

@@ -1,8 +1,9 @@
 //! Calls about a trained model.
 
-use crate::calls::{Call, Reply, bytes};
+use crate::calls::{Call, Caller, Reply, bytes};
 use crate::pool;
 use crate::source::Source;
+use crate::watched::watched;
 use graphminnet::bundle::{Answer, AnswerKind, AnswerRow, Answers, Description, MaybeGraph};
 use graphminnet::config::LevelKind;
 use graphminnet::data::{Graph, PrepareOptions, prepare_graph};
@@ -17,6 +18,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Loads the models that some paths stand for.
 pub fn load(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -96,14 +98,15 @@ struct Wanted {
     random_walk_steps: usize,
 }
 
-/// What the models say: values, deviations between models, classes.
-pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
+/// What the models say: values, deviations between models, classes. Ctrl-C ends it, because there may be millions of graphs.
+pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
-    pool::install(asked.threads, || {
-        let about = ensemble.description();
+    watched(asked.threads, caller, |job| {
+        let (about, interrupt) = (ensemble.description(), job.interrupt);
         let rows = asked.source.rows(&call.arrays, &about.read_options())?;
-        let answers = ensemble.answer(&rows);
+        let stop = || interrupt.load(Ordering::Relaxed);
+        let answers = ensemble.answer_unless(&rows, &stop).map_err(Failure::usage)?;
         let per_row = about.schema.level != Level::Graph;
         let table = Table::of(&answers, answers.columns(), per_row, |at, answer, table| {
             let own = own_rows(about, &rows[at], &answer);
@@ -120,7 +123,7 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
         let classes = bytes(&table.classes, i64::to_ne_bytes);
         let arrays = vec![bytes(&table.values, f64::to_ne_bytes), deviations, classes];
         Ok(Reply { value: table.about(), arrays, handle: None })
-    })?
+    })
 }
 
 /// The vectors of graphs or nodes.

@@ -153,7 +153,7 @@ pub fn train(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> 
             if request.resume { Run::open_or_create(&path, &spec)? } else { Run::create(&path, &spec)? };
         let mut run = run.with_data(loaded);
         let finished = finish(&mut run, request.how, job)?.is_some();
-        Ok(json!({ "path": run.path(), "finished": finished }))
+        Ok(json!({ "path": run.path(), "finished": finished }).into())
     })
 }
 
@@ -169,7 +169,7 @@ pub fn resume(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure>
         }
         job.say(json!({ "event": "inferred", "notes": [], "metric": run.file().train.metric }));
         let finished = finish(&mut run, request.how, job)?.is_some();
-        Ok(json!({ "path": run.path(), "finished": finished }))
+        Ok(json!({ "path": run.path(), "finished": finished }).into())
     })
 }
 

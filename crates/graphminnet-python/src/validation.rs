@@ -62,12 +62,12 @@ pub fn cross_validate(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, 
                 None => run,
             };
             let Some(summary) = finish(&mut run, request.how, job)? else {
-                return Ok(json!({ "path": folder, "result": null }));
+                return Ok(json!({ "path": folder, "result": null }).into());
             };
             done.push((name.clone(), summary));
         }
         let result = CrossValidation::new(spec.recipe.train.metric, &done);
         result.write(&folder)?;
-        Ok(json!({ "path": folder, "result": result }))
+        Ok(json!({ "path": folder, "result": result }).into())
     })
 }

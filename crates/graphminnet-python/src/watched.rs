@@ -131,7 +131,7 @@ fn epoch(report: &EpochReport) -> Value {
 pub fn watched(
     threads: Option<usize>,
     caller: &mut dyn Caller,
-    work: impl FnOnce(&mut Job<'_>) -> Result<Value, Failure> + Send,
+    work: impl FnOnce(&mut Job<'_>) -> Result<Reply, Failure> + Send,
 ) -> Result<Reply, Failure> {
     let interrupt = AtomicBool::new(false);
     let (messages, inbox) = sync_channel::<(Value, SyncSender<()>)>(0);
@@ -159,6 +159,6 @@ pub fn watched(
                 interrupt.store(true, Ordering::Relaxed);
             }
         }
-        run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map(Reply::from)
+        run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
