@@ -6,13 +6,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import SMALL, command, sizes, train
 
 import graphminnet as gmn
-from graphminnet import _progress
+from graphminnet import _call, _progress
 
 SET = {"train.epochs": 3, "model.hidden": 16, "model.layers": 1} | SMALL
 
@@ -133,20 +134,29 @@ def test_control_c_in_mid_epoch_saves_the_state(table, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_control_c_ends_a_long_prediction(model, tmp_path):
-    script = textwrap.dedent("""
-        import os, signal, sys, threading
-        import graphminnet as gmn
-        model = gmn.load(sys.argv[1])
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+def test_signals_are_heard_while_a_prediction_goes_on(model, smiles, monkeypatch):
+    """A handler is called again and again inside one call of the library, and may end it as Ctrl-C does."""
+    native, heard = _call._native.call, []
+
+    def tick(*_):
+        heard.append(True)
+        if len(heard) == 3:
+            raise KeyboardInterrupt
+
+    def ticking(*arguments):
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
         try:
-            model.predict(["CCOCCCOCCC"] * 1_000_000)
-        except KeyboardInterrupt:
-            print("ended")
-    """)
-    # The whole of it would take far longer than this waits.
-    line = [sys.executable, "-c", script, model.save(tmp_path / "model.gmn")]
-    assert subprocess.run(line, capture_output=True, text=True, timeout=100).stdout == "ended\n"
+            return native(*arguments)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    before = signal.signal(signal.SIGALRM, tick)
+    monkeypatch.setattr(_call, "_native", SimpleNamespace(call=ticking))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.predict(smiles * 2000)
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_an_interrupt_before_the_first_epoch_says_which_run_goes_on(smiles):
