@@ -73,13 +73,27 @@ def _is_list(data: Any) -> bool:
 def _items(data: Any) -> list[Any]:
     """A list of graphs, whether one or many were given."""
     if isinstance(data, str) or is_molecule(data) or _networkx.is_graph(data) or _is_pyg(data):
-        return [data]
+        return _unbatched([data])
     for name in ("to_list", "tolist"):
         if hasattr(data, name):
             return list(getattr(data, name)())
     if isinstance(data, Iterable):
-        return list(data)
+        return _unbatched(list(data))
     raise UsageError(f"graphs cannot be made of {type(data).__name__}")
+
+
+def _unbatched(items: list[Any]) -> list[Any]:
+    """The graphs one by one where some come as batches, such as those of a loader; a batch is not one large graph."""
+
+    def is_batch(item: Any) -> bool:
+        return _is_pyg(item) and getattr(item, "ptr", None) is not None
+
+    # One of each type, because a look at every graph of many takes its time.
+    if not any(is_batch(item) for item in {type(item): item for item in items}.values()):
+        return items
+    if (stuck := next((item for item in items if is_batch(item) and not hasattr(item, "to_data_list")), None)) is not None:
+        raise UsageError(f"a batch ({type(stuck).__name__} with `ptr`) in a list of graphs: give it alone, or its graphs")
+    return [one for item in items for one in (item.to_data_list() if is_batch(item) else [item])]
 
 
 def _graphs(
@@ -208,6 +222,8 @@ def to_train(
         return _file(data, target, names, [valid, test, parts])
     together = [(data, "train"), (valid, "valid"), (test, "test")]
     if valid is not None or test is not None:
+        if any(isinstance(some, Mapping) for some, _ in together):
+            raise UsageError("valid= and test= are for lists of graphs: the parts of a mapping of arrays are named by split=")
         given = [(some if is_frame(some) else _items(some), part) for some, part in together if some is not None]
         parts = [part for items, part in given for _ in range(len(items))]
         all_items = [items for items, _ in given]

@@ -82,6 +82,16 @@ def test_rows_that_belong_to_other_graphs_are_noticed():
         _pyg.from_pyg(masked)
 
 
+def test_a_batch_among_graphs_is_not_one_large_graph():
+    graphs, target = rings(2)
+    whole = {name: np.concatenate([graph[name] for graph in graphs], axis=int(name == "edge_index")) for name in graphs[0]}
+    batch = Data(**whole, ptr=[0, len(graphs[0]["x"]), len(whole["x"])])
+    with pytest.raises(gmn.UsageError, match="a batch .Data with `ptr`. in a list of graphs"):
+        train([batch, batch], target)
+    with pytest.raises(gmn.UsageError, match="the parts of a mapping of arrays are named by split="):
+        train(whole | {"y": target}, valid=whole | {"y": target})
+
+
 def test_a_graph_without_edges_of_its_own_is_refused():
     with pytest.raises(gmn.DataError, match="graph 0: `edge_index` is missing"):
         _pyg.from_pyg([Data(edge_index=None, x=np.ones((2, 1)))])

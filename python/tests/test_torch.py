@@ -227,6 +227,16 @@ def test_data_batches_and_datasets_of_pytorch_geometric_are_the_same_graphs(tmp_
         np.testing.assert_array_equal(model.predict(given), model.predict(graphs))
     np.testing.assert_array_equal(model.predict(dataset[5:9]), model.predict(graphs)[5:9])
     np.testing.assert_array_equal(model.predict(graphs[3]), model.predict(graphs)[3:4])
+    # Batches of a loader are the graphs in them, not large graphs.
+    from torch_geometric.loader import DataLoader
+
+    loader = DataLoader(graphs, batch_size=7)
+    np.testing.assert_array_equal(model.predict(loader), model.predict(graphs))
+    np.testing.assert_array_equal(model.predict(list(loader)), model.predict(graphs))
+    parts = [Batch.from_data_list(graphs[at : at + 10]) for at in (0, 10, 20)]
+    split = train(parts[0], valid=parts[1], test=parts[2], run_dir=tmp_path / "parts")
+    words = ["train"] * 10 + ["valid"] * 10 + ["test"] * 10
+    assert split.to_bytes() == train(graphs, split=words, run_dir=tmp_path / "words").to_bytes()
 
 
 def test_tensors_that_are_no_arrays_are_refused(tmp_path):
