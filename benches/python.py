@@ -8,6 +8,7 @@ import, predictions of SMILES by both, and conversion of graphs on one core. The
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -18,15 +19,21 @@ from pathlib import Path
 import numpy as np
 
 
-def least(*works, times=5, clock=time.perf_counter):
-    """The least time of each of several, which take turns, in seconds."""
+def cores():
+    """Seconds of a core that this process and those that it waited for have taken."""
+    return time.process_time() + sum(os.times()[2:4])
+
+
+def least(*works, times=5):
+    """The least seconds on the wall and of a core of each of several, which take turns; those of a core include all threads
+    and the processes that were waited for."""
     found = [[] for _ in works]
     for _ in range(times):
         for work, seconds in zip(works, found):
-            start = clock()
+            wall, core = time.perf_counter(), cores()
             work()
-            seconds.append(clock() - start)
-    return [min(seconds) for seconds in found]
+            seconds.append((time.perf_counter() - wall, cores() - core))
+    return [tuple(map(min, zip(*seconds))) for seconds in found]
 
 
 def say(what, **values):
@@ -43,7 +50,10 @@ def wheel(path, build):
     if build:
         root = Path(__file__).parents[1]
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "maturin", "build", "--release", "--quiet"], check=True, cwd=root)
+        line = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--interpreter", sys.executable]
+        # What lets the module compile without an interpreter keeps maturin from finding one.
+        surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYO3_")}
+        subprocess.run(line, check=True, cwd=root, env=surroundings)
         say("build", seconds=time.perf_counter() - start)
         path = path or max((root / "target/wheels").glob("*.whl"), key=lambda found: found.stat().st_mtime)
     if path:
@@ -68,7 +78,9 @@ def predicting(command, count):
         path = model.save(place / "model.gmn")
         line = [command, "predict", "--model", path, "--data", place / "new.csv", "-o", place / "out.csv"]
         ours, theirs = least(lambda: model.predict(many), lambda: subprocess.run(line, check=True, capture_output=True))
-        say("predict", molecules=count, package=count / ours, command=count / theirs, ratio=ours / theirs)
+        # Molecules a second of both; the ratios are those of their times, on the wall and of a core.
+        ratios = {"ratio": ours[0] / theirs[0], "core_ratio": ours[1] / theirs[1]}
+        say("predict", molecules=count, package=count / ours[0], command=count / theirs[0], **ratios)
 
 
 def converting(nodes=20, edges=40, graphs=10_000):
@@ -92,8 +104,8 @@ def converting(nodes=20, edges=40, graphs=10_000):
         assert call("read", {"source": request, "threads": 1}, parts).value == {"graphs": graphs, "usable": graphs}
 
     def measure(kind, given):
-        # Seconds of a core, of all threads together.
-        say("convert", kind=kind, per_second=graphs / least(lambda: convert(given), clock=time.process_time)[0])
+        ((_, core),) = least(lambda: convert(given))
+        say("convert", kind=kind, per_second=graphs / core)
 
     class Data:
         pass
@@ -139,6 +151,8 @@ def main():
     parser.add_argument("--wheel", type=Path)
     parser.add_argument("--build", action="store_true")
     asked = parser.parse_args()
+    # Figures of a machine that does other things are worth little.
+    say("machine", cores=os.cpu_count(), load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None)
     wheel(asked.wheel, asked.build)
     importing()
     predicting(asked.command, asked.molecules)

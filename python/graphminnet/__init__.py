@@ -16,13 +16,16 @@ True
 from __future__ import annotations
 
 from ._errors import DataError, Error, Interrupted, MachineError, MissingError, UsageError
-from ._model import Explanation, Model, load
+from ._explanation import Explanation
+from ._model import Model, load
 from ._runs import Report, Run
 from ._train import Epoch, resume, train
+from ._validate import CrossValidation, cross_validate
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CrossValidation",
     "DataError",
     "Epoch",
     "Error",
@@ -34,6 +37,7 @@ __all__ = [
     "Report",
     "Run",
     "UsageError",
+    "cross_validate",
     "load",
     "resume",
     "train",

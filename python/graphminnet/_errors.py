@@ -26,6 +26,7 @@ class MissingError(Error, FileNotFoundError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C before the first epoch was done. The state is saved; ``run`` can be resumed where it is not None."""
 
-    def __init__(self, run: object = None) -> None:
-        super().__init__(f"interrupted; go on with graphminnet.resume({str(run)!r})" if run else "interrupted")
+    def __init__(self, run: object = None, text: str | None = None) -> None:
+        how = f"interrupted; go on with graphminnet.resume({str(run)!r})" if run else "interrupted"
+        super().__init__(text or how)
         self.run = run

@@ -24,3 +24,8 @@ def page(html: str, height: int = 700) -> str:
 def number(value: float | None) -> str:
     """A metric, or a dash."""
     return "–" if value is None else f"{value:.4f}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things: 1 graph, 2 graphs."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -2,62 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _html, _inputs
+from . import _html, _inputs, _tables
 from ._call import Reply, call
-from ._errors import DataError, UsageError
+from ._errors import UsageError
+from ._explanation import Explanation
 from ._runs import Report, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Which nodes and edges a prediction rests on; a notebook shows it as a picture."""
-
-    #: The number that is explained, in words.
-    subject: str
-    #: The prediction: a number in the units of the data, or a score (logit).
-    prediction: float
-    #: What the model says about the same graph with all features empty.
-    baseline: float
-    #: The share of every node.
-    nodes: Array
-    #: The share of every directed edge; empty for models without edge features.
-    edges: Array
-    #: The ends of those edges, ``[2, edges]``.
-    edge_index: Array
-    #: How far the shares are from adding up, relative to ``prediction - baseline``.
-    gap: float
-    #: ``integrated`` or ``gradient``.
-    method: str
-    #: The node that is explained, for models that answer per node.
-    node: int | None
-    #: The picture.
-    svg: str
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the picture as SVG."""
-        Path(path).write_text(self.svg, encoding="utf-8")
-        return Path(path)
-
-    def __repr__(self) -> str:
-        strongest = sorted(range(len(self.nodes)), key=lambda node: -abs(self.nodes[node]))[:3]
-        words = ", ".join(f"{node} ({self.nodes[node]:+.4f})" for node in strongest)
-        return f"<Explanation of {self.subject} = {self.prediction:.4f}; strongest nodes: {words}>"
-
-    def _repr_html_(self) -> str:
-        return f'<div style="max-width:640px">{self.svg}</div>'
 
 
 class Model:
@@ -94,7 +56,7 @@ class Model:
 
     @property
     def level(self) -> str:
-        """Whether it answers per ``graph`` or per ``node``."""
+        """What it answers for: a ``graph``, a ``node``, an ``edge``, or a ``pair`` of nodes."""
         level: str = self.description["schema"]["level"]
         return level
 
@@ -146,7 +108,7 @@ class Model:
     # What it says
 
     def _ask(self, method: str, data: Any, **more: Any) -> tuple[Reply, _inputs.Source]:
-        source = _inputs.to_predict(data, self.description["schema"])
+        source = _inputs.to_predict(data, self.description, pairs=method == "predict")
         reply = call(method, {"source": source.request, **more}, source.arrays, self._handle)
         self._local.reasons = reply.value["reasons"]
         return reply, source
@@ -156,12 +118,43 @@ class Model:
 
         Numbers are in the units of the data; classes are probabilities: of yes, ``[graphs]``, or of each class,
         ``[graphs, classes]``. Several targets are columns. A graph that cannot be used is NaN, and :attr:`reasons` says
-        why. A model that answers per node gives a list with one array per graph, empty for one that cannot be used.
+        why. A model that answers per node, edge or pair gives a list with one array per graph, in the order in which the
+        graph lists them, empty for a graph that cannot be used; an undirected edge that is listed once has one row.
         """
         reply, source = self._ask("predict", data, threads=threads)
         values = self._shaped(reply, 0, "f8", source)
         self._local.deviations = self._shaped(reply, 1, "f8", source) if len(self) > 1 else None
         return values
+
+    def predict_pairs(self, graph: Any, pairs: Any, *, threads: int | None = None) -> Any:
+        """What a model that answers for pairs of nodes says about some pairs ``[n, 2]`` of one graph, as an array with a
+        row for each; of links, the probability. ``edge_label_index`` of the graph plays no role."""
+        import numpy as np
+
+        ends = np.asarray(_tables.whole_numbers(pairs, "pairs"))
+        if ends.ndim != 2 or ends.shape[1] != 2:
+            raise UsageError(f"pairs of shape {list(ends.shape)}: expected [n, 2], two nodes each")
+        return self._pairs(graph, threads, ends)[1]
+
+    def likeliest_pairs(self, graph: Any, count: int = 10, *, threads: int | None = None) -> tuple[Array, Array]:
+        """The likeliest pairs of one graph that have no edge, best first: nodes ``[count, 2]`` and probabilities."""
+        if count < 0:
+            raise UsageError(f"count={count}: expected a number of pairs")
+        pairs, values = self._pairs(graph, threads, int(count))
+        return pairs, values
+
+    def _pairs(self, graph: Any, threads: int | None, asked: Any) -> tuple[Any, Any]:
+        import numpy as np
+
+        source = _inputs.to_predict(graph, self.description, pairs=False)
+        before, about, arrays = len(source.arrays), {"likeliest": asked}, source.arrays
+        if not isinstance(asked, int):
+            ends = np.ascontiguousarray(asked.T, dtype=np.int64)
+            about, arrays = {"these": [before, before + 1]}, (*arrays, ends[0], ends[1])
+        reply = call("pairs", {"source": source.request, "threads": threads, "about": about}, arrays, self._handle)
+        self._local.reasons = reply.value["reasons"]
+        self._local.deviations = self._shaped(reply, 1, "f8", source) if len(self) > 1 else None
+        return np.frombuffer(reply.arrays[2], "i8").reshape(-1, 2), self._shaped(reply, 0, "f8", source)
 
     def predict_class(self, data: Any, *, threads: int | None = None) -> Any:
         """The name of the class that is most probable for each graph (for each node of it), None where there is none."""
@@ -174,6 +167,7 @@ class Model:
             chosen = np.frombuffer(reply.arrays[2], "i8")
         else:
             values = np.frombuffer(reply.arrays[0], "f8")
+            values = values.reshape(-1, reply.value["columns"]) if reply.value["columns"] > 1 else values
             chosen = np.where(np.isnan(values), -1, values > 0.5)
         names = np.array([*self.classes, None], dtype=object)[chosen.astype(int)]
         return _per_graph(names, reply.value["rows"], source)
@@ -209,17 +203,19 @@ class Model:
             sets.append(None if row[0, 0] != row[0, 0] else inside if len(inside) > 1 else inside[0])
         if (rows := reply.value["rows"]) is None:
             return sets
-        ends = [sum(rows[:at]) for at in range(len(rows) + 1)]
+        ends = [0, *itertools.accumulate(rows)]
         each = [sets[start:end] for start, end in zip(ends, ends[1:])]
-        orders = source.orders or [None] * len(each)
-        return [_in_order(one, order) for one, order in zip(each, orders)]
+        if source.orders is None:
+            return each
+        orders = [order.of(len(one)) for one, order in zip(each, source.orders)]
+        return [[row for _, row in sorted(zip(order, one), key=lambda pair: pair[0])] for order, one in zip(orders, each)]
 
     def _conformal(self, data: Any, level: float, calibrate: Any, threads: int | None) -> tuple[Any, Reply, _inputs.Source]:
         import numpy as np
 
-        schema = self.description["schema"]
-        source = _inputs.to_predict(data, schema)
-        known = None if calibrate is None else _inputs.labelled(calibrate, schema, len(source.arrays))
+        about = self.description
+        source = _inputs.to_predict(data, about)
+        known = None if calibrate is None else _inputs.labelled(calibrate, about, len(source.arrays))
         request = {
             "source": source.request, "threads": threads, "level": level, "calibrate": None if known is None else known.request
         }  # fmt: skip
@@ -234,7 +230,7 @@ class Model:
 
         columns = reply.value["columns"]
         values = np.frombuffer(reply.arrays[at], kind)
-        if columns > 1 or at >= 3:
+        if columns > 1:
             values = values.reshape(-1, columns)
         return _per_graph(values, reply.value["rows"], source)
 
@@ -258,22 +254,22 @@ class Model:
         """
         import numpy as np
 
-        source = _inputs.to_predict(graph, self.description["schema"])
+        source = _inputs.to_predict(graph, self.description, pairs=False)
         names = self.classes if self.kind == "classes" else self.targets
         if isinstance(target, str):
             if target not in names:
                 raise UsageError(f"target={target!r}: expected one of {', '.join(names)}")
             target = names.index(target)
         order = source.orders[0] if source.orders else None
-        asked = node if node is None or order is None else order.index(node)
+        asked = node if node is None or order is None else _position(order.of(len(order.heavy)), node)
         title = graph if isinstance(graph, str) else ""
         request = {"source": source.request, "method": method, "node": asked, "output": target, "title": title}
         reply = call("explain", request, source.arrays, self._handle)
         nodes, edges = (np.frombuffer(reply.arrays[at], "f8") for at in (0, 1))
         ends = np.frombuffer(reply.arrays[2], "i8").reshape(2, -1)
         about = {key: value for key, value in reply.value.items() if key != "output"} | {"node": node}
-        if order is not None and len(order) == len(nodes):
-            place = np.array(order)
+        if order is not None:
+            place = np.array(order.of(len(nodes)))
             nodes, ends = nodes[np.argsort(place)], place[ends]
         return Explanation(nodes=nodes, edges=edges, edge_index=ends, **about)
 
@@ -299,15 +295,17 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         names = [member["path"] for member in self._about["members"]]
-        return _from_bytes, (names, self.to_bytes())
+        return _from_bytes, (names, self.to_bytes(), None if self.run is None else self.run.path.absolute())
 
     def _rows(self) -> list[tuple[str, object]]:
         about = self.description
         chosen, metric = about["selection"], about["metric"]
+        layers = _html.counted(about["model"]["layers"], "layer")
+        graphs = _html.counted(about["data"]["train"], "graph")
         rows: list[tuple[str, object]] = [
             ("answers", f"{self.kind} per {self.level}: {', '.join(self.classes or self.targets)}"),
-            ("network", f"{about['model']['layers']} layers of width {about['model']['hidden']}, {self.parameters} parameters"),
-            ("trained on", f"{about['data']['train']} graphs of {about['data']['name']}, epoch {chosen['epoch'] + 1}"),
+            ("network", f"{layers} of width {about['model']['hidden']}, {self.parameters} parameters"),
+            ("trained on", f"{graphs} of {about['data']['name']}, epoch {chosen['epoch'] + 1}"),
             (metric, f"validation {_html.number(chosen['valid'])}, test {_html.number(chosen['test'])}"),
         ]
         return rows + [("models", len(self))] * (len(self) > 1)
@@ -327,22 +325,21 @@ def _per_graph(values: Any, rows: list[int] | None, source: _inputs.Source) -> A
     if rows is None:
         return values
     arrays = np.split(values, np.cumsum(rows)[:-1]) if rows else []
-    orders = source.orders or [None] * len(arrays)
-    return [
-        one[np.argsort(order)] if order is not None and len(order) == len(one) else one
-        for one, order in zip(arrays, orders, strict=True)
-    ]
+    if source.orders is None:
+        return arrays
+    # A molecule that cannot be used has no rows.
+    return [one[np.argsort(order.of(len(one)))] if len(one) else one for one, order in zip(arrays, source.orders, strict=True)]
 
 
-def _in_order(rows: list[Any], order: list[int] | None) -> list[Any]:
-    """Rows of the atoms of a molecule in the molecule's own order."""
-    if order is None or len(order) != len(rows):
-        return rows
-    return [row for _, row in sorted(zip(order, rows), key=lambda pair: pair[0])]
+def _position(order: list[int], node: int) -> int:
+    if node not in order:
+        raise UsageError(f"node {node} was asked for: it is no atom of the molecule, or a hydrogen")
+    return order.index(node)
 
 
-def _from_bytes(names: list[str], files: list[bytes]) -> Model:
-    return Model(call("from_bytes", names, tuple(files)))
+def _from_bytes(names: list[str], files: list[bytes], run: Path | None = None) -> Model:
+    known = run if run is not None and (run / "run.toml").is_file() else None
+    return Model(call("from_bytes", names, tuple(files)), None if known is None else Run(known))
 
 
 def load(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Model:
@@ -360,6 +357,3 @@ def load(path: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Mod
     homes = [paths[0], *paths[0].parents[:2]] if len(paths) == 1 else []
     run = next((home for home in homes if (home / "run.toml").is_file()), None)
     return Model(reply, None if run is None else Run(run))
-
-
-__all__ = ["DataError", "Explanation", "Model", "load"]

@@ -1,9 +1,11 @@
-"""How a training goes on: a line in a terminal, a bar in a notebook, nothing elsewhere."""
+"""How a training goes on: a line in a terminal, a bar in a notebook, nothing but warnings elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+import warnings
+from html import escape
 from typing import Any
 
 from . import _html
@@ -17,6 +19,14 @@ class Silent:
 
     def close(self) -> None:
         pass
+
+
+class Warnings(Silent):
+    """Shows nothing, but what makes a result worth little is a warning of Python's."""
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        if event["event"] == "warning":
+            warnings.warn(event["text"], stacklevel=7)
 
 
 class Lines(Silent):
@@ -37,8 +47,7 @@ class Lines(Silent):
             for note in event["notes"]:
                 self.say(f"  {note}")
         elif kind == "loaded":
-            train, valid, test = event["parts"]
-            self.say(f"{event['graphs']} graphs, {train} to train, {valid} to validate, {test} to test ({event['split']})")
+            self.say(event["text"])
             for note in event["notes"]:
                 self.say(f"note: {note}")
             for row in event["left_out"]:
@@ -47,13 +56,16 @@ class Lines(Silent):
             self.say(f"run directory: {event['path']}")
         elif kind == "seed":
             self.seed, self.best = event, None
-            self.say(f"seed {event['seed']}: {event['parameters']} parameters, {event['epochs']} epochs of {event['steps']} steps")
+            length = f"{_html.counted(event['epochs'], 'epoch')} of {_html.counted(event['steps'], 'step')}"
+            self.say(f"seed {event['seed']}: {event['parameters']} parameters, {length}")
         elif kind == "epoch":
             if event["improved"] and event["valid"] is not None:
                 self.best = (event["epoch"] + 1, event["valid"])
             self.epoch(event)
         elif kind == "early_stop":
             self.say(f"stopped early after epoch {event['epoch'] + 1}: no better validation metric since epoch {event['best'] + 1}")
+        elif kind == "note":
+            self.say(event["text"])
         elif kind == "warning":
             self.say(f"warning: {event['text']}")
 
@@ -83,7 +95,10 @@ class Live(Lines):
         raise NotImplementedError
 
     def __call__(self, event: dict[str, Any]) -> None:
-        if event["event"] == "preparing":
+        if event["event"] == "seed":
+            # Another seed begins anew.
+            self.last, self.began = "", None
+        elif event["event"] == "preparing":
             self.show(event["done"] / max(event["total"], 1), event["what"])
         elif event["event"] == "step":
             self.show(self.fraction(event["epoch"] + event["step"] / max(event["steps"], 1)), self.last or "epoch 1")
@@ -116,8 +131,12 @@ class Terminal(Live):
         self.width = 0
 
     def show(self, fraction: float, text: str) -> None:
+        import shutil
+
         full = round(20 * fraction)
         line = f"{fraction:4.0%} |{'█' * full}{' ' * (20 - full)}| {text}  {self.left(fraction)}"
+        # A longer line could not be written over.
+        line = line[: max(shutil.get_terminal_size().columns - 1, 20)]
         print("\r" + line.ljust(self.width), end="", file=sys.stderr, flush=True)
         self.width = len(line)
 
@@ -145,7 +164,7 @@ class Notebook(Live):
         self.handle: Any = display(HTML(""), display_id=True)
 
     def show(self, fraction: float, text: str) -> None:
-        self.bar = f'<progress value="{fraction:.4f}" max="1" style="width:20em"></progress> {text} {self.left(fraction)}'
+        self.bar = f'<progress value="{fraction:.4f}" max="1" style="width:20em"></progress> {escape(text)} {self.left(fraction)}'
         self.update()
 
     def say(self, text: str) -> None:
@@ -154,8 +173,6 @@ class Notebook(Live):
 
     def update(self) -> None:
         """Draws the cell again."""
-        from html import escape
-
         lines = "<br>".join(escape(text) for text in self.said)
         self.handle.update(self.html(f"<div>{self.bar}</div><small>{lines}</small>"))
 
@@ -173,4 +190,4 @@ def chosen(progress: bool | None) -> Silent:
         return Notebook()
     if sys.stderr is not None and sys.stderr.isatty():
         return Terminal()
-    return Lines() if progress else Silent()
+    return Lines() if progress else Warnings()

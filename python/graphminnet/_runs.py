@@ -10,6 +10,15 @@ from . import _html
 from ._call import call
 
 
+def frame_of(rows: list[dict[str, Any]]) -> Any:
+    """Rows as a pandas frame where pandas is installed, else as they are."""
+    try:
+        import pandas
+    except ImportError:
+        return rows
+    return pandas.DataFrame(rows)
+
+
 class Report:
     """The page of a run; a notebook shows it."""
 
@@ -89,11 +98,7 @@ class Run:
     @property
     def history(self) -> Any:
         """:attr:`epochs` as a pandas frame where pandas is installed, else as a list."""
-        try:
-            import pandas
-        except ImportError:
-            return self.epochs
-        return pandas.DataFrame(self.epochs)
+        return frame_of(self.epochs)
 
     def report(self) -> Report:
         """The run as a page: results, curves, predictions, the worst ones drawn, a model card."""

@@ -1,4 +1,4 @@
-"""Graphs as tables of all their nodes and edges: from arrays and NetworkX (those of PyTorch Geometric are in ``_pyg``).
+"""Graphs as tables of all their nodes and edges: from arrays (``_pyg`` and ``_networkx`` make them of other things).
 
 Objects are told apart by what they have, not by their classes. Everything becomes one layout: how many nodes and edges
 each graph has, the ends of the edges counted within each graph, and blocks of columns with one row per node or edge.
@@ -46,16 +46,50 @@ class Tables:
     node_columns: list[Columns] = field(default_factory=list)
     edge_columns: list[Columns] = field(default_factory=list)
     targets: list[Columns] = field(default_factory=list)
+    #: Pairs of nodes that are asked about: how many each graph has, their ends ``[2, pairs]``, and their targets.
+    pairs: Array | None = None
+    pair_index: Array | None = None
+    pair_targets: list[Columns] = field(default_factory=list)
     parts: list[str] | None = None
-    #: The number of every node's part (0 trains, 1 validates, 2 tests, -1 is in none), where nodes are split.
-    node_parts: Array | None = None
+    #: The number of the part of every node, edge or pair (0 trains, 1 validates, 2 tests, -1 is in none), where these are
+    #: split.
+    row_parts: Array | None = None
 
-    @property
-    def level(self) -> str:
-        """Whether the rows of the targets belong to graphs or to nodes."""
-        if self.targets and self.targets[0].rows != len(self.nodes) and self.targets[0].rows == int(self.nodes.sum()):
-            return "node"
-        return "graph"
+    def at_level(self, level: str | None) -> str:
+        """Makes the targets those of a level, and says which: without one, that of the targets that there are."""
+        if level == "pair" and self.pair_index is None:
+            raise UsageError("level='pair' needs `edge_label_index`, the pairs of nodes that are asked about")
+        if level is None:
+            rows = self.targets[0].rows if self.targets else len(self.nodes)
+            of_nodes = rows != len(self.nodes) and rows == int(self.nodes.sum())
+            level = "pair" if self.pair_index is not None else "node" if of_nodes else "graph"
+        if level == "pair":
+            self.targets = self.pair_targets
+        if level in ("edge", "pair"):
+            # Masks are those of nodes.
+            self.row_parts = None
+        return level
+
+    def rows(self, level: str) -> int:
+        """How many rows of targets there are at a level."""
+        counts = {"node": self.nodes, "edge": self.edges, "pair": self.pairs}.get(level)
+        return len(self.nodes) if counts is None else int(counts.sum())
+
+    def refuse_both_ways(self) -> None:
+        """Fails if both directions of edges are listed, where a reader adds the other direction of each."""
+        import numpy as np
+
+        first = np.repeat(np.cumsum(self.nodes) - self.nodes, self.edges)
+        source, target = (ends + first for ends in self.edge_index)
+        size = max(int(self.nodes.sum()), 1)
+        own = source != target
+        twice = np.isin(source[own] * size + target[own], target[own] * size + source[own])
+        if twice.any():
+            at = int(np.flatnonzero(own)[np.flatnonzero(twice)[0]])
+            raise DataError(
+                f"edge {at} of `edge_index` is listed in both directions, and edges are read both ways: list each once, or "
+                "read them as they are given"
+            )
 
     def request(self, name: str, before: int = 0) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """The JSON of the native module, and the arrays that it speaks of; ``before`` arrays come before them."""
@@ -73,21 +107,27 @@ class Tables:
         def block(some: Columns) -> dict[str, Any]:
             if isinstance(some.cells, list):
                 return {"width": 1, "names": some.names, "cells": {"text": some.cells}}
-            integers = some.cells.dtype.kind in "iub"
+            # Larger ones have no place among 64-bit integers with a sign.
+            fits = some.cells.dtype != np.uint64 or not some.cells.size or some.cells.max() < 2**63
+            integers = some.cells.dtype.kind in "iub" and fits
             kind, number = ("integers", np.int64) if integers else ("numbers", np.float64)
             return {"width": some.cells.shape[1], "names": some.names, "cells": {kind: put(some.cells, number)}}
 
-        request = {
+        request: dict[str, Any] = {
             "name": name,
             "nodes": put(self.nodes, np.int64),
             "edges": put(self.edges, np.int64),
             "edge_index": [put(self.edge_index[0], np.int64), put(self.edge_index[1], np.int64)],
             "node_columns": columns(self.node_columns),
             "edge_columns": columns(self.edge_columns),
+            "pairs": None,
             "targets": columns(self.targets),
             "parts": self.parts,
-            "node_parts": None if self.node_parts is None else put(self.node_parts, np.int64),
+            "node_parts": None if self.row_parts is None else put(self.row_parts, np.int64),
         }
+        if self.pairs is not None and self.pair_index is not None:
+            index = [put(ends, np.int64) for ends in self.pair_index]
+            request["pairs"] = {"counts": put(self.pairs, np.int64), "index": index}
         return {"tables": request}, tuple(arrays)
 
 
@@ -136,74 +176,120 @@ def as_columns(values: Any, names: list[str] | None = None) -> list[Columns]:
         names = [values.name]
         values = values.to_numpy()
     table = array(values)
-    table = table.reshape(len(table), -1) if table.ndim != 2 else table
+    if table.ndim not in (1, 2):
+        raise DataError(f"an array of shape {list(table.shape)}: expected one value or one row for each")
+    table = table.reshape(len(table), -1) if table.ndim == 1 else table
     if table.dtype.kind in "iufb":
         return [Columns(table, names)]
-    if table.dtype.kind == "c":
-        raise DataError("complex numbers: expected real ones, or text")
-    return [_column(table[:, at].tolist(), None if names is None else [names[at]]) for at in range(table.shape[1])]
+    if table.dtype.kind not in "OUT":
+        kind = "complex numbers" if table.dtype.kind == "c" else f"cells of type {table.dtype}"
+        raise DataError(f"{kind}: expected real numbers, or text")
+    return [column_of(table[:, at].tolist(), None if names is None else [names[at]]) for at in range(table.shape[1])]
 
 
-def _column(cells: list[Any], names: list[str] | None) -> Columns:
+def is_missing(cell: Any) -> bool:
+    """Whether a cell has no value: None, NaN, or pandas' own."""
+    return cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def column_of(cells: list[Any], names: list[str] | None) -> Columns:
     """A column of Python's own values: numbers where all of them are, else text."""
     import numpy as np
 
-    def is_missing(cell: Any) -> bool:
-        return cell is None or (isinstance(cell, float) and cell != cell) or type(cell).__name__ == "NAType"
-
     present = [cell for cell in cells if not is_missing(cell)]
-    if all(isinstance(cell, (bool, int, float, np.number, np.bool_)) for cell in present):
+    numbers = (bool, int, float, np.number, np.bool_)
+    if all(isinstance(cell, numbers) for cell in present):
         whole = len(present) == len(cells) and not any(isinstance(cell, (float, np.floating)) for cell in present)
         values = [np.nan if is_missing(cell) else cell for cell in cells]
         return Columns(np.array(values, dtype=np.int64 if whole else np.float64).reshape(-1, 1), names)
+    if (other := next((cell for cell in present if not isinstance(cell, (str, *numbers))), None)) is not None:
+        where = f"`{names[0]}` holds" if names else "a cell holds"
+        raise DataError(f"{where} {type(other).__name__}: expected a number or text")
     return Columns([None if is_missing(cell) else str(cell) for cell in cells], names)
 
 
-def from_arrays(arrays: Mapping[str, Any], column: int = 0) -> Tables:
+def from_arrays(arrays: Mapping[str, Any], column: int = 0, labels: bool = True) -> Tables:
     """From plain arrays: ``edge_index`` [2, edges]; ``ptr`` [graphs + 1] and edges numbered over all graphs, as in a
-    batch of PyTorch Geometric, or a single graph; ``x``, ``edge_attr``, ``y``, masks."""
+    batch of PyTorch Geometric, or a single graph; ``x``, ``edge_attr``, ``y``, masks; pairs of nodes that are asked about
+    as ``edge_label_index`` [2, pairs] and ``edge_label``. Without ``labels`` targets and masks are not looked at."""
     import numpy as np
 
-    known = {"ptr", "edge_index", "x", "edge_attr", "y", "num_nodes", *MASKS}
+    known = {"ptr", "edge_index", "x", "edge_attr", "y", "num_nodes", "edge_label_index", "edge_label", *MASKS}
     if unknown := sorted(set(arrays) - known):
         raise UsageError(f"arrays {', '.join(unknown)}: the known ones are {', '.join(sorted(known))}")
+    unused = set() if labels else {"y", "edge_label", *MASKS}
+    arrays = {name: value for name, value in arrays.items() if value is not None and name not in unused}
     if "edge_index" not in arrays:
         raise UsageError("a graph of arrays needs `edge_index`")
-    ends = edge_index_of(arrays["edge_index"])
+    index = edge_index_of(arrays["edge_index"])
     if "ptr" in arrays:
         ptr = whole_numbers(arrays["ptr"], "ptr")
+        if ptr.ndim != 1 or not len(ptr) or ptr[0] != 0:
+            raise DataError(f"`ptr` of shape {list(ptr.shape)}: expected the first node of each graph, from 0, and the end")
     else:
-        ptr = np.array([0, len(arrays["x"]) if "x" in arrays else num_nodes(arrays.get("num_nodes"))])
-    graph = np.searchsorted(ptr, ends[0], side="right") - 1
-    if len(graph) and (graph.min() < 0 or graph.max() >= len(ptr) - 1):
-        at = int(np.flatnonzero((graph < 0) | (graph >= len(ptr) - 1))[0])
-        raise DataError(f"edge {at}: `{int(ends[0][at])}` is no node: there are {int(ptr[-1])}, counted from 0")
-    order = np.argsort(graph, kind="stable") if np.any(np.diff(graph) < 0) else None
-    if order is not None:
-        graph, ends = graph[order], ends[:, order]
-    tables = Tables(np.diff(ptr), np.bincount(graph, minlength=len(ptr) - 1), ends - ptr[graph])
-    if arrays.get("x") is not None:
+        count = len(arrays["x"]) if "x" in arrays else num_nodes(arrays.get("num_nodes"))
+        ptr = np.array([0, count])
+    ends, counts, order = _by_graph(index, ptr, "edge")
+    tables = Tables(np.diff(ptr), counts, ends)
+    if "x" in arrays:
         tables.node_columns = as_columns(arrays["x"])
-    if arrays.get("edge_attr") is not None:
-        tables.edge_columns = as_columns(arrays["edge_attr"])
-        if order is not None:
-            tables.edge_columns = [some.taken(order) for some in tables.edge_columns]
-    if arrays.get("y") is not None:
+    if "edge_attr" in arrays:
+        tables.edge_columns = _ordered(as_columns(arrays["edge_attr"]), order)
+    if "y" in arrays:
         tables.targets = as_columns(arrays["y"])
-    tables.node_parts = parts_of_nodes(arrays, int(tables.nodes.sum()), column)
+    if "edge_label_index" in arrays:
+        index = edge_index_of(arrays["edge_label_index"], "edge_label_index")
+        tables.pair_index, tables.pairs, order = _by_graph(index, ptr, "pair")
+        if "edge_label" in arrays:
+            tables.pair_targets = _ordered(pair_columns(arrays["edge_label"]), order)
+    tables.row_parts = parts_of_nodes(arrays, int(tables.nodes.sum()), column)
     return tables
 
 
+def _by_graph(ends: Array, ptr: Array, what: str) -> tuple[Array, Array, Array | None]:
+    """Edges or pairs numbered over all graphs: their ends counted within each graph, how many each has, and the order that
+    puts those of a graph together, where they are not."""
+    import numpy as np
+
+    nodes = np.diff(ptr)
+    if len(nodes) and nodes.min() < 0:
+        raise UsageError("a graph cannot have a negative number of nodes or edges")
+    if ends.shape[1] and (ends[0].min() < 0 or ends[0].max() >= ptr[-1]):
+        at = int(np.flatnonzero((ends[0] < 0) | (ends[0] >= ptr[-1]))[0])
+        raise DataError(f"{what} {at}: `{int(ends[0][at])}` is no node: there are {int(ptr[-1])}, counted from 0")
+    graph = np.repeat(np.arange(len(nodes)), nodes)[ends[0]]
+    order = np.argsort(graph, kind="stable") if np.any(np.diff(graph) < 0) else None
+    if order is not None:
+        graph, ends = graph[order], ends[:, order]
+    return ends - ptr[graph], np.bincount(graph, minlength=len(nodes)), order
+
+
+def _ordered(columns: list[Columns], order: Array | None) -> list[Columns]:
+    return columns if order is None else [some.taken(order) for some in columns]
+
+
+def pair_columns(values: Any) -> list[Columns]:
+    """Targets of pairs; 0 and 1 say whether there is a link, whatever their type."""
+    import numpy as np
+
+    found = array(values)
+    if found.dtype.kind == "f" and found.size and np.isin(found, (0, 1)).all():
+        values = found.astype(np.int64)
+    return as_columns(values)
+
+
 def num_nodes(count: Any) -> int:
+    """A number of nodes that somebody gave."""
     if count is None:
         raise UsageError("a graph without node features needs `num_nodes`: it is never guessed from the edges")
     return int(count)
 
 
-def edge_index_of(values: Any) -> Array:
-    ends = whole_numbers(values, "edge_index")
+def edge_index_of(values: Any, name: str = "edge_index") -> Array:
+    """Ends of edges or pairs, ``[2, …]``."""
+    ends = whole_numbers(values, name)
     if ends.ndim != 2 or ends.shape[0] != 2:
-        raise DataError(f"`edge_index` has shape {list(ends.shape)}, expected [2, edges]")
+        raise DataError(f"`{name}` has shape {list(ends.shape)}, expected [2, {'edges' if name == 'edge_index' else 'pairs'}]")
     return ends
 
 
@@ -231,61 +317,3 @@ def parts_of_nodes(masks: Mapping[str, Any], nodes: int, column: int) -> Array |
             raise DataError(f"`{name}`: node {twice[0]} is in two parts, expected one part for each node")
         parts[chosen] = MASKS[name]
     return parts
-
-
-def from_networkx(
-    graphs: Sequence[Any], target: str | list[str] | None, level: str | None, known: Mapping[str, Any] | None
-) -> Tables:
-    """From NetworkX graphs: every attribute of a node or edge is a column of its name.
-
-    An edge of an undirected graph stands for both directions. ``known`` is the schema of a model, which says which
-    attributes are needed; without it they are those of the first node and edge.
-    """
-    import numpy as np
-
-    named = [target] if isinstance(target, str) else list(target or [])
-    node_rows: list[Mapping[str, Any]] = []
-    edge_rows: list[Mapping[str, Any]] = []
-    nodes: list[int] = []
-    edges: list[int] = []
-    sources: list[int] = []
-    targets: list[int] = []
-    for graph in graphs:
-        position = {node: at for at, node in enumerate(graph.nodes)}
-        node_rows += [data for _, data in graph.nodes(data=True)]
-        before = len(sources)
-        for source, end, data in graph.edges(data=True):
-            ways = [(source, end)] if graph.is_directed() or source == end else [(source, end), (end, source)]
-            for one, other in ways:
-                sources.append(position[one])
-                targets.append(position[other])
-                edge_rows.append(data)
-        nodes.append(len(position))
-        edges.append(len(sources) - before)
-
-    def columns(rows: list[Mapping[str, Any]], what: str, without: set[str]) -> list[Columns]:
-        if known is not None:
-            names = [column["name"] for column in known[f"{what}_columns"]]
-        else:
-            names = [str(name) for name in (rows[0] if rows else {}) if str(name) not in without]
-        blocks = []
-        for name in names:
-            cells = [row.get(name) for row in rows]
-            if None in cells and not all(cell is None for cell in cells):
-                at = cells.index(None)
-                raise DataError(f"{what} {at} of all graphs has no attribute `{name}`; others have it")
-            if cells and cells[0] is None:
-                raise DataError(f"no {what} has an attribute `{name}`, which the model needs")
-            blocks.append(_column(cells, [name]))
-        return blocks
-
-    tables = Tables(np.array(nodes), np.array(edges), np.array([sources, targets], dtype=np.int64).reshape(2, -1))
-    tables.node_columns = columns(node_rows, "node", set(named))
-    tables.edge_columns = columns(edge_rows, "edge", set())
-    if named:
-        rows = node_rows if level == "node" else [graph.graph for graph in graphs]
-        for name in named:
-            if all(row.get(name) is None for row in rows):
-                raise UsageError(f"no {level or 'graph'} has an attribute `{name}`")
-        tables.targets = [_column([row.get(name) for row in rows], [name]) for name in named]
-    return tables

@@ -18,6 +18,14 @@ def summed(values: Tensor, index: Tensor, size: int) -> Tensor:
     return values.new_zeros((size, *values.shape[1:])).index_add(0, index, values)
 
 
+def averaged(x: Tensor, edge_index: Tensor) -> Tensor:
+    """The normalised sum over a node and its neighbours, as in a GCN without weights."""
+    source, target = edge_index
+    scale = (1 + torch.bincount(target, minlength=len(x)).to(x.dtype)).rsqrt()[:, None]
+    scaled = x * scale
+    return (scaled + summed(scaled[source], target, len(x))) * scale
+
+
 # The set encoder
 
 

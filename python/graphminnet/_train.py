@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _inputs, _progress
+from . import _inputs, _molecules, _progress
 from ._call import call
 from ._errors import Interrupted, UsageError
 from ._model import Model, load
@@ -52,7 +52,9 @@ _SHORT = {
     "hidden": "model.hidden",
     "layers": "model.layers",
 }
-_SPLITS = ("auto", "official", "random", "stratified", "scaffold")
+_SPLITS = ("auto", "official", "random", "stratified", "scaffold", "kmeans")
+#: What is done to molecules; other keys of ``read`` are about the table.
+_FORM = ("add_hydrogens", "ignore_stereo", "largest_fragment", "basic_descriptors", "morgan_counts")
 
 
 def _settings(settings: Mapping[str, Any] | None, short: Mapping[str, Any]) -> list[str]:
@@ -67,32 +69,101 @@ def _word(value: Any) -> str:
     return json.dumps(value.item() if hasattr(value, "item") else value)
 
 
-def _data(
-    data: Any,
-    target: Any,
-    valid: Any,
-    test: Any,
-    split: Any,
-    seed: int,
-    calibrate: bool,
-    read: Mapping[str, Any] | None,
-    level: str | None,
-) -> tuple[dict[str, Any], _inputs.Source]:
-    """The part of a request that is about data, and where the data comes from."""
-    reading = _reading(read, level)
-    column = str(reading.get("split_column", 0))
-    choice, parts = split, None
-    if isinstance(split, str) and split in _SPLITS:
-        choice = {split: {"seed": seed}} if split in ("auto", "random", "stratified") else split
-    elif not isinstance(split, (str, os.PathLike)):
-        choice, parts = "official", split
-    elif _inputs.is_path(data):
-        choice = {"file": {"path": os.path.abspath(split)}}
-    else:
+@dataclass(frozen=True)
+class Given:
+    """The arguments that say what the data is, and how it is read and split."""
+
+    data: Any
+    target: Any = None
+    valid: Any = None
+    test: Any = None
+    #: None where somebody else splits.
+    split: Any = "auto"
+    split_seed: int | None = None
+    calibrate: bool = False
+    read: Mapping[str, Any] | None = None
+    level: str | None = None
+    descriptors: str | Iterable[str] = ()
+    basic_descriptors: bool = False
+    morgan_counts: bool = False
+
+    def request(self) -> tuple[dict[str, Any], _inputs.Source]:
+        """The part of a request that is about data, and where the data comes from."""
+        reading = self._reading()
+        choice, parts = self._choice()
+        if "split_column" in reading and not (choice == "official" or (isinstance(choice, dict) and "auto" in choice)):
+            which = "cross-validation" if self.split is None else f"split={self.split!r}"
+            raise UsageError(f"read={{'split_column': …}} has no effect on {which}")
+        column = str(reading.get("split_column", 0))
+        number = int(column) if column.isdecimal() else 0
+        source = _inputs.to_train(
+            self.data, self.target, self.valid, self.test, parts, self.level, number, reading.get("edges")
+        )  # fmt: skip
+        if reading.get("descriptors") and "csv" in source.request and not _molecules.is_frame(self.data):
+            raise UsageError("descriptors= names columns: give a frame or a file that has them")
+        read = {**source.read, **reading}
+        return {"source": source.request, "read": read, "split": choice, "calibrate": self.calibrate}, source
+
+    def _choice(self) -> tuple[Any, Any]:
+        """How the native module splits the data, and the parts of graphs where they are named."""
+        split, seed, number = self.split, self.split_seed, self.split_seed or 0
+        own = self.valid is not None or self.test is not None
+        if own and not (isinstance(split, str) and split == "auto"):
+            raise UsageError("valid= and test= are parts already: give them or split=")
+        if split is None:
+            return None, None
+        if isinstance(split, str) and split in ("auto", "random", "stratified"):
+            return {split: {"seed": number}}, None
+        if isinstance(split, str) and split == "scaffold":
+            return ("scaffold" if seed is None else {"groups": {"by": "scaffold", "seed": seed}}), None
+        if isinstance(split, str) and split == "kmeans":
+            return {"groups": {"by": "fingerprint", "seed": number}}, None
+        if seed is not None:
+            which = f"split={split!r}" if isinstance(split, (str, os.PathLike)) else "parts that are named"
+            raise UsageError(f"split_seed= has no effect on {which}")
+        if isinstance(split, str) and split == "official":
+            return split, None
+        if not isinstance(split, (str, os.PathLike)):
+            return "official", split
+        if _inputs.is_path(self.data):
+            return {"file": {"path": os.path.abspath(split)}}, None
         raise UsageError(f"split={split!r}: expected {', '.join(_SPLITS)}, or the parts of the graphs")
-    source = _inputs.to_train(data, target, valid, test, parts, level, int(column) if column.isdecimal() else 0)
-    request = {"source": source.request, "read": {**source.read, **reading}, "split": choice, "calibrate": calibrate}
-    return request, source
+
+    def _reading(self) -> dict[str, Any]:
+        """Options for reading, as the native module calls them."""
+        options = dict(self.read or {})
+        if isinstance(task := options.get("task"), str) and task.startswith("classes:"):
+            options["task"] = {"multi_class": {"classes": int(task.removeprefix("classes:"))}}
+        if isinstance(options.get("split_column"), int):
+            options["split_column"] = str(options["split_column"])
+        for word in ("edges", "format"):
+            if isinstance(options.get(word), str):
+                options[word] = options[word].replace("-", "_")
+        form = {name: options.pop(name) for name in _FORM if name in options}
+        form |= {name: True for name in _FORM[3:] if getattr(self, name)}
+        if form:
+            options["molecules"] = {**options.get("molecules", {}), **form}
+        names = [self.descriptors] if isinstance(self.descriptors, str) else list(self.descriptors)
+        return options | ({"descriptors": names} if names else {}) | ({"level": self.level} if self.level else {})
+
+
+def _start(
+    start: Any, new_head: bool, freeze: str | Iterable[str], start_rate: float | None
+) -> dict[str, Any] | None:
+    """The model to begin with."""
+    parts = freeze.split(",") if isinstance(freeze, str) and freeze else list(freeze)
+    if start is None:
+        if new_head or parts or start_rate is not None:
+            raise UsageError("new_head=, freeze= and start_rate= are about a model to begin with: give start=")
+        return None
+    path = start
+    if isinstance(start, Model):
+        if len(start) != 1:
+            raise UsageError(f"start= has {len(start)} models: choose one of model.members, and save it")
+        path = start.path
+        if not path.is_file() or path.read_bytes() != start.to_bytes()[0]:
+            raise UsageError("start= is a model that is in no file: save it, and give the path")
+    return {"path": path, "new_head": new_head, "freeze": parts, "rate": 1.0 if start_rate is None else start_rate}
 
 
 class _Watcher:
@@ -117,10 +188,17 @@ class _Watcher:
             for callback in self.callbacks:
                 callback(epoch)
 
+    def value(self, method: str, request: dict[str, Any], arrays: tuple[Any, ...]) -> Any:
+        """Makes the call, and gives back what it says."""
+        try:
+            return call(method, request, arrays, None, self).value
+        finally:
+            self.progress.close()
+
     def run(self, method: str, request: dict[str, Any], arrays: tuple[Any, ...]) -> Model:
         """Makes the call, and a model of the run, also where Ctrl-C ended it."""
         try:
-            path = call(method, request, arrays, None, self).value["path"]
+            path = self.value(method, request, arrays)["path"]
         except KeyboardInterrupt:
             if self.path is None or not Path(self.path, "run.toml").is_file():
                 raise
@@ -129,9 +207,7 @@ class _Watcher:
                 raise Interrupted(run) from None
             if not run.finished:
                 text = f"interrupted: this is the best model so far; graphminnet.resume({str(path)!r}) goes on"
-                warnings.warn(text, stacklevel=4)
-        finally:
-            self.progress.close()
+                warnings.warn(text, stacklevel=3)
         return load(path)
 
 
@@ -142,10 +218,14 @@ def train(
     valid: Any = None,
     test: Any = None,
     split: Any = "auto",
-    split_seed: int = 0,
+    split_seed: int | None = None,
     calibrate: bool = False,
     seed: int | Iterable[int] | None = None,
     ensemble: int | None = None,
+    start: str | os.PathLike[str] | Model | None = None,
+    new_head: bool = False,
+    freeze: str | Iterable[str] = (),
+    start_rate: float | None = None,
     epochs: int | None = None,
     patience: int | None = None,
     batch_size: int | None = None,
@@ -156,6 +236,9 @@ def train(
     settings: Mapping[str, Any] | None = None,
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
+    descriptors: str | Iterable[str] = (),
+    basic_descriptors: bool = False,
+    morgan_counts: bool = False,
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -171,17 +254,29 @@ def train(
 
     :param data: a path, a frame, SMILES, RDKit molecules, PyG data, NetworkX graphs, a mapping of arrays, or the name of a
         data set (``ogbg-molhiv``, ``tu:MUTAG``)
-    :param target: columns of a file or frame, attributes of NetworkX graphs, or the targets themselves, one per graph
+    :param target: columns of a file or frame, attributes of NetworkX graphs, or the targets themselves, one per graph (of
+        ``data``, ``valid`` and ``test`` one after the other)
     :param valid: data of the same kind to choose the epoch by; ``test`` is only reported on
-    :param split: ``auto`` (the data's own, or at random), ``official``, ``random``, ``stratified``, ``scaffold``, a split
-        file, a list with the part of each graph (of each node of a single graph), or positions by part
+    :param split: ``auto`` (the data's own, or at random), ``official``, ``random``, ``stratified``, ``scaffold``,
+        ``kmeans`` (molecules with similar fingerprints stay together), a split file, a list with the part of each graph (of
+        each node, edge or pair of a single graph), or positions by part
+    :param split_seed: of a split that has to do with chance, 0 without it; with ``scaffold``, groups go to the parts at
+        random
     :param calibrate: set graphs of the training part aside, for :meth:`Model.predict_interval` and ``predict_set``
     :param seed: one seed, or several, whose models answer together; without it 0
     :param ensemble: train so many models, of the seeds from 0 on
+    :param start: begin with the weights of a trained model, a file or run of one seed; its model is used unless ``settings``
+        change it, and what has no place in it begins at random
+    :param new_head: begin with a new head, also where the targets are those of the model
+    :param freeze: parts that keep the weights they begin with: ``encoders``, ``layers``, ``layers.0``, …, ``head``
+    :param start_rate: factor of the learning rate for what was taken over, at most 1
     :param patience: epochs without a better validation metric before training stops early
     :param settings: fields of the configuration, such as ``{"model.lap_dim": 8}``
     :param read: how a file or table is read, such as ``{"smiles_column": "mol", "on_bad_row": "skip"}``
-    :param level: whether targets belong to a ``graph`` or a ``node``
+    :param level: what a target belongs to: a ``graph``, a ``node``, an ``edge``, or a ``pair`` of nodes
+    :param descriptors: columns of a file or frame of molecules whose numbers join the graphs before the head
+    :param basic_descriptors: compute a dozen descriptors of every molecule (weight, rings, donors, …)
+    :param morgan_counts: count the surroundings of atoms (a Morgan fingerprint of 512 places)
     :param run_dir: directory of the run; without it ``runs/NAME-TIME``
     :param resume: go on with the run in this directory if there is one, and start it there if there is none
     :param threads: results do not depend on it
@@ -193,45 +288,49 @@ def train(
     Ctrl-C saves the state and returns the best model so far, whose ``run`` can be resumed; before the first epoch it
     raises :class:`Interrupted`.
     """
-    if seed is not None and ensemble is not None:
-        raise UsageError("ensemble= numbers its seeds itself: give seed= or ensemble=")
     if resume is not None and run_dir is not None:
         raise UsageError("resume= names the directory of the run: give resume= or run_dir=")
-    given, source = _data(data, target, valid, test, split, split_seed, calibrate, read, level)
+    given, source = Given(
+        data, target, valid, test, split, split_seed, calibrate, read, level, descriptors, basic_descriptors, morgan_counts
+    ).request()  # fmt: skip
     short = {
         "epochs": epochs, "patience": patience, "batch_size": batch_size, "learning_rate": learning_rate,
         "weight_decay": weight_decay, "hidden": hidden, "layers": layers,
     }  # fmt: skip
-    request = {
-        "data": given,
-        "name": name or source.name,
-        "set": _settings(settings, short),
-        "seeds": _seeds(seed, ensemble),
+    request = run_request(given, name or source.name, settings, short, _seeds(seed, ensemble), threads, cache, report)
+    request |= {
+        "start": _start(start, new_head, freeze, start_rate),
         "run_dir": run_dir if resume is None else resume,
         "resume": resume is not None,
-        "threads": threads,
-        "cache": cache,
-        "report": report,
         "command": ["graphminnet.train"],
     }
     return _Watcher(callback, progress).run("train", request, source.arrays)
 
 
+def run_request(
+    given: dict[str, Any],
+    name: str,
+    settings: Mapping[str, Any] | None,
+    short: Mapping[str, Any],
+    seeds: list[int],
+    threads: int | None,
+    cache: bool,
+    report: bool,
+) -> dict[str, Any]:
+    """What every call that trains asks for; where the run goes is added to it."""
+    how = {"cache": cache, "report": report}
+    fields = {"data": given, "name": name, "set": _settings(settings, short), "seeds": seeds, "threads": threads, "how": how}
+    return fields | {"start": None, "run_dir": None, "resume": True}
+
+
 def _seeds(seed: int | Iterable[int] | None, ensemble: int | None) -> list[int]:
+    if seed is not None and ensemble is not None:
+        raise UsageError("ensemble= numbers its seeds itself: give seed= or ensemble=")
     if ensemble is not None:
         if ensemble < 1:
             raise UsageError(f"ensemble={ensemble}: at least one model is needed")
         return list(range(ensemble))
     return [int(one) for one in seed] if isinstance(seed, Iterable) else [int(seed or 0)]
-
-
-def _reading(read: Mapping[str, Any] | None, level: str | None) -> dict[str, Any]:
-    options = dict(read or {})
-    if isinstance(task := options.get("task"), str) and task.startswith("classes:"):
-        options["task"] = {"multi_class": {"classes": int(task.removeprefix("classes:"))}}
-    if isinstance(options.get("split_column"), int):
-        options["split_column"] = str(options["split_column"])
-    return options | ({"level": level} if level else {})
 
 
 def resume(
@@ -242,10 +341,13 @@ def resume(
     valid: Any = None,
     test: Any = None,
     split: Any = "auto",
-    split_seed: int = 0,
+    split_seed: int | None = None,
     calibrate: bool = False,
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
+    descriptors: str | Iterable[str] = (),
+    basic_descriptors: bool = False,
+    morgan_counts: bool = False,
     threads: int | None = None,
     callback: Callback | Iterable[Callback] | None = None,
     progress: bool | None = None,
@@ -257,9 +359,12 @@ def resume(
     A run of a file finds its data again. Data that was given in memory is given again, with the same target, split and
     ``calibrate``; its fingerprint says whether it is the same.
     """
-    request: dict[str, Any] = {"run_dir": run, "data": None, "threads": threads, "cache": cache, "report": report}
+    how = {"cache": cache, "report": report}
+    request: dict[str, Any] = {"run_dir": run, "data": None, "threads": threads, "how": how}
     arrays: tuple[Any, ...] = ()
     if data is not None:
-        request["data"], source = _data(data, target, valid, test, split, split_seed, calibrate, read, level)
+        request["data"], source = Given(
+            data, target, valid, test, split, split_seed, calibrate, read, level, descriptors, basic_descriptors, morgan_counts
+        ).request()  # fmt: skip
         arrays = source.arrays
     return _Watcher(callback, progress).run("resume", request, arrays)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
@@ -32,13 +33,15 @@ __all__ = ["GraphMinNetClassifier", "GraphMinNetRegressor"]
 
 def _samples(X: Any) -> Any:  # noqa: N803
     """A list of graphs, of what scikit-learn may make of one."""
-    if hasattr(X, "columns") and len(X.columns) == 1:
+    if hasattr(X, "columns"):
+        if len(X.columns) != 1:
+            raise UsageError(f"X is a frame of {len(X.columns)} columns: expected one, with a graph or SMILES per sample")
         X = X[X.columns[0]]
-    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == 1:
         X = X[:, 0]
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "iufbc"):
         raise UsageError(f"X is an array of numbers of shape {X.shape}: expected one graph or SMILES per sample")
-    return list(X) if not hasattr(X, "columns") else X
+    return list(X)
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]
@@ -56,7 +59,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         layers: int | None = None,
         settings: Mapping[str, Any] | None = None,
         validation_fraction: float = 0.1,
-        random_state: int = 0,
+        random_state: int | np.random.RandomState | None = 0,
         threads: int | None = None,
         progress: bool = False,
     ) -> None:
@@ -85,13 +88,19 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         """The graphs of samples."""
         return _samples(X)
 
-    def _parts(self, count: int) -> list[str]:
+    def _seed(self) -> int:
+        """The seed of everything; another one in every fit where ``random_state`` is None or a generator."""
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _parts(self, count: int, seed: int) -> list[str]:
         """Who chooses the epoch: a part at random, at least one graph."""
         if not 0 < self.validation_fraction < 1:
             raise UsageError(f"validation_fraction={self.validation_fraction}: expected a number between 0 and 1")
         if count < 2:
             raise DataError(f"{count} sample(s): at least 2 are needed, one to train and one to validate")
-        chosen = np.random.default_rng(self.random_state).permutation(count)
+        chosen = np.random.default_rng(seed).permutation(count)
         valid = set(chosen[: min(max(round(count * self.validation_fraction), 1), count - 1)].tolist())
         return ["valid" if at in valid else "train" for at in range(count)]
 
@@ -99,13 +108,14 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         graphs = self._graphs(X)
         if len(graphs) != len(y):
             raise DataError(f"{len(graphs)} graphs and {len(y)} targets")
+        seed = self._seed()
         names = ("epochs", "patience", "batch_size", "learning_rate", "weight_decay", "hidden", "layers", "threads")
         with tempfile.TemporaryDirectory() as folder:
             model = train(
                 graphs,
                 y,
-                split=self._parts(len(graphs)),
-                seed=self.random_state,
+                split=self._parts(len(graphs), seed),
+                seed=seed,
                 settings=self.settings,
                 read=read,
                 run_dir=Path(folder) / "run",
@@ -142,7 +152,10 @@ class GraphMinNetRegressor(RegressorMixin, _Estimator):  # type: ignore[misc]
         """Trains; a part of the samples (``validation_fraction``) chooses the epoch."""
         if y is None:
             raise UsageError("requires y to be passed, but the target y is None")
-        targets = np.asarray(y, dtype=np.float64)
+        targets = np.asarray(y)
+        if np.iscomplexobj(targets):
+            raise DataError("Complex data not supported: targets are real numbers")
+        targets = targets.astype(np.float64)
         self.model_ = self._fit(X, targets, {"task": "regression"})
         return self
 

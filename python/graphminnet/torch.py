@@ -30,7 +30,7 @@ from . import _inputs
 from ._call import call
 from ._errors import UsageError
 from ._model import Model, load
-from ._torch_layers import Block, Head, LapPE, Layer, RWSE, Scale, SetEncoder, encoded, encoder_of, spectrum_of, summed
+from ._torch_layers import Block, Head, LapPE, Layer, RWSE, Scale, SetEncoder, averaged, encoded, encoder_of, spectrum_of, summed
 
 __all__ = ["Batch", "GraphMinNet", "GraphMinNetConv", "collate", "from_bundle", "to_bundle"]
 
@@ -95,7 +95,7 @@ def _prepared(request: dict[str, Any], source: _inputs.Source, handle: object | 
 
 def collate(model: Model, data: Any) -> Batch:
     """What a model reads about some graphs, as tensors; fails if one of them cannot be used."""
-    source = _inputs.to_predict(data, model.description["schema"])
+    source = _inputs.to_predict(data, model.description, pairs=False)
     return _prepared({}, source, model._handle)
 
 
@@ -107,10 +107,12 @@ class GraphMinNet(nn.Module):
         c = self.config = dict(config)
         c["local"] = "gatedgcn" if c["local"] == "gated" else c["local"]
         c.setdefault("global", "graphminnet")
-        known = {"local": ("gatedgcn", "gine", "none"), "global": ("graphminnet", "none")}
+        known = {"local": ("gatedgcn", "gine", "none"), "global": ("graphminnet", "none"), "level": ("graph", "node")}
         for key, words in known.items():
             if c[key] not in words:
                 raise UsageError(f"{key} = {c[key]}: here only {', '.join(words)} are written in PyTorch")
+        if c.get("graph_in", 0):
+            raise UsageError(f"graph_in = {c['graph_in']}: descriptors of whole graphs are not written in PyTorch")
         positional = c["pe_dim"] if c["node_pe"] != "none" else 0
         hidden = c["hidden"]
         self.node_encoder = encoder_of(c["node_encoder"], c["node_in"], c["node_vocab"], hidden - positional)
@@ -134,6 +136,9 @@ class GraphMinNet(nn.Module):
         """What the first layer sees: features of nodes and edges."""
         c = self.config
         x = encoded(self.node_encoder, c["node_encoder"], batch.node_categories, batch.node_numbers, self.node_scale)
+        x = nn.functional.dropout(x, c.get("drop_encoder", 0.0), self.training)
+        for _ in range(c.get("encoder_hops", 0)):
+            x = averaged(x, batch.edge_index)
         if c["node_pe"] == "lappe":
             pairs = c["lap_dim"] + 1
             vectors, values = batch.eigenvectors[:, :pairs], batch.eigenvalues[:, :pairs][batch.batch]

@@ -115,8 +115,21 @@ def test_frames_columns_and_graphs_are_samples(smiles):
         np.testing.assert_array_equal(GraphMinNetRegressor(**QUICK).fit(X, y).predict(X), expected)
 
 
+def test_a_state_that_is_none_or_a_generator_is_another_seed_in_every_fit(smiles):
+    y = sizes(smiles)
+    state = np.random.RandomState(0)
+    one, other = (GraphMinNetRegressor(**QUICK, random_state=state).fit(smiles, y).predict(smiles) for _ in range(2))
+    assert (one != other).any()
+    again = GraphMinNetRegressor(**QUICK, random_state=np.random.RandomState(0)).fit(smiles, y).predict(smiles)
+    np.testing.assert_array_equal(again, one)
+    assert np.isfinite(GraphMinNetRegressor(**QUICK, random_state=None).fit(smiles, y).predict(smiles)).all()
+
+
 def test_what_cannot_be_fitted_is_refused(smiles):
     y = sizes(smiles)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="X is a frame of 2 columns"):
+        GraphMinNetRegressor(**QUICK).fit(pandas.DataFrame({"smiles": smiles, "other": smiles}), y)
     with pytest.raises(NotFittedError):
         GraphMinNetRegressor().predict(smiles)
     with pytest.raises(NotFittedError):
@@ -125,6 +138,8 @@ def test_what_cannot_be_fitted_is_refused(smiles):
         GraphMinNetRegressor(**QUICK).fit(smiles, y[:-1])
     with pytest.raises(ValueError, match="requires y to be passed"):
         GraphMinNetRegressor(**QUICK).fit(smiles, None)
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        GraphMinNetRegressor(**QUICK).fit(smiles, np.array(y) * 1j)
     with pytest.raises(ValueError, match="of numbers"):
         GraphMinNetRegressor(**QUICK).fit(np.ones((60, 4)), y)
     with pytest.raises(ValueError, match="Unknown label type"):

@@ -227,6 +227,16 @@ def test_data_batches_and_datasets_of_pytorch_geometric_are_the_same_graphs(tmp_
         np.testing.assert_array_equal(model.predict(given), model.predict(graphs))
     np.testing.assert_array_equal(model.predict(dataset[5:9]), model.predict(graphs)[5:9])
     np.testing.assert_array_equal(model.predict(graphs[3]), model.predict(graphs)[3:4])
+    # Batches of a loader are the graphs in them, not large graphs.
+    from torch_geometric.loader import DataLoader
+
+    loader = DataLoader(graphs, batch_size=7)
+    np.testing.assert_array_equal(model.predict(loader), model.predict(graphs))
+    np.testing.assert_array_equal(model.predict(list(loader)), model.predict(graphs))
+    parts = [Batch.from_data_list(graphs[at : at + 10]) for at in (0, 10, 20)]
+    split = train(parts[0], valid=parts[1], test=parts[2], run_dir=tmp_path / "parts")
+    words = ["train"] * 10 + ["valid"] * 10 + ["test"] * 10
+    assert split.to_bytes() == train(graphs, split=words, run_dir=tmp_path / "words").to_bytes()
 
 
 def test_tensors_that_are_no_arrays_are_refused(tmp_path):
@@ -322,3 +332,60 @@ def test_a_dataset_of_ogb_by_name_with_its_own_split(tmp_path, monkeypatch):
     assert [about["data"][part] for part in ("train", "valid", "test")] == [20, 4, 6], parts
     with pytest.raises(gmn.MachineError, match="ogbg-nonsense cannot be fetched or read"):
         train("ogbg-nonsense")
+
+
+def test_features_that_are_averaged_over_neighbours_are_so_in_pytorch_too(tmp_path):
+    from test_inputs import one_graph
+
+    graph = one_graph()
+    more = {"model.encoder_hops": 2, "model.drop_encoder": 0.5}
+    model = train(graph, run_dir=tmp_path / "run", settings=SMALL | more)
+    module = gt.from_bundle(model)
+    found = torch.softmax(module(gt.collate(model, graph)), 1).detach().numpy()
+    np.testing.assert_allclose(found, model.predict(graph)[0], rtol=1e-3, atol=1e-4)
+    module.config["encoder_hops"] = 0
+    other = torch.softmax(module(gt.collate(model, graph)), 1).detach().numpy()
+    assert np.abs(other - found).max() > 1e-3, "the hops make a difference"
+
+
+def test_what_is_not_written_in_pytorch_is_refused(tmp_path, smiles):
+    from test_levels import linked
+
+    links = train(linked(), run_dir=tmp_path / "links", epochs=1)
+    with pytest.raises(gmn.UsageError, match="level = pair"):
+        gt.from_bundle(links)
+    computed = train(smiles, sizes(smiles), basic_descriptors=True, run_dir=tmp_path / "computed", epochs=1)
+    with pytest.raises(gmn.UsageError, match="graph_in = "):
+        gt.from_bundle(computed)
+
+
+def test_links_that_pytorch_geometric_splits_are_three_graphs_with_pairs(tmp_path):
+    pytest.importorskip("torch_geometric")
+    from test_levels import linked
+    from torch_geometric.data import Data
+    from torch_geometric.transforms import RandomLinkSplit
+
+    graph = linked()
+    torch.manual_seed(0)
+    data = Data(x=torch.from_numpy(graph["x"]), edge_index=torch.from_numpy(graph["edge_index"].copy()))
+    # What a data set for classes of nodes has, too.
+    data.y, data.train_mask = torch.zeros(30, dtype=torch.long), torch.ones(30, dtype=torch.bool)
+    parts = RandomLinkSplit(num_val=0.1, num_test=0.2, is_undirected=True)(data)
+    model = train(parts[0], valid=parts[1], test=parts[2], run_dir=tmp_path / "run")
+    assert model.level == "pair" and model.kind == "binary"
+    assert [len(one) for one in model.predict(list(parts))] == [len(part.edge_label) for part in parts]
+    pairs, values = model.likeliest_pairs(data, 3)
+    np.testing.assert_array_equal(model.predict_pairs(data, torch.from_numpy(pairs)), values)
+
+
+def test_a_number_of_nodes_is_not_guessed(tmp_path):
+    pytest.importorskip("torch_geometric")
+    from torch_geometric.data import Data
+
+    graphs = [Data(edge_index=torch.tensor([[0, 1], [1, 0]]), y=torch.tensor([1.0]))]
+    with pytest.raises(gmn.UsageError, match="never guessed from the edges"):
+        train(graphs)
+    graphs[0].num_nodes = 3
+    from graphminnet import _pyg
+
+    assert _pyg.from_pyg(graphs).nodes.tolist() == [3]

@@ -6,13 +6,14 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import SMALL, command, sizes, train
 
 import graphminnet as gmn
-from graphminnet import _progress
+from graphminnet import _call, _progress
 
 SET = {"train.epochs": 3, "model.hidden": 16, "model.layers": 1} | SMALL
 
@@ -132,6 +133,32 @@ def test_control_c_in_mid_epoch_saves_the_state(table, tmp_path):
     assert 2 <= len(gmn.Run("run").epochs) < 4000
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_signals_are_heard_while_a_prediction_goes_on(model, smiles, monkeypatch):
+    """A handler is called again and again inside one call of the library, and may end it as Ctrl-C does."""
+    native, heard = _call._native.call, []
+
+    def tick(*_):
+        heard.append(True)
+        if len(heard) == 3:
+            raise KeyboardInterrupt
+
+    def ticking(*arguments):
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        try:
+            return native(*arguments)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    before = signal.signal(signal.SIGALRM, tick)
+    monkeypatch.setattr(_call, "_native", SimpleNamespace(call=ticking))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model.predict(smiles * 2000)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_an_interrupt_before_the_first_epoch_says_which_run_goes_on(smiles):
     class Impatient:
         def __call__(self, event):
@@ -154,18 +181,20 @@ def test_an_interrupt_before_the_first_epoch_says_which_run_goes_on(smiles):
 def test_progress_is_lines_where_there_is_no_terminal(smiles, capsys):
     train(smiles, sizes(smiles), run_dir="run", progress=True)
     said = capsys.readouterr().err
-    assert "60 graphs, 48 to train" in said and "epoch 2/2  loss" in said and "run directory: run" in said
+    assert "molecules: 60 graphs, 48 to train" in said and "epoch 2/2  loss" in said and "run directory: run" in said
     train(smiles, sizes(smiles), run_dir="quiet", progress=None)
     assert capsys.readouterr().err == ""
 
 
-def test_progress_on_a_terminal_is_one_line_that_moves(capsys):
+def test_progress_on_a_terminal_is_one_line_that_moves(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     bar = _progress.Terminal()
     bar({"event": "seed", "seed": 0, "parameters": 5, "epochs": 2, "steps": 4})
     bar({"event": "step", "epoch": 0, "step": 2, "steps": 4})
     bar({"event": "epoch", "epoch": 0, "epochs": 2, "loss": 0.5, "valid": 0.25, "test": None, "improved": True})
     bar.close()
     said = capsys.readouterr().err
+    assert "2 epochs of 4 steps" in said
     assert " 25% |█████ " in said and " 50% |██████████ " in said and "best 0.2500 in epoch 1" in said
     assert said.count("\n") == 2
 

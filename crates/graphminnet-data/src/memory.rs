@@ -18,8 +18,9 @@
 //! # Ok::<(), graphminnet_data::DataError>(())
 //! ```
 
-use crate::formats::{jsonl_names, molecule_reading};
+use crate::formats::{Format, jsonl_names, molecule_reading};
 use crate::limits::within;
+use crate::read::check_effects;
 use crate::rows::{input_rows, keeping_all};
 use crate::schema::{Collector, ColumnSet, Record, Table};
 use crate::{BadRow, DataError, InputRow, Level, Place, Read, ReadOptions, Split};
@@ -79,11 +80,15 @@ pub struct GraphTables {
     pub node_columns: Vec<TableColumns>,
     /// One row per edge.
     pub edge_columns: Vec<TableColumns>,
-    /// One row per graph or, where the options' level says so, per node or per edge.
+    /// Number of pairs of nodes of each graph that a model is asked about; empty where there are none.
+    pub pairs: Vec<usize>,
+    /// The ends of all pairs; nodes are counted from 0 in each graph.
+    pub pair_index: [Vec<i64>; 2],
+    /// One row per graph or, where the options' level says so, per node, edge or pair.
     pub targets: Vec<TableColumns>,
     /// The part of each graph.
     pub parts: Option<Vec<Split>>,
-    /// The part of each node, where nodes are split; a node may be in none.
+    /// The part of each node (of each edge or pair, where targets are theirs), where these are split; one may be in none.
     pub node_parts: Option<Vec<Option<Split>>>,
 }
 
@@ -95,30 +100,35 @@ impl GraphTables {
     /// As [`open`](crate::open): the place of a problem is `graph N`, counted from 0.
     pub fn read(&self, name: &str, options: &ReadOptions) -> Result<Read, DataError> {
         let place = Place::file(name);
+        // What JSON Lines have no use for, tables have none for either.
+        check_effects(Format::Jsonl, Path::new(name), options)?;
         let level = options.schema.as_ref().map(|schema| schema.level).or(options.level);
         let level = level.unwrap_or(Level::Graph);
         let target_rows = match level {
             Level::Graph => self.nodes.len(),
             Level::Node => sum(&self.nodes),
             Level::Edge => sum(&self.edges),
-            // There are no pairs in the tables, and so no targets of them.
-            Level::Pair => 0,
+            Level::Pair => sum(&self.pairs),
         };
-        self.check(target_rows, &place)?;
+        // Parts of nodes beside targets of graphs are noticed, and not used.
+        let split_rows = if level == Level::Graph { sum(&self.nodes) } else { target_rows };
+        self.check(target_rows, split_rows, &place)?;
 
         let mut collector = Collector::new(Path::new(name), options);
         collector.level = level;
         collector.name_node_columns(names("node", &self.node_columns, options))?;
         collector.name_edge_columns(names("edge", &self.edge_columns, options))?;
         collector.name_target_columns(names("target", &self.targets, options))?;
-        let (mut node, mut edge) = (0, 0);
+        let (mut node, mut edge, mut pair) = (0, 0, 0);
         for (at, (&nodes, &edges)) in self.nodes.iter().zip(&self.edges).enumerate() {
-            let place = Place::file(format!("graph {at}"));
-            let record = self.record(at, [node, nodes], [edge, edges], place.clone(), &mut collector);
-            (node, edge) = (node + nodes, edge + edges);
+            // A model of other targets has no use for pairs.
+            let pairs = self.pairs.get(at).copied().filter(|_| level == Level::Pair).unwrap_or(0);
+            let rows = Rows { graph: at, nodes: [node, nodes], edges: [edge, edges], pairs: [pair, pairs] };
+            let record = self.record(&rows, Place::file(format!("graph {at}")), &mut collector);
+            (node, edge, pair) = (node + nodes, edge + edges, pair + pairs);
             match record {
                 Ok(record) => collector.push(Ok(record))?,
-                Err(error) => collector.push(Err(error.into_bad_row(place)?))?,
+                Err(error) => collector.push(Err(error.into_bad_row(Place::file(format!("graph {at}")))?))?,
             }
         }
         collector.finish()
@@ -133,7 +143,7 @@ impl GraphTables {
         Ok(input_rows(self.read("graphs", &keeping_all(options))?, 0))
     }
 
-    fn check(&self, target_rows: usize, place: &Place) -> Result<(), DataError> {
+    fn check(&self, target_rows: usize, split_rows: usize, place: &Place) -> Result<(), DataError> {
         let rows = |columns: &[TableColumns], what: &str, expected: usize| {
             let wrong = columns.iter().find(|columns| columns.cells.len() != expected * columns.width);
             wrong.map_or(Ok(()), |columns| {
@@ -142,16 +152,24 @@ impl GraphTables {
                 Err(DataError::malformed(place, format!("{found} rows"), format!("{expected} rows")))
             })
         };
-        let (nodes, edges) = (sum(&self.nodes), sum(&self.edges));
+        let (graphs, nodes, edges) = (self.nodes.len(), sum(&self.nodes), sum(&self.edges));
+        let pairs = sum(&self.pairs);
         rows(&self.node_columns, "x", nodes)?;
         rows(&self.edge_columns, "edge_attr", edges)?;
         rows(&self.targets, "y", target_rows)?;
         let counts = [
-            ("graphs in `edges`", self.edges.len(), self.nodes.len()),
+            ("graphs in `edges`", self.edges.len(), graphs),
             ("sources in `edge_index`", self.edge_index[0].len(), edges),
             ("targets in `edge_index`", self.edge_index[1].len(), edges),
-            ("parts", self.parts.as_ref().map_or(self.nodes.len(), Vec::len), self.nodes.len()),
-            ("parts of nodes", self.node_parts.as_ref().map_or(nodes, Vec::len), nodes),
+            ("parts", self.parts.as_ref().map_or(graphs, Vec::len), graphs),
+            (
+                "parts of nodes, edges or pairs",
+                self.node_parts.as_ref().map_or(split_rows, Vec::len),
+                split_rows,
+            ),
+            ("graphs in `pairs`", if self.pairs.is_empty() { graphs } else { self.pairs.len() }, graphs),
+            ("sources in `pair_index`", self.pair_index[0].len(), pairs),
+            ("targets in `pair_index`", self.pair_index[1].len(), pairs),
         ];
         match counts.into_iter().find(|(_, found, expected)| found != expected) {
             None => Ok(()),
@@ -161,53 +179,61 @@ impl GraphTables {
         }
     }
 
-    /// One graph, whose nodes and edges begin somewhere and are so many.
-    fn record(
-        &self,
-        at: usize,
-        [node, nodes]: [usize; 2],
-        [edge, edges]: [usize; 2],
-        place: Place,
-        collector: &mut Collector<'_>,
-    ) -> Result<Record, DataError> {
+    /// One graph.
+    fn record(&self, rows: &Rows, place: Place, collector: &mut Collector<'_>) -> Result<Record, DataError> {
+        let Rows { graph, nodes: [node, nodes], edges: [edge, edges], pairs: [pair, pairs] } = *rows;
         let limits = &collector.options.limits;
         for (what, found, limit) in [
             ("nodes_per_graph", nodes, limits.nodes_per_graph),
             ("edges_per_graph", edges, limits.edges_per_graph),
+            ("edges_per_graph", pairs, limits.edges_per_graph),
         ] {
-            within(what, found as u64, limit).map_err(DataError::limit(place.clone()))?;
+            within(what, found as u64, limit)
+                .map_err(|exceeded| DataError::limit(place.clone())(exceeded))?;
         }
-        let end = |end: i64| match u32::try_from(end).ok().filter(|end| (*end as usize) < nodes) {
-            Some(end) => Ok(end),
-            None => Err(DataError::value(
-                place.clone().in_column("edge_index"),
-                end.to_string(),
-                format!("a node: the graph has {nodes}, counted from 0"),
-            )),
+        let ends = |index: &[Vec<i64>; 2], [first, count]: [usize; 2], what: &str| {
+            let [sources, targets] = index.each_ref().map(|ends| &ends[first..first + count]);
+            let node = |end: i64| match u32::try_from(end).ok().filter(|end| (*end as usize) < nodes) {
+                Some(end) => Ok(end),
+                None => Err(DataError::value(
+                    place.clone().in_column(what),
+                    end.to_string(),
+                    format!("a node: the graph has {nodes}, counted from 0"),
+                )),
+            };
+            let both = sources.iter().zip(targets);
+            both.map(|(source, target)| Ok([node(*source)?, node(*target)?]))
+                .collect::<Result<Vec<_>, DataError>>()
         };
-        let [sources, targets] = self.edge_index.each_ref().map(|ends| &ends[edge..edge + edges]);
-        let pairs = sources.iter().zip(targets).map(|(source, target)| Ok([end(*source)?, end(*target)?]));
-        let pairs = pairs.collect::<Result<Vec<_>, DataError>>()?;
         let labels = match collector.level {
-            Level::Graph => [at, 1],
+            Level::Graph => [graph, 1],
             Level::Node => [node, nodes],
             Level::Edge => [edge, edges],
-            Level::Pair => [0, 0],
+            Level::Pair => [pair, pairs],
         };
+        let [first, split_rows] = if collector.level == Level::Graph { [node, nodes] } else { labels };
         Ok(Record {
             id: None,
             num_nodes: nodes,
-            edges: pairs,
-            nodes: cut(&self.node_columns, [node, nodes], &mut collector.node_columns, &place, false)?,
-            edge_rows: cut(&self.edge_columns, [edge, edges], &mut collector.edge_columns, &place, false)?,
+            edges: ends(&self.edge_index, rows.edges, "edge_index")?,
+            nodes: cut(&self.node_columns, rows.nodes, &mut collector.node_columns, &place, false)?,
+            edge_rows: cut(&self.edge_columns, rows.edges, &mut collector.edge_columns, &place, false)?,
             targets: cut(&self.targets, labels, &mut collector.target_columns, &place, true)?,
-            split: self.parts.as_ref().and_then(|parts| parts.get(at).copied()),
-            node_split: self.node_parts.as_ref().map(|parts| parts[node..node + nodes].to_vec()),
-            pairs: Vec::new(),
+            split: self.parts.as_ref().and_then(|parts| parts.get(graph).copied()),
+            node_split: self.node_parts.as_ref().map(|parts| parts[first..first + split_rows].to_vec()),
+            pairs: ends(&self.pair_index, rows.pairs, "pair_index")?,
             graph: None,
             place,
         })
     }
+}
+
+/// Where the rows of one graph begin in the tables, and how many there are.
+struct Rows {
+    graph: usize,
+    nodes: [usize; 2],
+    edges: [usize; 2],
+    pairs: [usize; 2],
 }
 
 fn sum(counts: &[usize]) -> usize {
@@ -277,125 +303,4 @@ pub fn molecule_rows(smiles: &[String], options: &ReadOptions) -> Result<Vec<Inp
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{ColumnKind, OnBadRow, Task};
-
-    fn two_graphs() -> GraphTables {
-        GraphTables {
-            nodes: vec![3, 2],
-            edges: vec![2, 2],
-            edge_index: [vec![0, 1, 0, 1], vec![1, 2, 1, 0]],
-            node_columns: vec![
-                TableColumns::new(1, Cells::Integers(vec![6, 6, 8, 6, 7])),
-                TableColumns::new(2, Cells::Numbers((0..10).map(f64::from).collect())),
-            ],
-            edge_columns: vec![TableColumns::new(
-                1,
-                Cells::Text(["single", "double", "single", "single"].map(|text| Some(text.into())).to_vec()),
-            )],
-            targets: vec![TableColumns::new(1, Cells::Numbers(vec![0.5, f64::NAN]))],
-            parts: Some(vec![Split::Train, Split::Valid]),
-            node_parts: None,
-        }
-    }
-
-    #[test]
-    fn tables_are_read_as_the_same_graphs_written_as_json_lines_are() {
-        let text = concat!(
-            r#"{"num_nodes":3,"edges":[[0,1],[1,2]],"node_features":[[6,0.0,1.0],[6,2.0,3.0],[8,4.0,5.0]],"edge_features":[["single"],["double"]],"target":0.5,"split":"train"}"#,
-            "\n",
-            r#"{"num_nodes":2,"edges":[[0,1],[1,0]],"node_features":[[6,6.0,7.0],[7,8.0,9.0]],"edge_features":[["single"],["single"]],"target":null,"split":"valid"}"#,
-            "\n",
-        );
-        let options = ReadOptions { format: Some(crate::formats::Format::Jsonl), ..Default::default() };
-        let written = crate::read_stream(Box::new(text.as_bytes()), "graphs", &options).unwrap();
-        let read = two_graphs().read("graphs", &ReadOptions::default()).unwrap();
-        // NaN is not equal to itself.
-        assert_eq!(format!("{:?}", read.dataset), format!("{:?}", written.dataset));
-        assert_eq!(read.dataset.schema.task, Task::Regression);
-    }
-
-    #[test]
-    fn targets_may_belong_to_nodes_and_columns_have_their_names() {
-        let mut tables = two_graphs();
-        tables.node_columns.truncate(1);
-        tables.node_columns[0].names = Some(vec!["element".to_owned()]);
-        let classes = ["a", "b", "a", "c", "b"].map(|text| Some(text.to_owned()));
-        tables.targets = vec![TableColumns::new(1, Cells::Text(classes.to_vec()))];
-        let options = ReadOptions { level: Some(Level::Node), ..ReadOptions::default() };
-        let read = tables.read("graphs", &options).unwrap();
-        let schema = &read.dataset.schema;
-        assert_eq!((schema.level, schema.task), (Level::Node, Task::MultiClass { classes: 3 }));
-        assert_eq!(schema.node_columns[0].name, "element");
-        assert_eq!(schema.node_columns[0].kind, ColumnKind::Category { size: 9, names: vec![] });
-        assert_eq!(read.dataset.samples[1].targets, [2.0, 1.0]);
-    }
-
-    #[test]
-    fn parts_of_nodes_are_those_of_the_same_graph_written_as_json_lines() {
-        let text = r#"{"num_nodes":3,"edges":[[0,1],[1,2]],"target":[0,1,1],"split":["train",null,"test"]}"#;
-        let options = ReadOptions {
-            format: Some(crate::formats::Format::Jsonl),
-            level: Some(Level::Node),
-            ..Default::default()
-        };
-        let written = crate::read_stream(Box::new(text.as_bytes()), "graphs", &options).unwrap();
-        let mut tables = GraphTables {
-            nodes: vec![3],
-            edges: vec![2],
-            edge_index: [vec![0, 1], vec![1, 2]],
-            targets: vec![TableColumns::new(1, Cells::Integers(vec![0, 1, 1]))],
-            node_parts: Some(vec![Some(Split::Train), None, Some(Split::Test)]),
-            ..GraphTables::default()
-        };
-        let options = ReadOptions { level: Some(Level::Node), ..ReadOptions::default() };
-        let read = tables.read("graphs", &options).unwrap();
-        assert!(read.dataset.node_parts.is_some());
-        assert_eq!(read.dataset, written.dataset);
-        tables.node_parts = Some(vec![None; 2]);
-        let error = tables.read("graphs", &options).unwrap_err().to_string();
-        assert!(error.contains("2 parts of nodes") && error.contains('3'), "{error}");
-    }
-
-    #[test]
-    fn a_graph_that_makes_no_sense_is_a_bad_row_with_its_number() {
-        let mut tables = two_graphs();
-        tables.edge_index[1][3] = 2;
-        let error = tables.read("graphs", &ReadOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("graph 1, column `edge_index`: `2`"), "{error}");
-        let options = ReadOptions { on_bad_row: OnBadRow::Skip, ..ReadOptions::default() };
-        assert_eq!(tables.read("graphs", &options).unwrap().dataset.samples.len(), 1);
-        let schema = two_graphs().read("graphs", &ReadOptions::default()).unwrap().dataset.schema;
-        tables.targets.clear();
-        let rows = tables.rows(&ReadOptions::with_schema(schema)).unwrap();
-        assert!(rows[0].graph.is_ok() && rows[1].graph.is_err());
-    }
-
-    #[test]
-    fn tables_that_do_not_fit_each_other_are_refused() {
-        let mut short = two_graphs();
-        short.node_columns[1].width = 3;
-        let error = short.read("graphs", &ReadOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("column `x`") && error.contains("5 rows"), "{error}");
-        let mut short = two_graphs();
-        short.edge_index[0].pop();
-        let error = short.read("graphs", &ReadOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("3 sources in `edge_index`"), "{error}");
-        let mut short = two_graphs();
-        short.parts = Some(vec![Split::Test]);
-        assert!(short.read("graphs", &ReadOptions::default()).is_err());
-    }
-
-    #[test]
-    fn molecules_keep_their_places() {
-        let smiles = ["CCO", "C1CC", "c1ccccc1"].map(str::to_owned);
-        let rows = molecule_rows(&smiles, &ReadOptions::default()).unwrap();
-        let nodes: Vec<_> = rows.iter().map(|row| row.graph.as_ref().ok().map(|g| g.num_nodes())).collect();
-        assert_eq!(nodes, [Some(3), None, Some(6)]);
-        let reason = rows[1].graph.as_ref().unwrap_err().to_string();
-        assert!(reason.starts_with("row 1: `C1CC`: not a SMILES string"), "{reason}");
-        let schema = two_graphs().read("graphs", &ReadOptions::default()).unwrap().dataset.schema;
-        assert!(molecule_rows(&smiles, &ReadOptions::with_schema(schema)).is_err());
-    }
-}
+mod tests;

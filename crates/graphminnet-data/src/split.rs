@@ -19,7 +19,7 @@ mod by_target;
 mod groups;
 mod json;
 
-pub use groups::{GroupBy, read_with_groups};
+pub use groups::{GroupBy, read_text_with_groups, read_with_groups};
 
 /// Why samples could not be split.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! A call from Python and its reply, before and after they are Python's objects.
 
-use crate::{conformal, model, training};
+use crate::{conformal, model, pairs, training, validation};
 use graphminnet::Ensemble;
 use graphminnet_cli::Failure;
 use serde::de::DeserializeOwned;
@@ -105,14 +105,16 @@ impl Call<'_> {
             "to_bytes" => model::to_bytes(&self),
             "save" => model::save(&self),
             "weights" => model::weights(&self),
-            "predict" => model::predict(&self),
+            "predict" => model::predict(&self, caller),
             "conformal" => conformal::predict(&self),
+            "pairs" => pairs::predict(&self),
             "embed" => model::embed(&self),
             "explain" => model::explain(&self),
             "prepare" => model::prepare(&self),
             "read" => model::read(&self),
             "train" => training::train(self, caller),
             "resume" => training::resume(self, caller),
+            "cross_validate" => validation::cross_validate(self, caller),
             "run" => training::describe(&self),
             "report" => training::report(&self),
             "command" => {

@@ -1,7 +1,7 @@
 //! Calls about calibrated models: intervals and sets that hold the truth with a chosen probability.
 
 use crate::calls::{Call, Reply, bytes};
-use crate::model::Table;
+use crate::model::{Table, own_rows};
 use crate::pool;
 use crate::source::Source;
 use graphminnet::Ensemble;
@@ -40,12 +40,14 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
         };
         let width = if kind == AnswerKind::Numbers { 2 } else { classes };
         let mut shift = Shift::new(&conformal);
-        let per_node = about.schema.level == Level::Node;
-        let table = Table::of(&answers, targets * width, per_node, |answer, table| {
-            for row in answer.rows() {
-                shift.look(&row);
-                (0..targets).for_each(|target| table.values.extend(cells(&conformal, &row, target, classes)));
+        let per_row = about.schema.level != Level::Graph;
+        let table = Table::of(&answers, targets * width, per_row, |at, answer, table| {
+            let own = own_rows(about, &rows[at], &answer);
+            for row in &own {
+                shift.look(row);
+                (0..targets).for_each(|target| table.values.extend(cells(&conformal, row, target, classes)));
             }
+            own.len()
         });
         let mut warnings = Vec::new();
         if asked.calibrate.is_none() {

@@ -5,7 +5,7 @@
 //! too, which the package raises as an exception of its class.
 //!
 //! ```text
-//! python/graphminnet/*.py ─ call ─→ ffi (the only unsafe code) ─→ calls ─→ source, model, training, command
+//! python/graphminnet/*.py ─ call ─→ ffi (the only unsafe code) ─→ calls ─→ source, model, pairs, training, validation, command
 //! ```
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -14,6 +14,9 @@ mod calls;
 mod conformal;
 mod ffi;
 mod model;
+mod pairs;
 mod pool;
 mod source;
 mod training;
+mod validation;
+mod watched;

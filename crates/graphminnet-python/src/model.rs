@@ -1,9 +1,10 @@
 //! Calls about a trained model.
 
-use crate::calls::{Call, Reply, bytes};
+use crate::calls::{Call, Caller, Reply, bytes};
 use crate::pool;
 use crate::source::Source;
-use graphminnet::bundle::{Answers, Description, MaybeGraph};
+use crate::watched::watched;
+use graphminnet::bundle::{Answer, AnswerKind, AnswerRow, Answers, Description, MaybeGraph};
 use graphminnet::config::LevelKind;
 use graphminnet::data::{Graph, PrepareOptions, prepare_graph};
 use graphminnet::explain::{Method, Target, explain_together};
@@ -12,11 +13,12 @@ use graphminnet::{Bundle, DeviceKind, Ensemble, weights};
 use graphminnet_cli::Failure;
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::spectral::NEVER;
-use graphminnet_data::{Level, ReadOptions};
+use graphminnet_data::{InputRow, Level, ReadOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Loads the models that some paths stand for.
 pub fn load(call: &Call<'_>) -> Result<Reply, Failure> {
@@ -50,9 +52,7 @@ fn loaded(ensemble: Ensemble) -> Result<Reply, Failure> {
         .collect();
     let about = ensemble.description();
     let classes: Vec<String> = match about.answers() {
-        graphminnet::bundle::AnswerKind::Classes => {
-            (0..about.model.out_dim).map(|class| about.class_name(class)).collect()
-        }
+        AnswerKind::Classes => (0..about.model.out_dim).map(|class| about.class_name(class)).collect(),
         _ => about.schema.class_names.clone(),
     };
     let kind = format!("{:?}", about.answers()).to_lowercase();
@@ -98,28 +98,32 @@ struct Wanted {
     random_walk_steps: usize,
 }
 
-/// What the models say: values, deviations between models, classes.
-pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
+/// What the models say: values, deviations between models, classes. Ctrl-C ends it, because there may be millions of graphs.
+pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
-    pool::install(asked.threads, || {
-        let rows = asked.source.rows(&call.arrays, &ensemble.description().read_options())?;
-        let answers = ensemble.answer(&rows);
-        let per_node = ensemble.description().schema.level == Level::Node;
-        let table = Table::of(&answers, answers.columns(), per_node, |answer, table| {
-            for row in answer.rows() {
+    watched(asked.threads, caller, |job| {
+        let (about, interrupt) = (ensemble.description(), job.interrupt);
+        let rows = asked.source.rows(&call.arrays, &about.read_options())?;
+        let stop = || interrupt.load(Ordering::Relaxed);
+        let answers = ensemble.answer_unless(&rows, &stop).map_err(Failure::usage)?;
+        let per_row = about.schema.level != Level::Graph;
+        let table = Table::of(&answers, answers.columns(), per_row, |at, answer, table| {
+            let own = own_rows(about, &rows[at], &answer);
+            for row in &own {
                 table.values.extend(row.values());
                 if ensemble.len() > 1 {
                     table.deviations.extend(row.deviations());
                 }
                 table.classes.extend(row.class().map(|class| class as i64));
             }
+            own.len()
         });
         let deviations = bytes(&table.deviations, f64::to_ne_bytes);
         let classes = bytes(&table.classes, i64::to_ne_bytes);
         let arrays = vec![bytes(&table.values, f64::to_ne_bytes), deviations, classes];
         Ok(Reply { value: table.about(), arrays, handle: None })
-    })?
+    })
 }
 
 /// The vectors of graphs or nodes.
@@ -137,8 +141,10 @@ pub fn embed(call: &Call<'_>) -> Result<Reply, Failure> {
         let level = if per_node { LevelKind::Node } else { LevelKind::Graph };
         let answers = bundle.embed(&rows, level);
         let mut vectors: Vec<f32> = Vec::new();
-        let table =
-            Table::of(&answers, answers.columns(), per_node, |answer, _| vectors.extend(answer.outputs()));
+        let table = Table::of(&answers, answers.columns(), per_node, |_, answer, _| {
+            vectors.extend(answer.outputs());
+            answer.num_rows()
+        });
         if !per_node {
             vectors = table.with_gaps(&vectors, answers.columns());
         }
@@ -146,14 +152,25 @@ pub fn embed(call: &Call<'_>) -> Result<Reply, Failure> {
     })?
 }
 
-/// Answers as arrays: a row of NaN for a graph without an answer, or no row where rows belong to nodes.
+/// The rows of a graph's answer but those of edges that only follow their reverse, which have the same answer.
+pub(crate) fn own_rows<'a>(about: &Description, asked: &InputRow, answer: &Answer<'a>) -> Vec<AnswerRow<'a>> {
+    match (about.schema.level, &asked.graph) {
+        (Level::Edge, Ok(graph)) => {
+            let rows = answer.rows().zip(about.places(graph));
+            rows.filter_map(|(row, place)| place.map(|_| row)).collect()
+        }
+        _ => answer.rows().collect(),
+    }
+}
+
+/// Answers as arrays: a row of NaN for a graph without an answer, or no row where rows belong to nodes, edges or pairs.
 #[derive(Default)]
 pub(crate) struct Table {
     columns: usize,
     reasons: Vec<Option<String>>,
-    /// Rows of each graph, where they belong to nodes.
+    /// Rows of each graph, where they belong to something in it.
     rows: Vec<usize>,
-    per_node: bool,
+    per_row: bool,
     /// `[rows, columns]`.
     pub(crate) values: Vec<f64>,
     deviations: Vec<f64>,
@@ -161,26 +178,26 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// What is taken of the answer about each graph, in so many columns.
-    pub(crate) fn of(
-        answers: &Answers,
+    /// What is taken of the answer about each graph, in so many columns; `take` says how many rows it took.
+    pub(crate) fn of<'a>(
+        answers: &'a Answers,
         columns: usize,
-        per_node: bool,
-        mut take: impl FnMut(graphminnet::bundle::Answer<'_>, &mut Self),
+        per_row: bool,
+        mut take: impl FnMut(usize, Answer<'a>, &mut Self) -> usize,
     ) -> Self {
-        let mut table = Self { columns, per_node, ..Self::default() };
+        let mut table = Self { columns, per_row, ..Self::default() };
         let several = answers.num_models() > 1;
-        for answer in answers.iter() {
+        for (at, answer) in answers.iter().enumerate() {
             match answer {
                 Ok(answer) => {
-                    table.rows.push(answer.num_rows());
-                    take(answer, &mut table);
+                    let taken = take(at, answer, &mut table);
+                    table.rows.push(taken);
                     table.reasons.push(None);
                 }
                 Err(reason) => {
                     table.rows.push(0);
                     table.reasons.push(Some(reason.to_string()));
-                    if !per_node {
+                    if !per_row {
                         table.values.extend(std::iter::repeat_n(f64::NAN, columns));
                         let deviations = if several { columns } else { 0 };
                         table.deviations.extend(std::iter::repeat_n(f64::NAN, deviations));
@@ -204,7 +221,7 @@ impl Table {
     }
 
     pub(crate) fn about(&self) -> Value {
-        let rows = self.per_node.then_some(&self.rows);
+        let rows = self.per_row.then_some(&self.rows);
         json!({ "columns": self.columns, "reasons": self.reasons, "rows": rows })
     }
 }

@@ -8,7 +8,7 @@ use graphminnet_data::{InputRow, RULES, Read, ReadOptions, RowReader, Split, ope
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Rows that are read at a time.
 const ROWS: usize = 4096;
@@ -42,9 +42,18 @@ pub struct Tables {
     edge_index: [usize; 2],
     node_columns: Vec<Columns>,
     edge_columns: Vec<Columns>,
+    pairs: Option<Pairs>,
     targets: Vec<Columns>,
     parts: Option<Vec<Split>>,
     node_parts: Option<usize>,
+}
+
+/// Pairs of nodes that a model is asked about: how many each graph has, and their ends.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pairs {
+    counts: usize,
+    index: [usize; 2],
 }
 
 #[derive(Deserialize)]
@@ -86,18 +95,12 @@ impl Source {
             Self::Smiles(_) => return Err(Failure::usage("SMILES without targets cannot be trained on")),
         })
     }
-
-    /// The path, where there is one.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Path(path) => Some(path),
-            _ => None,
-        }
-    }
 }
 
-fn csv(options: &ReadOptions) -> ReadOptions {
-    ReadOptions { format: Some(Format::SmilesCsv), ..options.clone() }
+/// The same options for the text of a table.
+pub fn csv(options: &ReadOptions) -> ReadOptions {
+    // Python always writes the names of the columns.
+    ReadOptions { format: Some(Format::SmilesCsv), header: Some(true), ..options.clone() }
 }
 
 fn stream(text: &str) -> Box<dyn std::io::Read + Send> {
@@ -123,11 +126,16 @@ impl Tables {
             counts.map_err(|_| Failure::usage("a graph cannot have a negative number of nodes or edges"))
         };
         let columns = |all: &[Columns]| all.iter().map(|some| some.build(arrays)).collect::<Result<_, _>>();
-        let [sources, targets] = self.edge_index;
+        let ends = |[sources, targets]: [usize; 2]| -> Result<[Vec<i64>; 2], Failure> {
+            Ok([arrays.integers(sources)?, arrays.integers(targets)?])
+        };
+        let pairs = self.pairs.as_ref();
         Ok(GraphTables {
             nodes: counts(self.nodes)?,
             edges: counts(self.edges)?,
-            edge_index: [arrays.integers(sources)?, arrays.integers(targets)?],
+            edge_index: ends(self.edge_index)?,
+            pairs: pairs.map(|pairs| counts(pairs.counts)).transpose()?.unwrap_or_default(),
+            pair_index: pairs.map(|pairs| ends(pairs.index)).transpose()?.unwrap_or_default(),
             node_columns: columns(&self.node_columns)?,
             edge_columns: columns(&self.edge_columns)?,
             targets: columns(&self.targets)?,
@@ -137,7 +145,7 @@ impl Tables {
     }
 }
 
-/// Parts of nodes by number; a number that is none stands for a node of no part.
+/// Parts of nodes (edges, pairs) by number; a number that is none stands for one of no part.
 fn node_parts(arrays: &Arrays<'_>, at: usize) -> Result<Vec<Option<Split>>, Failure> {
     let part = |number: i64| usize::try_from(number).ok().and_then(|number| Split::ALL.get(number).copied());
     Ok(arrays.integers(at)?.into_iter().map(part).collect())

@@ -332,6 +332,9 @@ fn a_model_of_links_ranks_hidden_ones_and_its_file_gives_the_scores_of_training(
     let free: Vec<[u32; 2]> = all.into_iter().filter(|pair| !graph.edges().contains(pair)).collect();
     let most = questions.scores(&free).unwrap().into_iter().fold(0.0, f64::max);
     assert_eq!(best[0].1, most);
+    let vast = Graph::from_edges(30_000, Vec::new()).unwrap();
+    let error = questions.likeliest(&vast, 1).unwrap_err().to_string();
+    assert!(error.contains("30000 nodes have too many pairs"), "{error}");
 }
 
 #[test]

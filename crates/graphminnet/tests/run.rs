@@ -201,6 +201,12 @@ fn graphs_in_memory_are_given_again_and_must_be_the_same() {
     assert!(matches!(error, TrainError::Changed { what: "the data", .. }), "{error}");
     drop(other);
     let summary = finish(&mut Run::open(&path).unwrap().with_data(given(24)));
+    assert_eq!(weights(&finish(&mut Run::open(&path).unwrap().with_data(given(24)))), weights(&summary));
+    // A run that is done does not answer for other data either.
+    let mut other = Run::open(&path).unwrap().with_data(given(30));
+    let error = other.train(&resources(), &mut (), &AtomicBool::new(false)).unwrap_err();
+    assert!(matches!(error, TrainError::Changed { what: "the data", .. }), "{error}");
+    drop(other);
     let mut from_source = Run::create(&folder.path().join("source"), &self::spec()).unwrap();
     assert_eq!(weights(&summary), weights(&finish(&mut from_source)));
 }

@@ -7,8 +7,7 @@ use crate::failure::Failure;
 use crate::ui::signals::INTERRUPTED;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::train::{CrossValidation, DataSource, FoldBy, MeanStd, Rounds, Run, RunSpec, Summary};
-use graphminnet_data::fs::write_atomically;
+use graphminnet::train::{CrossValidation, FoldBy, MeanStd, Rounds, Run, Summary};
 use graphminnet_data::text::duration;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -39,9 +38,6 @@ pub struct Arguments {
     #[command(flatten)]
     output: OutputArguments,
 }
-
-/// The file with the result, beside the runs.
-const RESULT: &str = "cross-validation.json";
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -75,17 +71,8 @@ fn validate(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failur
     let mut loaded = Some(loaded);
     let mut done: Vec<(String, Summary)> = Vec::new();
     for (name, split) in &splits {
-        let source = match &spec.source {
-            DataSource::File { path, read, calibrate, .. } => DataSource::File {
-                path: path.clone(),
-                read: read.clone(),
-                split: split.clone(),
-                calibrate: *calibrate,
-            },
-            other => other.clone(),
-        };
         let path = folder.join(name);
-        let spec = RunSpec { source, ..spec.clone() };
+        let spec = spec.on_split(split);
         let run = Run::open_or_create(&path, &spec)?;
         // One that is done is not read again, so nothing else would notice.
         if !run.file().data.is_same_as(&spec.source) {
@@ -116,8 +103,7 @@ fn validate(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failur
 }
 
 fn print(result: &CrossValidation, folder: &Path, context: &Context) -> Result<ExitCode, Failure> {
-    let text = serde_json::to_string_pretty(result)?;
-    write_atomically(&folder.join(RESULT), text.as_bytes())?;
+    result.write(folder)?;
     let mut out = stdout().lock();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(result)?)?;

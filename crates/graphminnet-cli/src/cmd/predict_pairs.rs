@@ -13,9 +13,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Pairs of a graph beyond which the likeliest are not looked for among all of them.
-const MOST_PAIRS: usize = 500_000_000;
-
 /// A graph by name, or why it cannot be used.
 type Named = (String, Result<Arc<Graph>, String>);
 
@@ -121,12 +118,6 @@ pub fn likeliest(
     let (mut rows, mut bad) = (0, 0);
     for (id, graph) in all_graphs(reader)? {
         let found = graph.and_then(|graph| {
-            let nodes = graph.num_nodes();
-            if nodes.saturating_mul(nodes) > MOST_PAIRS {
-                return Err(format!(
-                    "{nodes} nodes have too many pairs to look at all of them; ask about some with --pairs"
-                ));
-            }
             let questions = PairQuestions::new(ensemble, &graph).map_err(|error| error.to_string())?;
             let best = questions.likeliest(&graph, count).map_err(|error| error.to_string())?;
             let pairs: Vec<[u32; 2]> = best.iter().map(|(pair, _)| *pair).collect();

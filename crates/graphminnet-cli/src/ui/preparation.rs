@@ -6,24 +6,11 @@ use super::say::Verbosity;
 use super::signals::Interrupt;
 use graphminnet::train::Loaded;
 use graphminnet_data::preparation::{self, Origin, PreparationReport, Transform};
-use graphminnet_data::text::counted;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says what was read.
 pub fn say_loaded(verbosity: Verbosity, loaded: &Loaded) {
-    let dataset = &loaded.dataset;
-    let nodes = dataset.node_parts.as_ref().map(|parts| parts.nodes_by_part());
-    let splits = nodes.as_ref().unwrap_or(&loaded.splits);
-    verbosity.say(format_args!(
-        "{}: {}, {}{} to train, {} to validate, {} to test ({})",
-        dataset.name,
-        counted(dataset.samples.len(), "graph"),
-        if nodes.is_some() { format!("{}s: ", dataset.schema.level) } else { String::new() },
-        splits.train.len(),
-        splits.valid.len(),
-        splits.test.len(),
-        loaded.split_note
-    ));
+    verbosity.say(loaded.in_words());
     for line in report_lines(&loaded.report) {
         verbosity.say(line);
     }

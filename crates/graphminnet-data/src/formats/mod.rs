@@ -54,9 +54,9 @@ pub(crate) use lines::Lines;
 #[doc(hidden)]
 pub use pair_list::{PairRow, read_pair_list};
 pub(crate) use smiles_csv::reading as molecule_reading;
-pub(super) use smiles_csv::smiles;
 #[cfg(feature = "benchmarks")]
 pub(crate) use smiles_csv::{read_lines as read_smiles_lines, read_parquet_bytes};
+pub(super) use smiles_csv::{smiles, smiles_of_lines};
 pub(super) use smiles_rows::SmilesRows;
 pub(crate) use tree::{Folder, Tree, lines_of};
 pub use write::write;

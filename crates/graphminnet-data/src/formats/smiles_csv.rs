@@ -201,7 +201,20 @@ pub(crate) fn smiles(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<Vec<Option<(Place, String)>>, DataError> {
-    let (mut reader, _) = open_table(format, path, options)?;
+    let (reader, _) = open_table(format, path, options)?;
+    strings(reader, options)
+}
+
+/// The same of a stream of lines.
+pub(crate) fn smiles_of_lines(
+    lines: Lines,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Vec<Option<(Place, String)>>, DataError> {
+    strings(CsvReader::of_molecules(lines, path, options, &mut Vec::new())?, options)
+}
+
+fn strings(mut reader: CsvReader, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
     let columns = Columns::find(&reader, options)?;
     let mut held = Budget::new(&options.limits).share();
     let mut found = Vec::new();

@@ -11,7 +11,6 @@ use crate::{
     Place, Read, ReadOptions, Report, Sample, Schema, Split,
 };
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -166,11 +165,13 @@ impl<'a> Collector<'a> {
     ///
     /// [`DataError::BadRows`] once there are more bad rows than the limit under [`OnBadRow::Error`]; a limit.
     pub(crate) fn push(&mut self, record: Result<Record, BadRow>) -> Result<(), DataError> {
+        // A place is copied only for an error: there may be millions of small graphs.
         within("graphs", self.slots.len() as u64 + 1, self.options.limits.graphs)
-            .map_err(DataError::limit(self.place.clone()))?;
+            .map_err(|exceeded| DataError::limit(self.place.clone())(exceeded))?;
         match record {
             Ok(record) => {
-                self.held.grow(record.bytes()).map_err(DataError::limit(record.place.clone()))?;
+                let held = self.held.grow(record.bytes());
+                held.map_err(|exceeded| DataError::limit(record.place.clone())(exceeded))?;
                 self.slots.push(Some(record));
             }
             Err(bad) => {
@@ -212,7 +213,7 @@ impl<'a> Collector<'a> {
     }
 
     fn hold(&mut self, bytes: u64) -> Result<(), DataError> {
-        self.held.grow(bytes).map_err(DataError::limit(self.place.clone()))
+        self.held.grow(bytes).map_err(|exceeded| DataError::limit(self.place.clone())(exceeded))
     }
 
     fn bad(&mut self, position: usize, bad: BadRow) -> Result<(), DataError> {
@@ -311,7 +312,7 @@ impl<'a> Collector<'a> {
         let mut splits: Vec<Option<Split>> = Vec::with_capacity(slots.len());
         let mut node_splits: Vec<Option<Vec<Option<Split>>>> = Vec::with_capacity(slots.len());
         let mut rows = Vec::with_capacity(slots.len());
-        let mut ids: HashMap<String, Place> = HashMap::with_capacity(slots.len());
+        let mut ids: HashMap<String, Place> = HashMap::new();
         let has_parts = self.has_parts(&slots)?;
         for (position, slot) in slots.into_iter().enumerate() {
             let Some(mut record) = slot else {
@@ -320,18 +321,20 @@ impl<'a> Collector<'a> {
             };
             let before = record.bytes();
             let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
-            let (place, split) = (record.place.clone(), record.split);
+            let split = record.split;
             let nodes = record.node_split.take();
-            let sample = match ids.entry(id.clone()) {
-                _ if has_parts && split.is_none() => Err(self.without_part(place)),
-                Entry::Occupied(earlier) if !self.options.repeated_ids => Err(BadRow::new(
-                    place,
+            let sample = match ids.get(&id) {
+                _ if has_parts && split.is_none() => Err(self.without_part(record.place)),
+                Some(earlier) => Err(BadRow::new(
+                    record.place,
                     &id,
-                    format!("this id was already used in {}; ids must be unique", earlier.get()),
+                    format!("this id was already used in {earlier}; ids must be unique"),
                 )),
-                entry => finisher.sample(&self, record, id).inspect(|_| {
-                    entry.insert_entry(place);
-                }),
+                None => {
+                    // Nobody asks for the ids where they may repeat.
+                    let known = (!self.options.repeated_ids).then(|| (id.clone(), record.place.clone()));
+                    finisher.sample(&self, record, id).inspect(|_| ids.extend(known))
+                }
             };
             self.held.shrink(before);
             match sample {
@@ -447,7 +450,7 @@ impl Finisher {
     }
 
     fn graph(&self, from: &Collector<'_>, record: &mut Record, id: &str) -> Result<Graph, BadRow> {
-        let place = record.place.clone();
+        let place = &record.place;
         let encode = |encoder: &Encoder, columns: &ColumnSet, table: &Table| {
             encoder.encode(columns, table).map_err(|error| match error {
                 EncodeError::Unknown(unknown) => BadRow::new(

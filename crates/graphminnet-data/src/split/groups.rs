@@ -4,11 +4,12 @@ use super::{Ratios, SplitError, Splits};
 use crate::formats::{self, Format};
 use crate::rng::stream;
 use crate::smiles::{Fingerprint, MoleculeReading};
-use crate::{BadRow, DataError, OnBadRow, Place, Read, ReadOptions, open};
+use crate::{BadRow, DataError, OnBadRow, Place, Read, ReadOptions, open, read_stream};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+use std::io;
 use std::path::Path;
 
 mod clusters;
@@ -155,17 +156,59 @@ pub fn read_with_groups(
     by: GroupBy,
     seed: u64,
 ) -> Result<(Read, Vec<usize>), DataError> {
-    // Under `null` every record keeps its place, so that the strings can be found again.
-    let on_bad_row = if options.on_bad_row == OnBadRow::Skip { OnBadRow::Null } else { options.on_bad_row };
     // Whatever a table is called: only molecules have scaffolds and fingerprints.
     let format = match options.format.map_or_else(|| formats::detect(path), Ok) {
         Ok(format @ (Format::Parquet | Format::Xlsx | Format::Sdf)) => format,
         _ => Format::SmilesCsv,
     };
-    let options = ReadOptions { on_bad_row, format: Some(format), ..options.clone() };
+    let options = of_molecules(format, options);
     let read = open(path, &options)?;
-    let groups = match by {
-        GroupBy::Scaffold => numbered(&scaffolds(&read, format, path, &options)?),
+    let groups = groups(&read, path, &options, by, seed, || formats::smiles(format, path, &options))?;
+    Ok((read, groups))
+}
+
+/// The same of the text of a CSV table; `name` is that of the data set.
+///
+/// # Errors
+///
+/// As [`read_with_groups`].
+pub fn read_text_with_groups(
+    text: &str,
+    name: &str,
+    options: &ReadOptions,
+    by: GroupBy,
+    seed: u64,
+) -> Result<(Read, Vec<usize>), DataError> {
+    let (path, options) = (Path::new(name), of_molecules(Format::SmilesCsv, options));
+    let stream = || -> Box<dyn io::Read + Send> { Box::new(io::Cursor::new(text.as_bytes().to_vec())) };
+    let read = read_stream(stream(), name, &options)?;
+    let strings = || {
+        let lines = formats::Lines::new(stream(), path, None, &options.limits);
+        formats::smiles_of_lines(lines, path, &options)
+    };
+    let groups = groups(&read, path, &options, by, seed, strings)?;
+    Ok((read, groups))
+}
+
+fn of_molecules(format: Format, options: &ReadOptions) -> ReadOptions {
+    // Under `null` every record keeps its place, so that the strings can be found again.
+    let on_bad_row = if options.on_bad_row == OnBadRow::Skip { OnBadRow::Null } else { options.on_bad_row };
+    ReadOptions { on_bad_row, format: Some(format), ..options.clone() }
+}
+
+/// The place and SMILES string of every record of a table; `None` for one that cannot be split into fields.
+type Strings = Vec<Option<(Place, String)>>;
+
+fn groups(
+    read: &Read,
+    path: &Path,
+    options: &ReadOptions,
+    by: GroupBy,
+    seed: u64,
+    strings: impl FnOnce() -> Result<Strings, DataError>,
+) -> Result<Vec<usize>, DataError> {
+    match by {
+        GroupBy::Scaffold => Ok(numbered(&scaffolds(read, strings()?, options)?)),
         GroupBy::Fingerprint => {
             let fingerprints = read.dataset.samples.par_iter().map(|sample| {
                 Fingerprint::of(&sample.graph, &read.dataset.schema).ok_or_else(|| DataError::Schema {
@@ -173,19 +216,12 @@ pub fn read_with_groups(
                     reason: "fingerprints need the atom columns of the Open Graph Benchmark".to_owned(),
                 })
             });
-            clusters::of(&fingerprints.collect::<Result<Vec<_>, _>>()?, seed)
+            Ok(clusters::of(&fingerprints.collect::<Result<Vec<_>, _>>()?, seed))
         }
-    };
-    Ok((read, groups))
+    }
 }
 
-fn scaffolds(
-    read: &Read,
-    format: Format,
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<Vec<String>, DataError> {
-    let strings = formats::smiles(format, path, options)?;
+fn scaffolds(read: &Read, strings: Strings, options: &ReadOptions) -> Result<Vec<String>, DataError> {
     let used = read.report.rows.iter().zip(&strings).filter(|(sample, _)| sample.is_some());
     let used: Vec<_> = used.filter_map(|(_, string)| string.as_ref()).collect();
     let form = MoleculeReading::of(options).unwrap_or_default().form;
@@ -215,6 +251,26 @@ fn numbered(keys: &[String]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_in_memory_has_the_groups_of_the_same_file() {
+        let text = "smiles,y\nc1ccccc1C,1\nCCO,2\nC1CC,3\nc1ccccc1O,4\nC1CCNCC1,5\n";
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.csv");
+        std::fs::write(&path, text).unwrap();
+        let options = ReadOptions { on_bad_row: OnBadRow::Skip, ..ReadOptions::default() };
+        for by in [GroupBy::Scaffold, GroupBy::Fingerprint] {
+            let (file, of_file) = read_with_groups(&path, &options, by, 1).unwrap();
+            let (memory, of_memory) = read_text_with_groups(text, "own.csv", &options, by, 1).unwrap();
+            assert_eq!(of_memory, of_file);
+            assert_eq!(memory.dataset, file.dataset);
+            assert_eq!(memory.report.bad_row_count, 1);
+        }
+        let (_, scaffolds) = read_text_with_groups(text, "own.csv", &options, GroupBy::Scaffold, 0).unwrap();
+        assert_eq!(scaffolds, [0, 1, 0, 2], "benzene, none, benzene, piperidine");
+        let error = read_text_with_groups(text, "own.csv", &ReadOptions::default(), GroupBy::Scaffold, 0);
+        assert!(error.unwrap_err().to_string().contains("own.csv"), "a bad row is told");
+    }
 
     #[test]
     fn groups_fill_the_parts_from_the_largest_on() {

@@ -178,6 +178,12 @@ pub enum PredictError {
     /// The model was asked about links.
     #[error("the model does not predict links: it has other targets than one of yes and no")]
     NotLinks,
+    /// The likeliest of all pairs were asked for.
+    #[error("{nodes} nodes have too many pairs to look at all of them; ask about some of them")]
+    TooManyPairs {
+        /// Nodes of the graph.
+        nodes: usize,
+    },
     /// One of several graphs is at fault.
     #[error("graph {graph}: {source}")]
     InGraph {

@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Pairs that go through a model at a time: bounds the memory.
 const AT_ONCE: usize = 1 << 16;
 
+/// Pairs of a graph beyond which the likeliest are not looked for among all of them.
+const MOST_PAIRS: usize = 500_000_000;
+
 /// A graph that is prepared for the models of an ensemble, to be asked about any of its pairs.
 #[derive(Debug)]
 pub struct PairQuestions<'a> {
@@ -91,8 +94,12 @@ impl<'a> PairQuestions<'a> {
     ///
     /// # Errors
     ///
-    /// As [`PairQuestions::answer`].
+    /// As [`PairQuestions::answer`]; [`PredictError::TooManyPairs`] for a graph that is too large to look at all of them.
     pub fn likeliest(&self, graph: &Graph, count: usize) -> Result<Vec<([u32; 2], f64)>, PredictError> {
+        let nodes = graph.num_nodes();
+        if nodes.saturating_mul(nodes) > MOST_PAIRS {
+            return Err(PredictError::TooManyPairs { nodes });
+        }
         let directed = !self.ensemble.description().model.ends_symmetric;
         let bare = graph.clone().with_pairs(Vec::new())?;
         let free = Negatives::new(&bare, directed);

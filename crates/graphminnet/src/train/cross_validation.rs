@@ -3,11 +3,13 @@
 //! A single split of a small data set says little: which molecules happen to be in its test part moves a result by more
 //! than most settings do.
 
-use super::source::{FoldBy, SplitChoice};
-use super::{MeanStd, Summary};
+use super::run::write_json;
+use super::source::{DataSource, FoldBy, SplitChoice};
+use super::{MeanStd, RunSpec, Summary, TrainError};
 use crate::config::MetricKind;
 use graphminnet_data::split::GroupBy;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// How many splits, and how they differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,18 @@ impl Rounds {
                 })
                 .collect(),
         }
+    }
+}
+
+impl RunSpec {
+    /// The same run on another split of its data. Data in memory is split before it is given to the run.
+    #[must_use]
+    pub fn on_split(&self, split: &SplitChoice) -> Self {
+        let mut spec = self.clone();
+        if let DataSource::File { split: own, .. } = &mut spec.source {
+            *own = split.clone();
+        }
+        spec
     }
 }
 
@@ -91,6 +105,15 @@ pub struct CrossValidation {
 }
 
 impl CrossValidation {
+    /// Writes the result beside the runs, as `cross-validation.json`.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if the folder cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<(), TrainError> {
+        write_json(&folder.join("cross-validation.json"), self)
+    }
+
     /// Puts the runs of all splits together.
     pub fn new(metric: MetricKind, runs: &[(String, Summary)]) -> Self {
         let seeds = || runs.iter().flat_map(|(_, summary)| &summary.seeds);

@@ -1,8 +1,8 @@
 //! What a run says while it is running; who listens decides what to show.
 
+use super::Loaded;
 use super::checkpoint::CheckpointProblem;
 use super::norms::TrainingLoss;
-use super::source::Loaded;
 use super::state::Position;
 use super::summary::SeedResult;
 use super::transfer::TakenOver;

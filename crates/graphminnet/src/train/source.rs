@@ -1,7 +1,6 @@
 //! Where the data of a run comes from, written down so that the run can find it again.
 
-use super::TrainError;
-use crate::config::ConfigError;
+use super::{Loaded, TrainError};
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
 use graphminnet_data::split::{GroupBy, Ratios, Splits, read_with_groups};
 use graphminnet_data::{
@@ -125,19 +124,6 @@ pub enum DataSource {
     },
 }
 
-/// Data as it was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Loaded {
-    /// The graphs.
-    pub dataset: Dataset,
-    /// Their parts.
-    pub splits: Splits,
-    /// What was noticed while reading.
-    pub report: Report,
-    /// How the parts came about, in words.
-    pub split_note: String,
-}
-
 impl DataSource {
     /// Whether edges are read as given or both ways; `None` is the format's own rule.
     pub fn edges(&self) -> Option<EdgeDirection> {
@@ -186,39 +172,16 @@ impl DataSource {
                 let ignore_split = !split.is_of_the_data();
                 let mut options = ReadOptions { ignore_split, ..(**options).clone() };
                 options.limits.apply(changes);
-                let (mut read, groups) = match split.grouping() {
+                let (read, groups) = match split.grouping() {
                     Some((by, seed)) => read_with_groups(path, &options, by, seed)?,
                     None => (open(path, &options)?, Vec::new()),
                 };
-                let nodes = if options.rules >= 3 { split.apply_to_nodes(&read.dataset)? } else { None };
-                let (splits, split_note) = match nodes {
-                    Some((parts, note)) => (read.dataset.split_nodes(parts), note),
-                    None => {
-                        read.dataset.node_parts = None;
-                        split.apply(&read, &groups)?
-                    }
-                };
-                let loaded = Loaded { dataset: read.dataset, splits, report: read.report, split_note };
-                loaded.with_calibration(*calibrate, &groups)
+                let by_row = options.rules >= 3;
+                Loaded::of(read, &groups, split, by_row)?.with_calibration(*calibrate, &groups)
             }
             Self::Given { .. } => Err(TrainError::DataNotGiven),
         }
     }
-}
-
-/// Fewer graphs than these say nothing about errors that are rare.
-const MIN_CALIBRATION: usize = 20;
-
-fn check_calibration(splits: &Splits, asked: bool) -> Result<(), TrainError> {
-    let found = splits.calibration.len();
-    if found >= MIN_CALIBRATION || (found == 0 && !asked) {
-        return Ok(());
-    }
-    Err(TrainError::Config(ConfigError::Invalid {
-        key: "calibrate".to_owned(),
-        value: format!("{found} graphs set aside"),
-        expected: format!("at least {MIN_CALIBRATION}, from a larger training part"),
-    }))
 }
 
 #[cfg(feature = "benchmarks")]
@@ -232,53 +195,6 @@ fn benchmark(name: &str, folder: Option<&Path>, changes: &[LimitChange]) -> Resu
 #[cfg(not(feature = "benchmarks"))]
 fn benchmark(name: &str, _: Option<&Path>, _: &[LimitChange]) -> Result<Loaded, TrainError> {
     Err(TrainError::NoBenchmarks { name: name.to_owned() })
-}
-
-impl Loaded {
-    /// Splits graphs that are in memory.
-    ///
-    /// # Errors
-    ///
-    /// [`TrainError`] if they cannot be split in this way.
-    pub fn split(dataset: Dataset, choice: &SplitChoice) -> Result<Self, TrainError> {
-        if let Some((by, _)) = choice.grouping() {
-            return Err(TrainError::Config(ConfigError::Invalid {
-                key: "split".to_owned(),
-                value: words(by).0.to_owned(),
-                expected: "graphs in memory have no molecules to group; give the parts".to_owned(),
-            }));
-        }
-        let mut read = Read { dataset, report: Report::default() };
-        let (splits, split_note) = match choice.apply_to_nodes(&read.dataset)? {
-            Some((parts, note)) => (read.dataset.split_nodes(parts), note),
-            None => choice.apply(&read, &[])?,
-        };
-        Ok(Self { dataset: read.dataset, splits, report: read.report, split_note })
-    }
-
-    /// Sets graphs of the training part aside for calibration.
-    ///
-    /// # Errors
-    ///
-    /// [`TrainError::Config`] if the training part is too small for that.
-    pub fn calibrated(self) -> Result<Self, TrainError> {
-        self.with_calibration(true, &[])
-    }
-
-    /// The same where it is asked for and the split names no such part; graphs of one group stay together.
-    fn with_calibration(mut self, asked: bool, groups: &[usize]) -> Result<Self, TrainError> {
-        if asked && self.splits.calibration.is_empty() {
-            self.splits = match groups {
-                [] => self.splits.hold_out(0),
-                groups => self.splits.hold_out_groups(groups),
-            };
-        }
-        check_calibration(&self.splits, asked)?;
-        if !self.splits.calibration.is_empty() {
-            self.split_note.push_str(&format!(", {} to calibrate", self.splits.calibration.len()));
-        }
-        Ok(self)
-    }
 }
 
 fn official(dataset: Dataset, report: Report) -> Result<Loaded, TrainError> {
@@ -309,7 +225,10 @@ impl SplitChoice {
     }
 
     /// The parts of nodes (edges, pairs), where the data names them or is a single graph with targets of these.
-    fn apply_to_nodes(&self, dataset: &Dataset) -> Result<Option<(NodeParts, String)>, TrainError> {
+    pub(super) fn apply_to_nodes(
+        &self,
+        dataset: &Dataset,
+    ) -> Result<Option<(NodeParts, String)>, TrainError> {
         let random = |seed: u64| -> Result<_, TrainError> {
             let note = format!("80/10/10 of the labelled {}s at random (seed {seed})", dataset.schema.level);
             Ok(NodeParts::random(dataset, seed)?.map(|parts| (parts, note)))
@@ -331,7 +250,7 @@ impl SplitChoice {
     }
 
     /// What makes molecules belong together, and the seed of clusters.
-    fn grouping(&self) -> Option<(GroupBy, u64)> {
+    pub(super) fn grouping(&self) -> Option<(GroupBy, u64)> {
         match self {
             Self::Scaffold => Some((GroupBy::Scaffold, 0)),
             Self::Groups { by, seed } | Self::Fold { by: FoldBy::Groups(by), seed, .. } => Some((*by, *seed)),
@@ -339,7 +258,7 @@ impl SplitChoice {
         }
     }
 
-    fn apply(&self, read: &Read, groups: &[usize]) -> Result<(Splits, String), TrainError> {
+    pub(super) fn apply(&self, read: &Read, groups: &[usize]) -> Result<(Splits, String), TrainError> {
         let dataset = &read.dataset;
         let samples = dataset.samples.len();
         Ok(match self {
@@ -393,7 +312,7 @@ impl SplitChoice {
 }
 
 /// A grouping as a value, as a noun and as a way.
-fn words(by: GroupBy) -> (&'static str, &'static str, &'static str) {
+pub(super) fn words(by: GroupBy) -> (&'static str, &'static str, &'static str) {
     match by {
         GroupBy::Scaffold => ("scaffold", "scaffold", "scaffolds together"),
         GroupBy::Fingerprint => ("kmeans", "similar fingerprints", "similar fingerprints together"),

@@ -10,7 +10,6 @@ use crate::ui::say::Verbosity;
 use crate::ui::signals::Interrupt;
 use clap::Args;
 use graphminnet::DeviceKind;
-use graphminnet::bundle::locate;
 use graphminnet::train::{Resources, Start, Transfer};
 use graphminnet_data::cache::{Cache, default_cache_dir};
 use std::path::PathBuf;
@@ -108,15 +107,9 @@ impl TransferArguments {
     /// If the model cannot be read, or there are several.
     pub fn read(&self) -> Result<Option<(Transfer, Start)>, Failure> {
         let Some(path) = &self.from else { return Ok(None) };
-        let mut found = locate(path)?;
-        let (Some(path), true) = (found.pop(), found.is_empty()) else {
-            return Err(Failure::usage(format!(
-                "--from {}: it holds the models of several seeds; name one of them, such as seed-0/best.gmn",
-                path.display()
-            )));
-        };
-        let (new_head, freeze) = (self.new_head, self.freeze.clone());
-        let transfer = Transfer { path, new_head, freeze, rate: self.from_rate.unwrap_or(1.0) };
+        let (path, new_head, freeze) = (path.clone(), self.new_head, self.freeze.clone());
+        let rate = self.from_rate.unwrap_or(1.0);
+        let transfer = Transfer { path, new_head, freeze, rate }.located()?;
         let start = Start::read(&transfer)?;
         Ok(Some((transfer, start)))
     }

@@ -95,22 +95,25 @@ impl RunDir {
 
     /// Writes down what the data is, or fails if it is not what was written down.
     pub(super) fn record_data(&self, data: &TrainingData) -> Result<(), TrainError> {
-        let path = self.path.join(DATA);
-        let recorded: DataCard = match read_json(&path) {
-            Ok(recorded) => recorded,
+        match self.check_data(&data.fingerprint) {
             Err(TrainError::Io(error)) if error.is_not_found() => {
                 fs::write_atomically(&self.path.join(SPLITS), data.positions().to_json().as_bytes())?;
-                return write_json(&path, &DataCard::of(data));
+                write_json(&self.path.join(DATA), &DataCard::of(data))
             }
-            Err(error) => return Err(error),
-        };
-        if recorded.fingerprint == data.fingerprint {
+            checked => checked,
+        }
+    }
+
+    /// Fails if data with this fingerprint is not what was written down.
+    pub(super) fn check_data(&self, fingerprint: &str) -> Result<(), TrainError> {
+        let recorded: DataCard = read_json(&self.path.join(DATA))?;
+        if recorded.fingerprint == fingerprint {
             return Ok(());
         }
         Err(TrainError::Changed {
             what: "the data",
             before: recorded.fingerprint,
-            now: data.fingerprint.clone(),
+            now: fingerprint.to_owned(),
         })
     }
 

@@ -30,7 +30,7 @@ use super::event::{Observer, TrainEvent};
 use super::state::Best;
 use super::summary::Summary;
 use super::trainer::{Outcome, alone_if_need_be, train_seed_from};
-use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData};
+use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData, data_fingerprint};
 use crate::bundle::Origin;
 use burn::tensor::Device;
 use directory::RunDir;
@@ -263,6 +263,10 @@ impl Run {
         let open = seeds.iter().any(|seed| unfinished.contains(seed));
         if open && self.prepare(resources, observer, interrupt)?.is_none() {
             return Ok(RunOutcome::Interrupted);
+        }
+        if let (false, Some(given)) = (open, &self.loaded) {
+            // Nothing is left to train, but results of other data are not those that were asked for.
+            self.directory.check_data(&data_fingerprint(&given.dataset, &given.splits))?;
         }
         let start = match &self.file.from {
             Some(origin) if open => Some(self.directory.start(origin, &resources.device)?),

@@ -16,7 +16,7 @@ mod report;
 pub use report::TakenOver;
 
 use super::TrainError;
-use crate::bundle::{Bundle, Description, Origin, TargetScaler};
+use crate::bundle::{Bundle, Description, Origin, TargetScaler, locate};
 use crate::config::ModelConfig;
 use crate::weights::{self, NamedTensor};
 use burn::module::Module;
@@ -45,6 +45,20 @@ impl Transfer {
     /// All weights of a model, none of them frozen, at the full rate.
     pub fn from_file(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), new_head: false, freeze: Vec::new(), rate: 1.0 }
+    }
+
+    /// The same with the model file that the path stands for, where it is a folder: that of a seed, or a run of one seed.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Bundle`] if there is none, [`TransferError::Several`] if there are several.
+    pub fn located(mut self) -> Result<Self, TrainError> {
+        let mut found = locate(&self.path)?;
+        match (found.pop(), found.is_empty()) {
+            (Some(path), true) => self.path = path,
+            _ => return Err(TransferError::Several { path: self.path }.into()),
+        }
+        Ok(self)
     }
 }
 
@@ -86,6 +100,12 @@ pub enum TransferError {
     Rate {
         /// What was asked for.
         rate: f64,
+    },
+    /// The models of several seeds.
+    #[error("{}: it holds the models of several seeds; name one of them, such as seed-0/best.gmn", path.display())]
+    Several {
+        /// The folder.
+        path: PathBuf,
     },
     /// Everything is frozen.
     #[error("everything that has a gradient is frozen, so there is nothing to train")]

@@ -1,0 +1,139 @@
+//! Data as it was found: the graphs and their parts.
+
+use super::source::words;
+use super::{SplitChoice, TrainError};
+use crate::config::ConfigError;
+use graphminnet_data::split::{Splits, read_text_with_groups};
+use graphminnet_data::text::counted;
+use graphminnet_data::{Dataset, Read, ReadOptions, Report, read_stream};
+use std::io::Cursor;
+
+/// Data as it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The graphs.
+    pub dataset: Dataset,
+    /// Their parts.
+    pub splits: Splits,
+    /// What was noticed while reading.
+    pub report: Report,
+    /// How the parts came about, in words.
+    pub split_note: String,
+}
+
+/// Fewer graphs than these say nothing about errors that are rare.
+const MIN_CALIBRATION: usize = 20;
+
+fn check_calibration(splits: &Splits, asked: bool) -> Result<(), TrainError> {
+    let found = splits.calibration.len();
+    if found >= MIN_CALIBRATION || (found == 0 && !asked) {
+        return Ok(());
+    }
+    Err(TrainError::Config(ConfigError::Invalid {
+        key: "calibrate".to_owned(),
+        value: format!("{found} graphs set aside"),
+        expected: format!("at least {MIN_CALIBRATION}, from a larger training part"),
+    }))
+}
+
+impl Loaded {
+    /// Splits what was read, in groups where the choice asks for them; `by_row` says whether the nodes (edges, pairs) of a
+    /// graph may be split.
+    pub(super) fn of(
+        mut read: Read,
+        groups: &[usize],
+        choice: &SplitChoice,
+        by_row: bool,
+    ) -> Result<Self, TrainError> {
+        let nodes = if by_row { choice.apply_to_nodes(&read.dataset)? } else { None };
+        let (splits, split_note) = match nodes {
+            Some((parts, note)) => (read.dataset.split_nodes(parts), note),
+            None => {
+                read.dataset.node_parts = None;
+                choice.apply(&read, groups)?
+            }
+        };
+        Ok(Self { dataset: read.dataset, splits, report: read.report, split_note })
+    }
+
+    /// Splits graphs that are in memory.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if they cannot be split in this way.
+    pub fn split(dataset: Dataset, choice: &SplitChoice) -> Result<Self, TrainError> {
+        if let Some((by, _)) = choice.grouping() {
+            return Err(TrainError::Config(ConfigError::Invalid {
+                key: "split".to_owned(),
+                value: words(by).0.to_owned(),
+                expected: "graphs in memory have no molecules to group; give the parts".to_owned(),
+            }));
+        }
+        Self::of(Read { dataset, report: Report::default() }, &[], choice, true)
+    }
+
+    /// Reads the text of a CSV table of molecules and splits it, by the rules of files; `name` is that of the data set. The
+    /// options must say that it is one.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if it cannot be read, or not be split in this way.
+    pub fn molecules(
+        text: &str,
+        name: &str,
+        options: &ReadOptions,
+        choice: &SplitChoice,
+        calibrate: bool,
+    ) -> Result<Self, TrainError> {
+        let options = ReadOptions { ignore_split: !choice.is_of_the_data(), ..options.clone() };
+        let (read, groups) = match choice.grouping() {
+            Some((by, seed)) => read_text_with_groups(text, name, &options, by, seed)?,
+            None => {
+                let stream = Box::new(Cursor::new(text.as_bytes().to_vec()));
+                (read_stream(stream, name, &options)?, Vec::new())
+            }
+        };
+        Self::of(read, &groups, choice, true)?.with_calibration(calibrate, &groups)
+    }
+
+    /// What was read and how it is split, in one line.
+    pub fn in_words(&self) -> String {
+        let dataset = &self.dataset;
+        let nodes = dataset.node_parts.as_ref().map(|parts| parts.nodes_by_part());
+        let splits = nodes.as_ref().unwrap_or(&self.splits);
+        format!(
+            "{}: {}, {}{} to train, {} to validate, {} to test ({})",
+            dataset.name,
+            counted(dataset.samples.len(), "graph"),
+            if nodes.is_some() { format!("{}s: ", dataset.schema.level) } else { String::new() },
+            splits.train.len(),
+            splits.valid.len(),
+            splits.test.len(),
+            self.split_note
+        )
+    }
+
+    /// Sets graphs of the training part aside for calibration.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Config`] if the training part is too small for that.
+    pub fn calibrated(self) -> Result<Self, TrainError> {
+        self.with_calibration(true, &[])
+    }
+
+    /// The same where it is asked for and the split names no such part; graphs of one group stay together.
+    pub(super) fn with_calibration(mut self, asked: bool, groups: &[usize]) -> Result<Self, TrainError> {
+        if asked && self.splits.calibration.is_empty() {
+            self.splits = match groups {
+                [] => self.splits.hold_out(0),
+                groups => self.splits.hold_out_groups(groups),
+            };
+        }
+        check_calibration(&self.splits, asked)?;
+        if !self.splits.calibration.is_empty() {
+            self.split_note.push_str(&format!(", {} to calibrate", self.splits.calibration.len()));
+        }
+        Ok(self)
+    }
+}

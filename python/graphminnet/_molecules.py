@@ -1,0 +1,168 @@
+"""Molecules: SMILES, RDKit molecules and frames, as SMILES or as the text of a table for the native module."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import _tables
+from ._errors import DataError, UsageError
+from ._tables import Columns
+
+
+def is_frame(data: Any) -> bool:
+    """Whether something is a frame of pandas or polars."""
+    return hasattr(data, "columns") and (hasattr(data, "to_csv") or hasattr(data, "write_csv"))
+
+
+def is_molecule(data: Any) -> bool:
+    """Whether something is a molecule of RDKit."""
+    return hasattr(data, "GetAtoms")
+
+
+@dataclass(frozen=True)
+class Order:
+    """The atoms of an RDKit molecule in the order of its SMILES."""
+
+    atoms: list[int]
+    #: The same without hydrogens, which a reader of SMILES counts with their neighbours.
+    heavy: list[int]
+
+    def of(self, count: int) -> list[int]:
+        """The atoms that so many nodes stand for. Hydrogens that a model adds come after all others."""
+        for atoms in (self.atoms, self.heavy):
+            if len(atoms) == count:
+                return atoms
+        if count > len(self.atoms) == len(self.heavy):
+            return [*self.atoms, *range(len(self.atoms), count)]
+        raise DataError(
+            f"{count} nodes for a molecule of {len(self.atoms)} atoms: the model takes molecules apart or adds hydrogens, "
+            "and nobody knows which node is which atom; give SMILES, and results follow their order"
+        )
+
+
+def smiles_of(items: list[Any]) -> tuple[list[str], list[Order] | None] | None:
+    """SMILES of text or of RDKit molecules, empty for what is missing; None if these are something else."""
+    first = next((item for item in items if not _tables.is_missing(item)), "")
+    if not (is_molecule(first) or isinstance(first, str)):
+        return None
+    present = [item for item in items if not _tables.is_missing(item)]
+    wanted = is_molecule if is_molecule(first) else lambda item: isinstance(item, str)
+    if (other := next((item for item in present if not wanted(item)), None)) is not None:
+        raise UsageError(f"{type(first).__name__} and {type(other).__name__} in one list: expected molecules of one kind")
+    if isinstance(first, str):
+        return [item if isinstance(item, str) else "" for item in items], None
+    from rdkit import Chem
+
+    texts: list[str] = []
+    orders: list[Order] = []
+    for molecule in items:
+        if not is_molecule(molecule):
+            texts.append("")
+            orders.append(Order([], []))
+            continue
+        texts.append(Chem.MolToSmiles(molecule))
+        written = molecule.GetProp("_smilesAtomOutputOrder").strip("[],")
+        order = [int(atom) for atom in written.split(",") if atom]
+        orders.append(Order(order, [at for at in order if molecule.GetAtomWithIdx(at).GetAtomicNum() != 1]))
+    return texts, orders
+
+
+def to_predict(frame: Any, schema: Mapping[str, Any]) -> Any:
+    """What a model reads of a frame: its column of SMILES, or a request with the text of that and of descriptors."""
+    about = schema.get("molecules") or {}
+    columns = list(frame.columns)
+    smiles = _smiles_column(columns, about)
+    if columns.count(smiles) > 1:
+        raise DataError(f"{columns.count(smiles)} columns are called `{smiles}`: expected one with the molecules")
+    names = [_column_called(columns, name) for name in about.get("descriptors") or []]
+    if not names:
+        return frame[smiles]
+    return {"csv": {"name": "molecules", "text": _text(frame[[smiles, *names]])}}
+
+
+def refuse_without_columns(schema: Mapping[str, Any]) -> None:
+    """Fails if molecules alone are too little for a model."""
+    if names := (schema.get("molecules") or {}).get("descriptors"):
+        raise UsageError(f"the model reads {', '.join(names)} beside the molecules: give a frame with these columns, or a file")
+
+
+def _smiles_column(columns: list[Any], about: Mapping[str, Any]) -> Any:
+    """The column with the molecules: the model's, or `smiles`, or the only one."""
+    for name in (about.get("column"), "smiles"):
+        for column in columns:
+            if name and str(column).lower() == name.lower():
+                return column
+    if len(columns) == 1:
+        return columns[0]
+    return _column_called(columns, about.get("column") or "smiles")
+
+
+def _column_called(columns: list[Any], name: str) -> Any:
+    for same in (lambda column: str(column) == name, lambda column: str(column).lower() == name.lower()):
+        for column in filter(same, columns):
+            return column
+    raise DataError(f"the columns {', '.join(map(str, columns))}, expected a column called `{name}`")
+
+
+def table(
+    smiles: Sequence[str], target: Any, words: list[str] | None, column: str = "smiles", names: list[str] | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """SMILES with targets as the text of a table, and how it is read; ``words`` are the parts."""
+    blocks = _tables.as_columns(target)
+    width = sum(1 if isinstance(some.cells, list) else some.cells.shape[1] for some in blocks)
+    if names is None:
+        named = [name for some in blocks for name in some.names or []]
+        names = named if len(named) == width else ["target"] if width == 1 else [f"target_{at}" for at in range(width)]
+    elif len(names) != width:
+        raise UsageError(f"{width} columns of targets, the model has {len(names)}: {', '.join(names)}")
+    rows = blocks[0].rows
+    if rows != len(smiles):
+        raise UsageError(f"{rows} targets for {len(smiles)} molecules")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([column, *names, *(["split"] if words else [])])
+    for at, text in enumerate(smiles):
+        cells = [cell for some in blocks for cell in _cells(some, at)]
+        writer.writerow([text, *cells, *([words[at]] if words else [])])
+    # A class may be called "none": in a list, None is what is missing.
+    words_in = [name for name, some in zip(names, blocks) if isinstance(some.cells, list)]
+    read = {"targets": names, "smiles_column": column, "text": words_in}
+    return {"csv": {"name": "molecules", "text": out.getvalue()}}, read
+
+
+def _cells(block: Columns, row: int) -> list[Any]:
+    if isinstance(block.cells, list):
+        return [block.cells[row] or ""]
+    return ["" if value != value else value for value in block.cells[row].tolist()]
+
+
+def frame_table(frame: Any, words: list[str] | None = None) -> dict[str, Any]:
+    """A frame as the text of a table; ``words`` are the parts of its rows."""
+    if words is not None:
+        if hasattr(frame, "with_columns"):
+            import polars
+
+            frame = frame.with_columns(polars.Series("split", words))
+        else:
+            frame = frame.assign(split=words)
+    return {"csv": {"name": "molecules", "text": _text(frame)}}
+
+
+def _text(frame: Any) -> str:
+    text: str = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
+    return text
+
+
+def stacked(frames: list[Any]) -> Any:
+    """Frames one below the other."""
+    if hasattr(frames[0], "write_csv"):
+        import polars
+
+        return polars.concat(frames)
+    import pandas
+
+    return pandas.concat(frames, ignore_index=True)

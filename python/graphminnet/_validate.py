@@ -1,0 +1,145 @@
+"""Cross-validation: one training on several splits of the same data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _html
+from ._errors import Interrupted, UsageError
+from ._runs import Run, frame_of
+from ._train import Callback, Given, _seeds, _Watcher, run_request
+
+
+class CrossValidation:
+    """What cross-validation comes down to; a notebook shows it as a table."""
+
+    def __init__(self, path: str | os.PathLike[str], result: Mapping[str, Any]) -> None:
+        #: The directory of the runs, one for every split.
+        self.path = Path(path)
+        self._result = result
+
+    @property
+    def metric(self) -> str:
+        """The metric."""
+        metric: str = self._result["metric"]
+        return metric
+
+    @property
+    def mean(self) -> float:
+        """Its mean on the test parts over all trainings, every seed of every split; NaN where it has no value."""
+        return self._over("test", "mean")
+
+    @property
+    def std(self) -> float:
+        """The standard deviation of the same (of the population, ddof = 0)."""
+        return self._over("test", "population_std")
+
+    def _over(self, part: str, what: str) -> float:
+        return float((self._result[part] or {}).get(what, float("nan")))
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per split: its name, the metric of validation and test (means over the seeds), that of the seeds
+        together where there are several, seconds."""
+        metric = self.metric
+        rows = []
+        for found in self._result["rounds"]:
+            row = {"split": found["name"]}
+            row |= {f"{part}_{metric}": (found[part] or {}).get("mean") for part in ("valid", "test")}
+            if self._result["ensemble"] is not None:
+                row[f"ensemble_{metric}"] = found["ensemble"]
+            rows.append(row | {"seconds": found["seconds"]})
+        return rows
+
+    @property
+    def table(self) -> Any:
+        """:attr:`rows` as a pandas frame where pandas is installed, else as a list."""
+        return frame_of(self.rows)
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs, one for every split."""
+        return [Run(self.path / found["name"]) for found in self._result["rounds"]]
+
+    def __repr__(self) -> str:
+        splits = _html.counted(len(self._result["rounds"]), "split")
+        return f"<CrossValidation of {splits}: test {self.metric} {self.mean:.4f} ± {self.std:.4f}>"
+
+    def _repr_html_(self) -> str:
+        names = [f"{part}_{self.metric}" for part in ("valid", "test")]
+        each = [(row["split"], ", ".join(_html.number(row[name]) for name in names)) for row in self.rows]
+        whole = f"{self.mean:.4f} ± {self.std:.4f}"
+        return _html.table(f"{self.metric} of validation and test", [*each, ("test, all", whole)])
+
+
+def cross_validate(
+    data: Any,
+    target: Any = None,
+    *,
+    folds: int | None = None,
+    replicates: int | None = None,
+    split: str = "random",
+    split_seed: int = 0,
+    seed: int | Iterable[int] | None = None,
+    epochs: int | None = None,
+    patience: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    weight_decay: float | None = None,
+    hidden: int | None = None,
+    layers: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    read: Mapping[str, Any] | None = None,
+    level: str | None = None,
+    descriptors: str | Iterable[str] = (),
+    basic_descriptors: bool = False,
+    morgan_counts: bool = False,
+    name: str | None = None,
+    run_dir: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    callback: Callback | Iterable[Callback] | None = None,
+    progress: bool | None = None,
+    cache: bool = True,
+    report: bool = True,
+) -> CrossValidation:
+    """Trains on several splits of the same data, each a run, and says what comes out on average, as the command
+    ``graphminnet cross-validate`` does.
+
+    :param folds: so many rounds, 5 without it; every graph is tested once, by a model that was trained without it
+    :param replicates: so many splits of 80/10/10 instead of folds, with seeds from ``split_seed`` on
+    :param split: ``random``, ``stratified``, ``scaffold`` or ``kmeans``
+    :param run_dir: directory of the runs; what is there already is gone on with
+
+    The other arguments are those of :func:`train`. Ctrl-C raises :class:`Interrupted`; the same call with the same
+    ``run_dir`` goes on.
+    """
+    if folds is not None and replicates is not None:
+        raise UsageError("folds= or replicates=: give one of them")
+    if folds is not None and not 3 <= folds <= 1000:
+        raise UsageError(f"folds={folds}: expected 3 to 1000: one tests, one validates, the others train")
+    if replicates is not None and not 1 <= replicates <= 1000:
+        raise UsageError(f"replicates={replicates}: expected 1 to 1000")
+    given, source = Given(
+        data, target, split=None, read=read, level=level, descriptors=descriptors, basic_descriptors=basic_descriptors,
+        morgan_counts=morgan_counts,
+    ).request()  # fmt: skip
+    short = {
+        "epochs": epochs, "patience": patience, "batch_size": batch_size, "learning_rate": learning_rate,
+        "weight_decay": weight_decay, "hidden": hidden, "layers": layers,
+    }  # fmt: skip
+    train = run_request(given, name or source.name, settings, short, _seeds(seed, None), threads, cache, report)
+    train |= {"run_dir": run_dir, "command": ["graphminnet.cross_validate"]}
+    rounds = {"folds": folds or 5} if replicates is None else {"replicates": replicates}
+    request = {"train": train, "rounds": rounds, "by": split, "seed": split_seed}
+    watcher = _Watcher(callback, progress)
+    try:
+        value = watcher.value("cross_validate", request, source.arrays)
+    except KeyboardInterrupt:
+        if watcher.path is None:
+            raise
+        folder = str(Path(watcher.path).parent)
+        raise Interrupted(text=f"interrupted; the same call with run_dir={folder!r} goes on") from None
+    return CrossValidation(value["path"], value["result"])
