@@ -100,6 +100,15 @@ impl Default for HideLinks {
     }
 }
 
+/// A pair that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct GivenPair {
+    pub(crate) ends: [u32; 2],
+    /// 1 for a link, 0 for none.
+    pub(crate) target: f32,
+    pub(crate) part: Split,
+}
+
 impl HideLinks {
     /// The same graphs with fewer edges, and with pairs to be asked about: target 1 for a hidden link, 0 for none.
     ///
@@ -168,6 +177,28 @@ impl HideLinks {
             pairs.extend(yes.into_iter().chain(no));
         }
         let hidden = links.get(..valid + test + ask).unwrap_or_default().concat();
+        Ok((hide(sample, &hidden, pairs, targets)?, parts))
+    }
+
+    /// Hides the share of a graph's links that is trained on, beside pairs to validate and to test that are given.
+    pub(crate) fn beside(
+        &self,
+        sample: &Sample,
+        given: Vec<GivenPair>,
+    ) -> Result<(Sample, Vec<Option<Split>>), LinkError> {
+        let directed = !sample.graph.is_undirected();
+        let mut links = shuffled_links(&sample.graph, directed, &mut stream(self.seed, "hide links", &[0]));
+        let ask = (self.ask * links.len() as f64).round() as usize;
+        if ask == 0 {
+            return Err(LinkError::TooFew { id: sample.id.clone(), links: links.len() });
+        }
+        links.truncate(ask);
+        let hidden = links.concat();
+        let yes = hidden.iter().map(|&ends| GivenPair { ends, target: 1.0, part: Split::Train });
+        let all: Vec<GivenPair> = yes.chain(given).collect();
+        let pairs = all.iter().map(|pair| pair.ends).collect();
+        let targets = all.iter().map(|pair| pair.target).collect();
+        let parts = all.iter().map(|pair| Some(pair.part)).collect();
         Ok((hide(sample, &hidden, pairs, targets)?, parts))
     }
 
