@@ -186,7 +186,7 @@ fn what_cannot_be_hidden_is_refused_and_says_why() {
         (0..8).flat_map(|a| (0..8).filter(move |b| *b != a).map(move |b| format!("[{a},{b}]"))).collect();
     workspace.write("full.jsonl", format!("{{\"num_nodes\":8,\"edges\":[{}]}}\n", all.join(",")));
     let run = workspace.run("data links full.jsonl -o out.jsonl");
-    assert!(run.code == 3 && run.stderr.contains("nearly complete"), "{run:?}");
+    assert!(run.code == 3 && run.stderr.contains("too few pairs without a link"), "{run:?}");
     let run = workspace.run("data links full.jsonl -o out.jsonl --valid 0.9 --test 0.2");
     assert!(run.stderr.contains("less than 1 in total"), "{run:?}");
     assert!(!workspace.path("out.jsonl").exists());

@@ -32,7 +32,7 @@ pub const LINK: &str = "link";
 pub enum LinkError {
     /// A share that is none, or shares that leave nothing.
     #[error(
-        "the {what} share of the links is {value}: expected a number from 0 to 1, and less than 1 in total"
+        "the {what} share of the links is {value}: expected a number from 0 to 1, less than 1 in total, and more than 0 to train on"
     )]
     Share {
         /// Which share.
@@ -58,7 +58,7 @@ pub enum LinkError {
     },
     /// Not enough pairs are no links.
     #[error(
-        "graph `{id}` is nearly complete: {asked} pairs without a link were asked for, and there are {free} among its {nodes} nodes; ask for fewer"
+        "graph `{id}` has too few pairs without a link: {asked} were asked for, and there are {free} among its {nodes} nodes; ask for fewer"
     )]
     TooDense {
         /// The graph.
@@ -154,6 +154,9 @@ impl HideLinks {
         sample: &Sample,
         directed: bool,
     ) -> Result<(Sample, Vec<Option<Split>>), LinkError> {
+        if self.ask == 0.0 {
+            return Err(LinkError::Share { what: "training", value: self.ask });
+        }
         let links = shuffled_links(&sample.graph, directed, &mut stream(self.seed, "hide links", &[0]));
         let share = |share: f64, of: usize| (share * of as f64).round() as usize;
         let (valid, test) = (share(self.valid, links.len()), share(self.test, links.len()));

@@ -253,10 +253,12 @@ fn graphs_with_too_few_links_or_too_many_are_refused_in_words() {
         (0..12u32).flat_map(|a| (0..12u32).filter(move |b| *b != a).map(move |b| [a, b])).collect();
     let dense = refused(Graph::from_edges(12, complete).unwrap(), HideLinks::default());
     assert!(
-        dense.to_string().contains("nearly complete: 7 pairs without a link were asked for, and there are 0"),
+        dense.to_string().contains("too few pairs without a link: 7 were asked for, and there are 0"),
         "{dense}"
     );
-    for (valid, test, ask) in [(0.6, 0.5, 0.1), (-0.1, 0.1, 0.1), (0.1, f64::NAN, 0.1), (0.1, 0.1, 1.0)] {
+    for (valid, test, ask) in
+        [(0.6, 0.5, 0.1), (-0.1, 0.1, 0.1), (0.1, f64::NAN, 0.1), (0.1, 0.1, 1.0), (0.1, 0.1, 0.0)]
+    {
         let path = Graph::from_edges(30, (0..29).map(|node| [node, node + 1]).collect()).unwrap();
         let error = refused(path, HideLinks { valid, test, ask, ..HideLinks::default() });
         assert!(matches!(error, LinkError::Share { .. }), "{error}");

@@ -360,7 +360,7 @@ fn what_does_not_go_with_pairs_is_refused_in_words() {
     let parts = Split::ALL.map(Some).to_vec();
     dense.splits = dense.dataset.split_nodes(graphminnet_data::NodeParts::new(vec![parts]));
     let error = run(&dense, &SHORT, None, None, 9).unwrap_err().to_string();
-    assert!(error.contains("nearly complete"), "{error}");
+    assert!(error.contains("too few pairs without a link"), "{error}");
 }
 
 /// Scores by the textbook, counting pairs and places one by one.
