@@ -4,7 +4,7 @@ mod size;
 
 pub use size::DataSize;
 
-use crate::config::{ConfigError, Loss, Override, Recipe, with_overrides};
+use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, TrainConfig, with_overrides};
 use graphminnet_data::text::counted;
 use graphminnet_data::{Level, Schema, Task};
 use toml::{Table, Value};
@@ -113,10 +113,16 @@ pub fn fit_recipe(
             fitted.retain(|key, _| decided(key) || by_task(key));
         }
         let Some(Value::Table(asked)) = given.get(section) else { continue };
+        // What is not written down has its default.
+        let usual = match section {
+            "model" => Value::try_from(ModelConfig::default()),
+            _ => Value::try_from(TrainConfig::default()),
+        };
+        let usual = usual.ok().and_then(|value| value.as_table().cloned()).unwrap_or_default();
         for (key, value) in asked {
             if !(decided(key) || by_task(key) && other_task) {
                 named.push(Override::new(section, key, value.clone()));
-            } else if fitted.get(key) != Some(value) {
+            } else if fitted.get(key).or_else(|| usual.get(key)) != Some(value) {
                 left_out.push(path(key));
             }
         }

@@ -176,3 +176,16 @@ fn links_of_one_graph_have_defaults_of_their_own_and_it_is_said() {
         assert!(!is_said(&other.notes), "{:?}", other.notes);
     }
 }
+
+#[test]
+fn what_the_data_decides_as_the_recipe_does_is_not_said() {
+    let said = |text: &str| {
+        let schema = schema(Task::Regression, Level::Graph, vec![], vec![]);
+        let given: Table = text.parse().unwrap();
+        let notes = fit_recipe("own", &given, Unnamed::Protocol, &schema, 100, &[]).unwrap().notes;
+        notes.into_iter().find(|note| note.starts_with("of the recipe"))
+    };
+    assert_eq!(said("[model]\nlevel = \"graph\"\ngraph_in = 0\n"), None);
+    let other = said("[model]\nlevel = \"node\"\nhead = \"mlp\"\n");
+    assert_eq!(other.as_deref(), Some("of the recipe, the data decides model.level"));
+}
