@@ -95,6 +95,31 @@ fn any_pairs_can_be_asked_about_and_what_is_wrong_with_one_is_said_in_its_row() 
     let scores: Vec<f64> = found[1..].iter().map(|row| row[3].parse().unwrap()).collect();
     assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{run:?}");
 
+    // Nodes with names are asked about, and answered for, by these; here node 0 is called 29, node 1 is called 28, …
+    std::fs::create_dir(workspace.path("named")).unwrap();
+    let name = |node: &str| (29 - node.parse::<u32>().unwrap()).to_string();
+    let named = |pair: &String| pair.split(',').map(name).collect::<Vec<_>>().join(",");
+    let turned: Vec<String> = edges.iter().map(named).collect();
+    let nodes: Vec<String> = (0..30).map(|node| (29 - node).to_string()).collect();
+    workspace.write("named/nodes.csv", format!("node_id\n{}\n", nodes.join("\n")));
+    workspace.write("named/edges.csv", format!("source,destination\n{}\n", turned.join("\n")));
+    workspace.write("by-number.csv", "source,destination\n0,2\n5,16\n");
+    workspace.write("by-name.csv", "source,destination\n29,27\n24,13\n29,30\n");
+    let numbered = workspace.run("predict --model run --data graph --pairs by-number.csv");
+    let (numbered, named) =
+        (rows(&numbered.stdout), workspace.run("predict --model run --data named --pairs by-name.csv"));
+    let found = rows(&named.stdout);
+    assert_eq!((found[1][3], found[2][3]), (numbered[1][3], numbered[2][3]), "{named:?}");
+    assert_eq!(found[1][1..3], ["29", "27"]);
+    assert!(named.stdout.contains("`30`: not the node_id of a node of the graph"), "{named:?}");
+    let (top, named) = (
+        workspace.run("predict --model run --data graph --top 1"),
+        workspace.run("predict --model run --data named --top 1"),
+    );
+    let (top, named) = (rows(&top.stdout), rows(&named.stdout));
+    assert_eq!(named[1][1..3], [name(top[1][1]), name(top[1][2])]);
+    assert_eq!(named[1][3], top[1][3]);
+
     workspace.write("none.csv", "first,second\n0,1\n");
     let run = workspace.run("predict --model run --data links.jsonl --pairs none.csv");
     assert_eq!(run.code, 3, "{run:?}");
@@ -161,7 +186,7 @@ fn what_cannot_be_hidden_is_refused_and_says_why() {
         (0..8).flat_map(|a| (0..8).filter(move |b| *b != a).map(move |b| format!("[{a},{b}]"))).collect();
     workspace.write("full.jsonl", format!("{{\"num_nodes\":8,\"edges\":[{}]}}\n", all.join(",")));
     let run = workspace.run("data links full.jsonl -o out.jsonl");
-    assert!(run.code == 3 && run.stderr.contains("nearly complete"), "{run:?}");
+    assert!(run.code == 3 && run.stderr.contains("too few pairs without a link"), "{run:?}");
     let run = workspace.run("data links full.jsonl -o out.jsonl --valid 0.9 --test 0.2");
     assert!(run.stderr.contains("less than 1 in total"), "{run:?}");
     assert!(!workspace.path("out.jsonl").exists());

@@ -124,6 +124,45 @@ fn document(tree: &dyn Tree, name: &str, limits: &Limits, budget: &Budget) -> Re
     }
 }
 
+/// Pairs of nodes, `[pairs, 2]`, under a key of a dictionary in a file of PyTorch.
+pub(crate) fn read_ends(
+    tree: &dyn Tree,
+    name: &str,
+    key: &str,
+    nodes: usize,
+    limits: &Limits,
+    budget: &Budget,
+) -> Result<Vec<[u32; 2]>, DataError> {
+    let place = tree.place(name);
+    let document = document(tree, name, limits, budget)?;
+    let value = document.get(document.root(), key).ok_or_else(|| {
+        let ranked = "links with candidates of their own (`source_node`), as in ogbl-citation2, are not read";
+        let is_ranked = document.get(document.root(), "source_node").is_some();
+        let reason = if is_ranked { ranked.to_owned() } else { format!("there is no `{key}`") };
+        invalid(&place, format!("{reason}; expected the arrays `edge` and `edge_neg`"))
+    })?;
+    let array = document.array(value).map_err(|reason| invalid(&place, format!("`{key}`: {reason}")))?;
+    let rows = match array.rows_and_columns() {
+        Some((rows, 2)) if array.is_integer => rows as u64,
+        _ => {
+            return Err(invalid(
+                &place,
+                format!("`{key}` has the shape {:?}; expected [pairs, 2] of integers", array.shape),
+            ));
+        }
+    };
+    crate::limits::within("edges_per_graph", rows, limits.edges_per_graph)
+        .map_err(DataError::limit(place.clone()))?;
+    let node = |value: f64| match value {
+        value if value >= 0.0 && value < nodes as f64 => Ok(value as u32),
+        value => {
+            Err(invalid(&place, format!("`{key}` names node {value}; the graph has {nodes}, counted from 0")))
+        }
+    };
+    let (pairs, _) = array.values.as_chunks::<2>();
+    pairs.iter().map(|&[a, b]| Ok([node(a)?, node(b)?])).collect()
+}
+
 /// An error about the values in a pickle.
 fn invalid(place: &Place, reason: impl Into<String>) -> DataError {
     DataError::Pickle { place: place.clone(), reason: reason.into() }

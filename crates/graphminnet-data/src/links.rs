@@ -32,7 +32,7 @@ pub const LINK: &str = "link";
 pub enum LinkError {
     /// A share that is none, or shares that leave nothing.
     #[error(
-        "the {what} share of the links is {value}: expected a number from 0 to 1, and less than 1 in total"
+        "the {what} share of the links is {value}: expected a number from 0 to 1, less than 1 in total, and more than 0 to train on"
     )]
     Share {
         /// Which share.
@@ -58,7 +58,7 @@ pub enum LinkError {
     },
     /// Not enough pairs are no links.
     #[error(
-        "graph `{id}` is nearly complete: {asked} pairs without a link were asked for, and there are {free} among its {nodes} nodes; ask for fewer"
+        "graph `{id}` has too few pairs without a link: {asked} were asked for, and there are {free} among its {nodes} nodes; ask for fewer"
     )]
     TooDense {
         /// The graph.
@@ -98,6 +98,15 @@ impl Default for HideLinks {
     fn default() -> Self {
         Self { valid: 0.1, test: 0.1, ask: 0.3, negatives: 1, seed: 0 }
     }
+}
+
+/// A pair that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct GivenPair {
+    pub(crate) ends: [u32; 2],
+    /// 1 for a link, 0 for none.
+    pub(crate) target: f32,
+    pub(crate) part: Split,
 }
 
 impl HideLinks {
@@ -145,6 +154,9 @@ impl HideLinks {
         sample: &Sample,
         directed: bool,
     ) -> Result<(Sample, Vec<Option<Split>>), LinkError> {
+        if self.ask == 0.0 {
+            return Err(LinkError::Share { what: "training", value: self.ask });
+        }
         let links = shuffled_links(&sample.graph, directed, &mut stream(self.seed, "hide links", &[0]));
         let share = |share: f64, of: usize| (share * of as f64).round() as usize;
         let (valid, test) = (share(self.valid, links.len()), share(self.test, links.len()));
@@ -168,6 +180,28 @@ impl HideLinks {
             pairs.extend(yes.into_iter().chain(no));
         }
         let hidden = links.get(..valid + test + ask).unwrap_or_default().concat();
+        Ok((hide(sample, &hidden, pairs, targets)?, parts))
+    }
+
+    /// Hides the share of a graph's links that is trained on, beside pairs to validate and to test that are given.
+    pub(crate) fn beside(
+        &self,
+        sample: &Sample,
+        given: Vec<GivenPair>,
+    ) -> Result<(Sample, Vec<Option<Split>>), LinkError> {
+        let directed = !sample.graph.is_undirected();
+        let mut links = shuffled_links(&sample.graph, directed, &mut stream(self.seed, "hide links", &[0]));
+        let ask = (self.ask * links.len() as f64).round() as usize;
+        if ask == 0 {
+            return Err(LinkError::TooFew { id: sample.id.clone(), links: links.len() });
+        }
+        links.truncate(ask);
+        let hidden = links.concat();
+        let yes = hidden.iter().map(|&ends| GivenPair { ends, target: 1.0, part: Split::Train });
+        let all: Vec<GivenPair> = yes.chain(given).collect();
+        let pairs = all.iter().map(|pair| pair.ends).collect();
+        let targets = all.iter().map(|pair| pair.target).collect();
+        let parts = all.iter().map(|pair| Some(pair.part)).collect();
         Ok((hide(sample, &hidden, pairs, targets)?, parts))
     }
 

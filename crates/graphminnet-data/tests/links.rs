@@ -253,10 +253,12 @@ fn graphs_with_too_few_links_or_too_many_are_refused_in_words() {
         (0..12u32).flat_map(|a| (0..12u32).filter(move |b| *b != a).map(move |b| [a, b])).collect();
     let dense = refused(Graph::from_edges(12, complete).unwrap(), HideLinks::default());
     assert!(
-        dense.to_string().contains("nearly complete: 7 pairs without a link were asked for, and there are 0"),
+        dense.to_string().contains("too few pairs without a link: 7 were asked for, and there are 0"),
         "{dense}"
     );
-    for (valid, test, ask) in [(0.6, 0.5, 0.1), (-0.1, 0.1, 0.1), (0.1, f64::NAN, 0.1), (0.1, 0.1, 1.0)] {
+    for (valid, test, ask) in
+        [(0.6, 0.5, 0.1), (-0.1, 0.1, 0.1), (0.1, f64::NAN, 0.1), (0.1, 0.1, 1.0), (0.1, 0.1, 0.0)]
+    {
         let path = Graph::from_edges(30, (0..29).map(|node| [node, node + 1]).collect()).unwrap();
         let error = refused(path, HideLinks { valid, test, ask, ..HideLinks::default() });
         assert!(matches!(error, LinkError::Share { .. }), "{error}");
@@ -292,4 +294,62 @@ fn a_random_split_of_edges_keeps_the_directions_of_one_together() {
     assert!(rows.chunks(2).all(|both| both[0] == both[1]));
     assert_eq!(Split::ALL.map(|part| parts.count(part)).iter().sum::<usize>(), 96);
     assert!(Split::ALL.iter().all(|part| parts.count(*part) >= 8));
+}
+
+/// A ring of ten nodes in OGB's layout, with files of PyTorch that name pairs.
+#[cfg(feature = "benchmarks")]
+fn ogbl(pairs: [&str; 2], options: &ReadOptions) -> Result<graphminnet_data::Read, DataError> {
+    let scratch = Scratch::new("ogbl");
+    let ring: String = (0..10).map(|node| format!("{node},{}\n", (node + 1) % 10)).collect();
+    let features: String = (0..10).map(|node| format!("0.5,{node}.25\n")).collect();
+    for (name, content) in [
+        ("raw/num-node-list.csv", "10\n"),
+        ("raw/num-edge-list.csv", "10\n"),
+        ("raw/edge.csv", ring.as_str()),
+        ("raw/node-feat.csv", features.as_str()),
+    ] {
+        scratch.write(name, content);
+    }
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/import");
+    for (part, name) in ["valid", "test"].into_iter().zip(pairs) {
+        let path = scratch.write(&format!("split/time/{part}.pt"), "");
+        std::fs::copy(fixtures.join(name), path).unwrap();
+    }
+    open(scratch.path(), options)
+}
+
+#[cfg(feature = "benchmarks")]
+#[test]
+fn links_of_ogb_are_read_with_their_pairs_and_hide_some_to_train_on() {
+    let both_ways = ReadOptions { edges: Some(EdgeDirection::BothWays), ..ReadOptions::default() };
+    let files = ["ogbl_valid.pt", "ogbl_test.pt"];
+    let read = ogbl(files, &both_ways).unwrap();
+    let dataset = &read.dataset;
+    assert_eq!((dataset.schema.level, dataset.schema.task), (Level::Pair, Task::Binary));
+    assert_eq!(dataset.schema.targets, ["link"]);
+    assert_eq!(dataset.schema.node_columns.len(), 2);
+    let graph = &dataset.samples[0].graph;
+    let (parts, targets) = (parts(dataset), &dataset.samples[0].targets);
+    let of = |part: Split, target: f32| -> Vec<[u32; 2]> {
+        let rows = (0..parts.len()).filter(|&row| parts[row] == Some(part) && targets[row] == target);
+        rows.map(|row| graph.pairs()[row]).collect()
+    };
+    assert_eq!((of(Split::Valid, 1.0), of(Split::Valid, 0.0)), (vec![[0, 5], [1, 6]], vec![[0, 9], [2, 8]]));
+    assert_eq!(of(Split::Test, 1.0), [[3, 7]]);
+    assert_eq!(of(Split::Test, 0.0), [[4, 9], [0, 7], [2, 9]]);
+    // Three tenths of the ten links are asked about, and are no edges any more.
+    let asked = of(Split::Train, 1.0);
+    assert_eq!((asked.len(), graph.num_edges()), (3, 14));
+    assert!(asked.iter().all(|&[a, b]| !graph.edges().contains(&[a, b]) && !graph.edges().contains(&[b, a])));
+    assert!(read.report.notes[0].starts_with("3 links (30 % of the edges"), "{:?}", read.report.notes);
+    // Read again as a model of links reads it.
+    let again = ReadOptions { schema: Some(dataset.schema.clone()), ..both_ways.clone() };
+    let again = ogbl(files, &again).unwrap().dataset;
+    assert_eq!((&again.samples, &again.node_parts), (&dataset.samples, &dataset.node_parts));
+
+    let refused = |files| ogbl(files, &both_ways).unwrap_err().to_string();
+    let ranked = refused(["ogbl_ranked.pt", "ogbl_test.pt"]);
+    assert!(ranked.contains("ogbl-citation2, are not read") && ranked.contains("`edge_neg`"), "{ranked}");
+    let no_torch = refused(["ogbl_valid.pt", "molecules.zip"]);
+    assert!(no_torch.contains("test.pt") && no_torch.contains("data.pkl"), "{no_torch}");
 }

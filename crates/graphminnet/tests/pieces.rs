@@ -124,3 +124,23 @@ fn what_cannot_be_cut_is_refused_with_the_reason() {
         assert!(error.contains(expected), "{fields:?}: {error}");
     }
 }
+
+#[test]
+fn pieces_of_a_graph_have_no_answers_for_pairs_and_it_is_said() {
+    let line = r#"{"num_nodes":4,"edges":[[0,1],[1,0],[1,2],[2,1]],"pairs":[[0,2],[0,3],[1,3],[2,3]],"pair_target":[1,0,1,0],"split":["train","train","valid","test"]}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.jsonl");
+    std::fs::write(&path, format!("{line}\n")).unwrap();
+    let read = Box::new(ReadOptions::default());
+    let source = DataSource::File { path, read, split: SplitChoice::Official, calibrate: false };
+    let loaded = source.load().unwrap();
+    // One piece is the whole graph, but its targets are not those of nodes.
+    for pieces in ["train.pieces=1", "train.pieces=2"] {
+        let overrides = [Override::parse(pieces).unwrap(), Override::parse("train.epochs=1").unwrap()];
+        let recipe = infer_recipe("own", &loaded.dataset.schema, &loaded, &overrides).unwrap().recipe;
+        let mut run =
+            Run::create(&folder.path().join(pieces), &RunSpec::new(recipe, source.clone())).unwrap();
+        let error = train(&mut run).unwrap_err().to_string();
+        assert!(error.contains("train.pieces") && error.contains("these are per pair"), "{error}");
+    }
+}

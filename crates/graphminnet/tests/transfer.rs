@@ -161,12 +161,11 @@ fn rows_of_tables_are_matched_by_name_and_the_rest_begins_at_random() {
     assert_close(row(&new, 1), row(&old, 0), "acid");
     assert_close(row(&new, 2), row(&old, 1), "base");
     assert_close(row(&new, 0), row(&fresh, 0), "aaa");
-    let of_column = |what: &&String| what.starts_with("categories of node column");
-    let categories = &taken.columns[taken.columns.keys().find(of_column).unwrap()];
+    let categories = taken.categories.values().next().unwrap();
     assert!(categories.new.contains(&"aaa".to_owned()), "{taken:?}");
     assert_eq!(categories.taken, categories.all - 1, "{taken:?}");
     let text = taken.to_string();
-    assert!(text.contains("new: aaa"), "{text}");
+    assert!(text.contains("; new in node column `") && text.contains("`: aaa"), "{text}");
     assert_eq!((taken.new_head, taken.missing.as_slice()), (None, &[][..]));
 
     // The number keeps its weights and the scale that they were trained with.
@@ -190,6 +189,52 @@ fn rows_of_tables_are_matched_by_name_and_the_rest_begins_at_random() {
     let from = second.description().from.clone().unwrap();
     assert_eq!((from.file.as_str(), from.name.as_str()), ("best.gmn", "own"));
     assert_eq!(first.description().from, None);
+}
+
+#[test]
+fn what_the_head_reads_of_edges_is_matched_by_name_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, words: [&str; 3]| {
+        let mut text = String::new();
+        for graph in 0..30usize {
+            let word = |at: usize| words[(graph + at) % 3];
+            let [a, b, c] = [0, 1, 2].map(word);
+            let size = |word: &str| if word == "base" { 2 } else { 1 };
+            let [x, y, z] = [a, b, c].map(size);
+            writeln!(
+                text,
+                "{{\"num_nodes\": 4, \"edges\": [[0,1],[1,2],[2,3]], \"node_features\": [[0.5],[1.5],[2.5],[0.25]], \
+                 \"edge_features\": [[\"{a}\"],[\"{b}\"],[\"{c}\"]], \"edge_target\": [{x}.5,{y}.25,{z}.75]}}"
+            )
+            .unwrap();
+        }
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let last = |name: &str, spec: &RunSpec| {
+        let path = folder.path().join(name);
+        let taken = train(&mut Run::create(&path, spec).unwrap()).unwrap().1;
+        (Bundle::load(&path.join("seed-0/last.gmn")).unwrap(), taken)
+    };
+    let first = file("first.jsonl", ["acid", "base", "salt"]);
+    let (first, _) = last("first", &spec(&first, None, &["train.learning_rate=0.01"]));
+    // As many words, in other places, and one word more.
+    for (name, words) in [("same", ["acid", "aaa", "base"]), ("more", ["aaa", "base", "acid"])] {
+        let mut data = file(&format!("{name}.jsonl"), words);
+        if name == "more" {
+            let text = std::fs::read_to_string(&data).unwrap();
+            data = folder.path().join("longer.jsonl");
+            std::fs::write(&data, text.replacen("aaa", "bbb", 4)).unwrap();
+        }
+        let transfer = Transfer::from_file(folder.path().join("first/seed-0/last.gmn"));
+        let (second, taken) = last(name, &spec(&data, Some(transfer), &[STILL]));
+        let [old, new] = [&first, &second].map(|bundle| tensor(bundle, "head_edges.weight"));
+        assert_close(row(&new, 1), row(&old, 0), "acid");
+        assert_close(row(&new, 2), row(&old, 1), "base");
+        let [of_edges] = taken.categories.values().collect::<Vec<_>>()[..] else { panic!("{taken:?}") };
+        assert_eq!(of_edges.new[0], "aaa", "each category is counted once: {taken:?}");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use clap::Args;
 use graphminnet::bundle::{
     AnswerKind, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
 };
+use graphminnet_data::formats::NodeNames;
 use graphminnet_data::parts::InputIdentity;
 use graphminnet_data::{Level, ReadOptions, Shard, open};
 use serde_json::json;
@@ -41,7 +42,8 @@ pub struct Arguments {
     #[arg(long)]
     level: Option<f64>,
     /// Pairs of nodes to ask about, of a model that answers for pairs: a CSV table with the columns source and destination
-    /// (numbers of nodes, from 0), and graph_id where there are several graphs. Without it: the pairs of the data.
+    /// (the node_ids of nodes.csv, or else numbers from 0), and graph_id where there are several graphs. Without it: the pairs
+    /// of the data.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "level", "shard"])]
     pairs: Option<PathBuf>,
     /// The likeliest pairs of every graph that have no edge, so many of them, of a model that predicts links.
@@ -83,6 +85,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
         let shard = shared.as_ref().map(SharedWork::shard);
         let mut reader = arguments.input.open(ensemble.description(), shard)?;
+        let names = match arguments.input.path() {
+            Some(path) if path.as_os_str() != "-" && ensemble.description().schema.level != Level::Graph => {
+                NodeNames::read(path, &arguments.input.options(ensemble.description()))?
+            }
+            _ => None,
+        };
+        let names = names.as_ref();
         if asks_pairs {
             let level = ensemble.description().schema.level;
             if level != Level::Pair {
@@ -93,9 +102,9 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return match (&arguments.pairs, arguments.top) {
                 (Some(list), _) => {
                     let limits = arguments.input.options(ensemble.description()).limits;
-                    listed(list, &limits, &ensemble, reader, output, start)
+                    listed(list, &limits, names, &ensemble, reader, output, start)
                 }
-                (None, top) => likeliest(top.unwrap_or(0), &ensemble, reader, output, start),
+                (None, top) => likeliest(top.unwrap_or(0), names, &ensemble, reader, output, start),
             };
         }
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
@@ -105,7 +114,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let path = shared.as_ref().map(|shared| shared.file(extension)).transpose()?;
         let out = Output::create(path.as_deref().unwrap_or(&arguments.output))?;
         let has_header = shard.is_none_or(Shard::is_first);
-        let mut writer = PredictionWriter::begin(&reader, &ensemble, table, out, is_parquet, has_header)?;
+        let mut writer = PredictionWriter::begin(&reader, &ensemble, table, names, out, is_parquet, has_header)?;
         writer.shift = conformal.as_ref().map(Shift::new);
         loop {
             let rows = reader.next_rows(ROWS)?;

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::ui::output::Output;
 use graphminnet::bundle::{Ensemble, PairQuestions, PredictionTable};
 use graphminnet_data::formats::csv::CsvWriter;
-use graphminnet_data::formats::{PairRow, read_pair_list};
+use graphminnet_data::formats::{NodeNames, PairRow, node_text, read_pair_list};
 use graphminnet_data::{Graph, Limits, RowReader, escape};
 use std::collections::HashMap;
 use std::path::Path;
@@ -31,12 +31,13 @@ fn all_graphs(reader: &mut RowReader) -> Result<Vec<Named>, Failure> {
 pub fn listed(
     list: &Path,
     limits: &Limits,
+    names: Option<&NodeNames>,
     ensemble: &Ensemble,
     reader: &mut RowReader,
     output: &Path,
     start: Instant,
 ) -> Result<ExitCode, Failure> {
-    let rows = read_pair_list(list, limits)?;
+    let rows = read_pair_list(list, limits, names)?;
     let graphs = all_graphs(reader)?;
     let place: HashMap<&str, usize> =
         graphs.iter().enumerate().map(|(at, (id, _))| (id.as_str(), at)).collect();
@@ -107,6 +108,7 @@ pub fn listed(
 /// The likeliest pairs without an edge of every graph.
 pub fn likeliest(
     count: usize,
+    names: Option<&NodeNames>,
     ensemble: &Ensemble,
     reader: &mut RowReader,
     output: &Path,
@@ -132,9 +134,9 @@ pub fn likeliest(
                 out.row([id].into_iter().chain(blank).chain([reason]))?;
             }
             Ok(best) => {
-                for ([source, destination], cells) in best {
+                for (ends, cells) in best {
                     rows += 1;
-                    let ends = [source, destination].map(|end| end.to_string());
+                    let ends = ends.map(|end| node_text(names, &id, end));
                     out.row([id.clone()].into_iter().chain(ends).chain(cells).chain([String::new()]))?;
                 }
             }

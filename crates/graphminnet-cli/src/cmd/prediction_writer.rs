@@ -5,6 +5,7 @@ use crate::ui::output::Output;
 use graphminnet::bundle::{Answers, Description, Ensemble, PredictionTable, Shift};
 use graphminnet_data::formats::csv::{CsvWriter, fields_of};
 use graphminnet_data::formats::parquet::{ParquetColumn, ParquetKind, ParquetWriter};
+use graphminnet_data::formats::{NodeNames, node_text};
 use graphminnet_data::{InputRow, RowReader};
 use std::io;
 
@@ -15,6 +16,8 @@ pub struct PredictionWriter<'a> {
     /// Whether rows begin with those of the input.
     keeps_input: bool,
     about: &'a Description,
+    /// What the data calls its nodes, where they have names.
+    names: Option<&'a NodeNames>,
     /// Columns of the answer.
     columns: usize,
     rows: usize,
@@ -29,6 +32,7 @@ impl<'a> PredictionWriter<'a> {
         reader: &RowReader,
         ensemble: &'a Ensemble,
         table: PredictionTable<'a>,
+        names: Option<&'a NodeNames>,
         out: Output,
         is_parquet: bool,
         has_header: bool,
@@ -48,7 +52,8 @@ impl<'a> PredictionWriter<'a> {
             let text = |name: &String| (name.clone(), ParquetKind::Text);
             let mut kinds: Vec<(String, ParquetKind)> = reader.columns().iter().map(text).collect();
             kinds.extend((!keeps_input).then(|| text(&"id".to_owned())));
-            kinds.extend(place.iter().map(|name| ((*name).to_owned(), ParquetKind::Integer)));
+            let of_place = if names.is_some() { ParquetKind::Text } else { ParquetKind::Integer };
+            kinds.extend(place.iter().map(|name| ((*name).to_owned(), of_place)));
             let kind = |is_number| if is_number { ParquetKind::Number } else { ParquetKind::Text };
             kinds.extend(columns.iter().cloned().zip(table.are_numbers().into_iter().map(kind)));
             kinds.push(text(&"reason".to_owned()));
@@ -63,7 +68,7 @@ impl<'a> PredictionWriter<'a> {
             Sink::Csv(out)
         };
         let columns = columns.len() + place.len();
-        Ok(Self { table, out, keeps_input, about, columns, rows: 0, bad: 0, shift: None })
+        Ok(Self { table, out, keeps_input, about, names, columns, rows: 0, bad: 0, shift: None })
     }
 
     /// Writes what is said about some rows.
@@ -84,7 +89,8 @@ impl<'a> PredictionWriter<'a> {
                         if let Some(shift) = &mut self.shift {
                             shift.look(&said);
                         }
-                        let place = place.iter().map(ToString::to_string);
+                        let names = self.names;
+                        let place = place.iter().map(|node| node_text(names, &row.id, *node));
                         let cells = place.chain(self.table.cells(&said)).chain([String::new()]);
                         self.row(row, cells)?;
                     }

@@ -13,9 +13,11 @@
 //! `nodes.csv` or `edges.csv` makes its graph a bad row.
 
 mod edges;
+mod names;
 mod parts;
 mod write;
 
+pub use names::{NodeNames, node_text};
 pub use write::write_csv_folder;
 
 use super::csv::CsvReader;

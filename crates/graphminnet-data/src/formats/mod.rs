@@ -47,10 +47,12 @@ pub use csv_folder::write_csv_folder;
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
 pub use jsonl::write_jsonl;
-// For the command, which predicts for lists of pairs.
 pub(crate) use jsonl::write_jsonl_to;
 pub(crate) use jsonl::{names as jsonl_names, open_lines as open_jsonl, read_lines as read_jsonl_lines};
 pub(crate) use lines::Lines;
+// For the command, which predicts for lists of pairs and names nodes as their file does.
+#[doc(hidden)]
+pub use csv_folder::{NodeNames, node_text};
 #[doc(hidden)]
 pub use pair_list::{PairRow, read_pair_list};
 pub(crate) use smiles_csv::reading as molecule_reading;

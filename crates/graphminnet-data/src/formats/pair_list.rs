@@ -1,6 +1,7 @@
 //! A list of pairs of nodes to ask a model about: a CSV table with `source` and `destination` (or `target`), and `graph_id`
-//! where there are several graphs. Nodes are numbered from 0, in the order of their graph.
+//! where there are several graphs. Nodes are named as the data names them, or else numbered from 0, in the order of their graph.
 
+use super::NodeNames;
 use super::csv::CsvReader;
 use crate::limits::within;
 use crate::{DataError, Limits};
@@ -17,12 +18,17 @@ pub struct PairRow {
     pub ends: Result<[u32; 2], String>,
 }
 
-/// Reads a list; a row that names no two nodes keeps its place, with the reason.
+/// Reads a list of pairs of named nodes, or of numbers where nodes have no names; a row that names no two nodes keeps its
+/// place, with the reason.
 ///
 /// # Errors
 ///
 /// [`DataError`] if the file cannot be read, lacks a column, or is longer than the limits allow.
-pub fn read_pair_list(path: &Path, limits: &Limits) -> Result<Vec<PairRow>, DataError> {
+pub fn read_pair_list(
+    path: &Path,
+    limits: &Limits,
+    names: Option<&NodeNames>,
+) -> Result<Vec<PairRow>, DataError> {
     let mut table = CsvReader::open(path, limits)?;
     let column = |names: &[&str]| {
         table.column_called(names).ok_or_else(|| {
@@ -42,18 +48,18 @@ pub fn read_pair_list(path: &Path, limits: &Limits) -> Result<Vec<PairRow>, Data
             continue;
         }
         let written = [source, destination].map(|column| table.field(column).trim().to_owned());
+        let graph = graph.map(|column| table.field(column).trim().to_owned());
         let node = |text: &String| {
-            text.parse::<u32>().map_err(|_| {
-                let place = table.place();
-                format!("{place}: `{}`: not the number of a node, counted from 0", crate::escape(text))
-            })
+            let found = match names {
+                Some(names) => names.number(graph.as_deref(), text),
+                None => text.parse().map_err(|_| {
+                    format!("`{}`: not the number of a node, counted from 0", crate::escape(text))
+                }),
+            };
+            found.map_err(|reason| format!("{}: {reason}", table.place()))
         };
         let ends = node(&written[0]).and_then(|first| Ok([first, node(&written[1])?]));
-        rows.push(PairRow {
-            graph: graph.map(|column| table.field(column).trim().to_owned()),
-            written,
-            ends,
-        });
+        rows.push(PairRow { graph, written, ends });
     }
     Ok(rows)
 }

@@ -6,7 +6,7 @@
 use super::closeness::Closeness;
 use super::families::{Family, Pairs, sixteen, skip_links};
 use super::{Lab, Outcome, ReproError, Sheet, Side, folds, pair_table};
-use graphminnet::config::{GlobalKind, LocalKind, ModelConfig, NodePeKind, Pooling};
+use graphminnet::config::{GlobalKind, LocalKind, ModelConfig, NodePeKind, NormEstimates, Pooling};
 use graphminnet::model::{GraphMinNet, ModelInput};
 use graphminnet::nn::Pass;
 use graphminnet_data::registry;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub const FAMILIES: [&str; 5] = ["csl", "exp", "sr16", "sr25", "graph8c"];
 
 /// What to look at.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Request {
     /// Families by name; all if empty and no file is given.
     pub families: Vec<String>,
@@ -34,6 +34,8 @@ pub struct Request {
     pub out: Option<PathBuf>,
     /// Whether models are also trained on CSL and EXP.
     pub train: bool,
+    /// What their batch norms are evaluated with.
+    pub norms: NormEstimates,
 }
 
 /// Systems that are compared: name, local branch, self term and positions of the nodes.

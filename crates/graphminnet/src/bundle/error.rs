@@ -176,7 +176,7 @@ pub enum PredictError {
         level: Level,
     },
     /// The model was asked about links.
-    #[error("the model does not predict links: it has other targets than one of yes and no")]
+    #[error("the model does not predict links: it has no binary target, or several targets")]
     NotLinks,
     /// The likeliest of all pairs were asked for.
     #[error("{nodes} nodes have too many pairs to look at all of them; ask about some of them")]

@@ -109,14 +109,10 @@ fn none(first: &Bundle, models: usize, question: Question) -> Answers {
 }
 
 /// A model with the graphs that were prepared for it, or why they could not be.
-pub(super) type Given<'a> = (&'a Bundle, Vec<Result<&'a PreparedGraph, &'a PredictError>>);
+type Given<'a> = (&'a Bundle, Vec<Result<&'a PreparedGraph, &'a PredictError>>);
 
 /// Asks models about graphs that were prepared for each of them.
-pub(super) fn ask_prepared(
-    given: &[Given<'_>],
-    question: Question,
-    stop: Stop<'_>,
-) -> Result<Answers, Stopped> {
+fn ask_prepared(given: &[Given<'_>], question: Question, stop: Stop<'_>) -> Result<Answers, Stopped> {
     let Some((first, graphs)) = given.first() else {
         return Ok(Answers::new(AnswerKind::Numbers, 0, vec![], vec![]));
     };

@@ -1,28 +1,34 @@
 //! Models that answer for pairs of nodes: any pairs of a graph, how good they are at links, and the likeliest new ones.
 
-use super::infer::{Given, Question, ask_prepared, prepare, unstopped};
-use super::{Answers, Ensemble, PredictError};
+use super::infer::prepare;
+use super::{AnswerRow, Answers, Ensemble, PredictError};
+use crate::model::ModelInput;
+use crate::nn::Pass;
+use crate::ops::{RowIndex, values};
 use crate::task::links::{LinkQuestion, LinkScores, judge};
+use burn::tensor::Tensor;
 use graphminnet_data::links::Negatives;
 use graphminnet_data::spectral::{NEVER, PreparedGraph};
 use graphminnet_data::{Dataset, Graph};
 use std::sync::Arc;
 
-/// Pairs that go through a model at a time: bounds the memory.
+/// Pairs that go through the head of a model at a time: bounds the memory.
 const AT_ONCE: usize = 1 << 16;
 
 /// Pairs of a graph beyond which the likeliest are not looked for among all of them.
 const MOST_PAIRS: usize = 500_000_000;
 
-/// A graph that is prepared for the models of an ensemble, to be asked about any of its pairs.
+/// A graph that went through the models of an ensemble, to be asked about any of its pairs.
 #[derive(Debug)]
 pub struct PairQuestions<'a> {
     ensemble: &'a Ensemble,
-    prepared: Vec<PreparedGraph>,
+    num_nodes: usize,
+    /// What the layers of each model make of the nodes, `[nodes, hidden]`.
+    nodes: Vec<Tensor<2>>,
 }
 
 impl<'a> PairQuestions<'a> {
-    /// Prepares a graph. Pairs that it has itself play no role.
+    /// Takes a graph through the layers of the models. Pairs that it has itself play no role.
     ///
     /// # Errors
     ///
@@ -30,50 +36,51 @@ impl<'a> PairQuestions<'a> {
     pub fn new(ensemble: &'a Ensemble, graph: &Arc<Graph>) -> Result<Self, PredictError> {
         ensemble.check_pairs()?;
         let bare = Arc::new(Graph::clone(graph).with_pairs(Vec::new())?);
-        let mut prepared: Vec<PreparedGraph> = Vec::with_capacity(ensemble.len());
+        let mut prepared: Vec<Arc<PreparedGraph>> = Vec::with_capacity(ensemble.len());
+        let mut nodes = Vec::with_capacity(ensemble.len());
         for member in ensemble.members() {
             let config = &member.description().model;
             let before = ensemble.members().zip(&prepared);
             let alike = before.into_iter().find(|(earlier, _)| earlier.description().model == *config);
-            prepared.push(match alike.map(|(_, graph)| graph.clone()) {
-                Some(graph) => graph,
-                None => prepare(config, std::slice::from_ref(&bare), NEVER)
-                    .pop()
-                    .ok_or(PredictError::NonFinite)
-                    .flatten()?,
-            });
+            let graph = match alike {
+                Some((_, graph)) => Arc::clone(graph),
+                None => {
+                    let found = prepare(config, std::slice::from_ref(&bare), NEVER).pop();
+                    Arc::new(found.ok_or(PredictError::NonFinite).flatten()?)
+                }
+            };
+            let input = ModelInput::from_prepared(config, &[&*graph], &member.device)?;
+            nodes.push(member.model.embed(&input, Pass::Eval));
+            prepared.push(graph);
         }
-        Ok(Self { ensemble, prepared })
+        Ok(Self { ensemble, num_nodes: graph.num_nodes(), nodes })
     }
 
-    /// What the models say about pairs: the rows of all graphs of the answers, one after the other, are those of the pairs.
+    /// What the models say about pairs: the answer for one graph, with a row for every pair.
     ///
     /// # Errors
     ///
     /// [`PredictError`] if a pair names a missing node, or an answer is no finite number.
     pub fn answer(&self, pairs: &[[u32; 2]]) -> Result<Answers, PredictError> {
-        let mut all: Option<Answers> = None;
-        let mut pieces = pairs.chunks(AT_ONCE);
-        // No pairs have an answer too: one without rows.
-        let mut piece = Some(pieces.next().unwrap_or_default());
-        while let Some(pairs) = piece {
-            let with_pairs = |prepared: &PreparedGraph| -> Result<PreparedGraph, PredictError> {
-                let graph = Arc::new(Graph::clone(&prepared.graph).with_pairs(pairs.to_vec())?);
-                Ok(PreparedGraph { graph, ..prepared.clone() })
-            };
-            let graphs: Vec<PreparedGraph> =
-                self.prepared.iter().map(with_pairs).collect::<Result<_, _>>()?;
-            let members = self.ensemble.members().zip(&graphs);
-            let given: Vec<Given<'_>> = members.map(|(member, graph)| (member, vec![Ok(graph)])).collect();
-            let found = unstopped(|stop| ask_prepared(&given, Question::Prediction, stop));
-            found.graph(0)?;
-            match &mut all {
-                None => all = Some(found),
-                Some(all) => all.extend(found),
+        Graph::from_edges(self.num_nodes, Vec::new())?.with_pairs(pairs.to_vec())?;
+        let about = self.ensemble.description();
+        let mut models = Vec::with_capacity(self.nodes.len());
+        for (member, nodes) in self.ensemble.members().zip(&self.nodes) {
+            let mut outputs = Vec::with_capacity(pairs.len() * about.model.out_dim);
+            for pairs in pairs.chunks(AT_ONCE) {
+                let end =
+                    |at: usize| RowIndex::new(self.num_nodes, pairs.iter().map(|ends| ends[at]).collect());
+                outputs.extend(values(member.model.predict_pairs(nodes.clone(), [&end(0), &end(1)])));
             }
-            piece = pieces.next();
+            if let Some(scaler) = &member.description().target_scaler {
+                scaler.restore(&mut outputs);
+            }
+            if !outputs.iter().all(|output| output.is_finite()) {
+                return Err(PredictError::NonFinite);
+            }
+            models.push(outputs);
         }
-        all.ok_or(PredictError::NonFinite)
+        Ok(Answers::new(about.answers(), about.model.out_dim, vec![Ok(0..pairs.len())], models))
     }
 
     /// The first value of every pair: of links, the probability.
@@ -83,11 +90,8 @@ impl<'a> PairQuestions<'a> {
     /// As [`PairQuestions::answer`].
     pub fn scores(&self, pairs: &[[u32; 2]]) -> Result<Vec<f64>, PredictError> {
         let answers = self.answer(pairs)?;
-        let mut scores = Vec::with_capacity(pairs.len());
-        for answer in answers.iter() {
-            scores.extend(answer?.rows().map(|row| row.values().first().copied().unwrap_or(f64::NAN)));
-        }
-        Ok(scores)
+        let first = |row: AnswerRow<'_>| row.values().first().copied().unwrap_or(f64::NAN);
+        Ok(answers.graph(0)?.rows().map(first).collect())
     }
 
     /// The likeliest pairs without an edge, best first, with their scores; equal ones in the order of their nodes.
@@ -133,11 +137,12 @@ impl Ensemble {
         }
     }
 
-    /// How good the models are at the links of a data set: pairs with the target 1 among others with 0.
+    /// How good the models are at the links of a data set: pairs with the target 1 among others with 0. Whether links have a
+    /// direction is the models' to say, not the question's.
     ///
     /// # Errors
     ///
-    /// [`PredictError`] if a graph cannot be answered; [`PredictError::NotLinks`] unless there is one yes/no target.
+    /// [`PredictError`] if a graph cannot be answered; [`PredictError::NotLinks`] unless there is one binary target.
     pub fn score_links(&self, dataset: &Dataset, question: LinkQuestion) -> Result<LinkScores, PredictError> {
         self.check_pairs()?;
         let about = self.description();

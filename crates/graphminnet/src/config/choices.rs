@@ -398,6 +398,16 @@ impl MetricKind {
             Self::RocAuc | Self::AveragePrecision | Self::HitsAt20 | Self::HitsAt50 | Self::HitsAt100
         )
     }
+
+    /// Of hits@K, the K: the place of the negative that positives are held against.
+    pub(crate) const fn hits_at(self) -> Option<usize> {
+        match self {
+            Self::HitsAt20 => Some(20),
+            Self::HitsAt50 => Some(50),
+            Self::HitsAt100 => Some(100),
+            _ => None,
+        }
+    }
 }
 
 /// The learnable or fixed function φ of the eigenvalues.

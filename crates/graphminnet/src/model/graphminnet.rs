@@ -14,13 +14,14 @@ use super::{
 };
 use crate::config::{ConfigError, LevelKind, ModelConfig, Pooling};
 use crate::nn::{Gcn, Head, Init, Pass, SetEncoder, Site, Standardize};
-use crate::ops::{PoolKind, dropout, pool, values};
+use crate::ops::{PoolKind, RowIndex, dropout, pool, values};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
 use graphminnet_data::{Batch, Features, Graph, Level};
 use std::convert::Infallible;
+use std::sync::Arc;
 
 /// Most numbers that a model may have: more do not fit into a model file.
 const MOST_NUMBERS: usize = 1 << 30;
@@ -254,7 +255,7 @@ impl GraphMinNet {
             LevelKind::Node => nodes,
             LevelKind::Graph => self.pooled(nodes, input),
             LevelKind::Pair => {
-                both_ends(nodes, [structure.pair_sources(), structure.pair_targets()], &self.config, None)
+                return self.predict_pairs(nodes, [structure.pair_sources(), structure.pair_targets()]);
             }
             LevelKind::Edge => {
                 let scale = self.edge_scale.as_ref();
@@ -268,6 +269,11 @@ impl GraphMinNet {
             _ => rows,
         };
         self.head.forward(rows)
+    }
+
+    /// Predictions for any pairs of nodes, given the rows of their ends: `[pairs, out_dim]`.
+    pub(crate) fn predict_pairs(&self, nodes: Tensor<2>, ends: [&Arc<RowIndex>; 2]) -> Tensor<2> {
+        self.head.forward(both_ends(nodes, ends, &self.config, None))
     }
 
     /// Node features pooled by graph, `[graphs, hidden]`.

@@ -1,4 +1,4 @@
-//! How good scores of links are, by the definitions of OGB and of PCQM-Contact.
+//! How good scores of links are, by the definitions of OGB.
 //!
 //! ```
 //! use graphminnet::task::links::rank;
@@ -11,7 +11,10 @@
 //! |---|---|---|
 //! | `roc_auc`, `average_precision` | the pairs without a link of its part | as everywhere |
 //! | `hits_at_20`, `hits_at_50`, `hits_at_100` | the same | OGB: above the K-th best of these pairs |
-//! | `mrr`, `hits_at_1`, `hits_at_3`, `hits_at_10` | all other nodes in the place of its second one | PCQM-Contact, filtered: nodes that have a link with the first one, known or asked about, are left out, and so is the first one itself; equal scores share the mean of their places (OGB) |
+//! | `mrr`, `hits_at_1`, `hits_at_3`, `hits_at_10` | all other nodes in the place of its second one | filtered: nodes that have a link with the first one, known or asked about, are left out, and so is the first one itself; equal scores share the mean of their places (OGB); the mean over all links |
+//!
+//! PCQM-Contact's own filtered MRR differs in two points: edges of the graph stay candidates, and it is the mean over graphs
+//! of the mean over their links.
 
 use super::metric::ranked;
 use crate::config::MetricKind;

@@ -2,8 +2,8 @@
 
 use super::{GradientPass, TrainError};
 use crate::config::{
-    Activation, Aggregate, ConfigError, DropoutSite, GlobalKind, Identity, InnerProduct, Layout, LevelKind,
-    ModelConfig, TrainConfig,
+    Activation, Aggregate, ConfigError, DropoutSite, GlobalKind, Identity, InnerProduct, Layout, ModelConfig,
+    TrainConfig,
 };
 use crate::model::{Beyond, Carried, GraphMinNet, Model, ModelInput, Noted};
 use crate::nn::Pass;
@@ -147,9 +147,6 @@ impl Architecture for ModelConfig {
                  type3, nonlinear_wb none, no dropout on the embedding), or no global branch; others need more of a graph \
                  than sums",
             ));
-        }
-        if self.level != LevelKind::Node {
-            return Err(no_pieces("targets of nodes; a whole graph has no answer in a piece of it"));
         }
         let noted = Noted::new(pieces).map_err(TrainError::Graph)?;
         let input = ModelInput { beyond: Some(Beyond::Noted(noted.clone())), ..input };

@@ -1,9 +1,12 @@
 //! A model and a protocol for data that nobody has configured: read off the schema, and said in words.
 
-use super::Loaded;
-use crate::config::{ConfigError, Loss, Override, Recipe, with_overrides};
+mod size;
+
+pub use size::DataSize;
+
+use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, TrainConfig, with_overrides};
 use graphminnet_data::text::counted;
-use graphminnet_data::{Dataset, Level, Schema, Split, Task};
+use graphminnet_data::{Level, Schema, Task};
 use toml::{Table, Value};
 
 /// A recipe made for a data set, and why it is what it is.
@@ -27,60 +30,6 @@ const MANY_NODES: usize = 10_000;
 /// weights depend less on which of them is chosen. Chosen by cross-validation (docs/results/molecules.md).
 const MOLECULE_EPOCHS: usize = 50;
 const MOLECULE_AVERAGE: f64 = 0.99;
-
-/// How much data there is; a number stands for so many small graphs to train on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DataSize {
-    /// Graphs to train on.
-    pub train_graphs: usize,
-    /// Nodes of the largest graph of any part.
-    pub largest_graph: usize,
-    /// Nodes (edges, pairs) to train on, where these and not graphs are split.
-    pub train_nodes: Option<usize>,
-    /// Whether every edge is there in both directions.
-    pub undirected: bool,
-    /// Whether all known targets of the training part are yes.
-    pub only_links: bool,
-}
-
-impl From<usize> for DataSize {
-    fn from(train_graphs: usize) -> Self {
-        Self { train_graphs, largest_graph: 0, train_nodes: None, undirected: true, only_links: false }
-    }
-}
-
-impl From<&Loaded> for DataSize {
-    fn from(loaded: &Loaded) -> Self {
-        let train_graphs = loaded.splits.train.len();
-        let mut links = loaded.splits.train.iter().flat_map(|&at| {
-            let sample = loaded.dataset.samples.get(at);
-            let parts = loaded.dataset.node_parts.as_ref().map(|parts| parts.graph(at));
-            let targets = sample.map_or(&[][..], |sample| &sample.targets).iter().enumerate();
-            let known = targets.filter(move |(row, target)| {
-                let part = |parts: &[Option<Split>]| parts.get(*row).copied().flatten();
-                !target.is_nan() && parts.is_none_or(|parts| part(parts) == Some(Split::Train))
-            });
-            known.map(|(_, target)| *target == 1.0)
-        });
-        let only_links = loaded.dataset.schema.level == Level::Pair && links.all(|is_link| is_link);
-        Self { train_graphs, only_links, ..Self::from(&loaded.dataset) }
-    }
-}
-
-impl From<&Dataset> for DataSize {
-    fn from(dataset: &Dataset) -> Self {
-        let nodes = dataset.samples.iter().map(|sample| sample.graph.num_nodes());
-        Self {
-            train_graphs: dataset.samples.len(),
-            largest_graph: nodes.max().unwrap_or(0),
-            train_nodes: dataset.node_parts.as_ref().map(|parts| parts.count(Split::Train)),
-            // Nobody asks where graphs or nodes have targets, and large graphs take a while.
-            undirected: matches!(dataset.schema.level, Level::Graph | Level::Node)
-                || dataset.samples.iter().all(|sample| sample.graph.is_undirected()),
-            only_links: false,
-        }
-    }
-}
 
 /// A recipe for graphs of the given schema, for so much data.
 ///
@@ -164,10 +113,16 @@ pub fn fit_recipe(
             fitted.retain(|key, _| decided(key) || by_task(key));
         }
         let Some(Value::Table(asked)) = given.get(section) else { continue };
+        // What is not written down has its default.
+        let usual = match section {
+            "model" => Value::try_from(ModelConfig::default()),
+            _ => Value::try_from(TrainConfig::default()),
+        };
+        let usual = usual.ok().and_then(|value| value.as_table().cloned()).unwrap_or_default();
         for (key, value) in asked {
             if !(decided(key) || by_task(key) && other_task) {
                 named.push(Override::new(section, key, value.clone()));
-            } else if fitted.get(key) != Some(value) {
+            } else if fitted.get(key).or_else(|| usual.get(key)) != Some(value) {
                 left_out.push(path(key));
             }
         }
@@ -210,6 +165,11 @@ fn is_of_molecules(schema: &Schema) -> bool {
     schema.molecules.is_some() && schema.level == Level::Graph && schema.task == Task::Regression
 }
 
+/// Whether pairs are links or not.
+fn asks_for_links(schema: &Schema) -> bool {
+    schema.level == Level::Pair && schema.task == Task::Binary && schema.num_targets() == 1
+}
+
 /// A complete recipe for some data, and the reasons.
 fn inferred_table(
     name: &str,
@@ -230,9 +190,19 @@ fn inferred_table(
     // With fewer than one label for ten nodes, features of single nodes are learnt by heart.
     let is_sparse = schema.level == Level::Node
         && train_nodes.is_some_and(|nodes| nodes.saturating_mul(10) < largest_graph);
+    // Of the links of one graph too few are known to learn single nodes; which kinds of nodes have links can be learnt.
+    let of_links = train_nodes.is_some() && asks_for_links(schema);
+    let averages = is_sparse || of_links && !schema.node_columns.is_empty();
     let drop = if is_sparse { 0.6 } else { 0.1 };
     set("hidden", number(if is_sparse { 128 } else { 64 }));
-    set("layers", number(if is_sparse { 1 } else { 4 }));
+    set(
+        "layers",
+        number(match () {
+            () if averages => 1,
+            () if of_links => 2,
+            () => 4,
+        }),
+    );
     let weighs_edges = schema.edge_numbers() > 0;
     set(
         "local",
@@ -252,8 +222,20 @@ fn inferred_table(
             "{labelled} nodes are labelled: their encoded features are averaged over 4 hops, one layer follows, dropout is \
              strong, weights decay and are averaged"
         ));
+    }
+    if averages {
         set("encoder_hops", number(4));
         set("drop_encoder", Value::Float(0.8));
+    }
+    if of_links {
+        notes.push(match averages {
+            true => "links of one graph: encoded features are averaged over 4 hops with strong dropout and one layer follows, \
+                     because features of single nodes would be learnt by heart"
+                .into(),
+            false => "links of one graph: two layers, a large learning rate and averaged weights, because an epoch is one \
+                      step"
+                .into(),
+        });
     }
 
     let vocabulary = schema.node_vocabulary();
@@ -284,7 +266,7 @@ fn inferred_table(
         }
     }
     let of_molecules = is_of_molecules(schema);
-    let placed = !is_sparse && (walks || !of_molecules);
+    let placed = !is_sparse && (walks || !(of_molecules || averages));
     if placed {
         set("pe_dim", number(28));
     }
@@ -355,6 +337,9 @@ fn inferred_table(
             set("head", text("mlp"));
             set("head_layers", number(3));
             set("ends_symmetric", Value::Boolean(undirected));
+            if averages && undirected {
+                set("ends", text("hadamard"));
+            }
             notes.push(format!(
                 "edges go {}: the answer for two nodes {} on their order",
                 if undirected { "both ways" } else { "one way" },
@@ -380,10 +365,14 @@ fn inferred_table(
     set("out_dim", number(outputs));
 
     let steps_per_epoch = train_graphs.div_ceil(BATCH_SIZE).max(1);
-    let epochs = if is_sparse { 100 } else { STEPS.div_ceil(steps_per_epoch).clamp(20, 200) };
+    let epochs = if is_sparse || of_links { 100 } else { STEPS.div_ceil(steps_per_epoch).clamp(20, 200) };
     let epochs = if of_molecules { epochs.min(MOLECULE_EPOCHS) } else { epochs };
     // An epoch of one graph is one step, so the steps are few and larger.
-    let learning_rate = if train_nodes.is_some() { 3e-3 } else { 1e-3 };
+    let learning_rate = match train_nodes {
+        Some(_) if of_links => 1e-2,
+        Some(_) => 3e-3,
+        None => 1e-3,
+    };
     let mut train = Table::new();
     for (key, value) in [
         ("epochs", number(epochs)),
@@ -394,7 +383,7 @@ fn inferred_table(
         (
             "average_decay",
             Value::Float(match () {
-                () if is_sparse => 0.9,
+                () if is_sparse || of_links => 0.9,
                 () if of_molecules => MOLECULE_AVERAGE,
                 () => 0.0,
             }),
@@ -413,7 +402,7 @@ fn inferred_table(
                 .into(),
         );
     }
-    if only_links && schema.task == Task::Binary && targets == 1 {
+    if only_links && asks_for_links(schema) {
         notes.push("the training part has links only: every epoch draws as many pairs without one".into());
         train.insert("negatives".to_owned(), number(1));
     }

@@ -1,14 +1,16 @@
 //! What makes a result worth little, said before the time is spent: one class, no validation part, a metric without a
-//! value.
+//! value, links that the graph has as edges.
 
 use super::{TrainError, TrainingData};
 use crate::config::TrainConfig;
-use graphminnet_data::Split;
-use std::collections::BTreeSet;
+use graphminnet_data::{Level, Split, Task};
+use std::collections::{BTreeSet, HashSet};
 
 /// The labels of one part.
 struct Labels {
     count: usize,
+    /// Those that are 0, of every target column.
+    zeros: Vec<usize>,
     /// Distinct values of every target column, at most two of each.
     values: Vec<BTreeSet<u32>>,
 }
@@ -16,9 +18,10 @@ struct Labels {
 impl Labels {
     fn of(data: &TrainingData, part: Split) -> Self {
         let columns = data.target_columns().max(1);
-        let mut labels = Self { count: 0, values: vec![BTreeSet::new(); columns] };
+        let mut labels = Self { count: 0, zeros: vec![0; columns], values: vec![BTreeSet::new(); columns] };
         for (at, value) in data.known_targets(part) {
             labels.count += 1;
+            labels.zeros[at % columns] += usize::from(value == 0.0);
             let values = &mut labels.values[at % columns];
             if values.len() < 2 {
                 // Zero and negative zero are the same label.
@@ -68,5 +71,50 @@ pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<Str
             ));
         }
     }
+    if let Some(place) = train.metric.hits_at() {
+        for (part, name) in [(Split::Valid, "validation"), (Split::Test, "test")] {
+            let labels = Labels::of(data, part);
+            let fewest = labels.zeros.into_iter().min().unwrap_or(0);
+            if labels.count > 0 && fewest < place {
+                found.push(format!(
+                    "{} is 1 on the {name} part whatever the model says: it holds positives against the {place}th of the \
+                     negatives, and there are {fewest}; take roc_auc, or more negatives",
+                    train.metric
+                ));
+            }
+        }
+    }
+    let schema = &data.dataset.schema;
+    if schema.level == Level::Pair && schema.task == Task::Binary && schema.num_targets() == 1 {
+        let parts = [(Split::Train, "training"), (Split::Valid, "validation"), (Split::Test, "test")];
+        found.extend(parts.into_iter().filter_map(|(part, name)| seen_links(data, part, name)));
+    }
     Ok(found)
+}
+
+/// Says if the links of a part are edges, and other pairs are so less often: a model sees then what it is asked about.
+fn seen_links(data: &TrainingData, part: Split, name: &str) -> Option<String> {
+    // Edges among the pairs without and with a link, and all of these pairs.
+    let (mut edges, mut all) = ([0usize; 2], [0usize; 2]);
+    for &at in data.splits.part(part) {
+        let Some(sample) = data.dataset.samples.get(at) else { continue };
+        let graph = &sample.prepared.graph;
+        let unordered = |ends: &[u32; 2]| [ends[0].min(ends[1]), ends[0].max(ends[1])];
+        let known: HashSet<[u32; 2]> = graph.edges().iter().map(unordered).collect();
+        for (row, (pair, target)) in graph.pairs().iter().zip(&sample.targets).enumerate() {
+            if !target.is_nan() && data.counts(part, at, row) {
+                let is_link = usize::from(*target == 1.0);
+                all[is_link] += 1;
+                edges[is_link] += usize::from(known.contains(&unordered(pair)));
+            }
+        }
+    }
+    let share = |kind: usize| edges[kind] as f64 / all[kind].max(1) as f64;
+    (share(1) > share(0)).then(|| {
+        format!(
+            "{} of the {} links of the {name} part are edges of the graph: the model sees what it is asked about; leave \
+             these edges out",
+            edges[1], all[1]
+        )
+    })
 }

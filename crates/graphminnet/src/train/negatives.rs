@@ -19,7 +19,7 @@ impl TrainingData {
         Err(TrainError::Config(ConfigError::Invalid {
             key: "train.negatives".to_owned(),
             value: negatives.to_string(),
-            expected: "pairs without a link are drawn for one yes/no target of pairs; leave it out"
+            expected: "0, or one binary target of pairs: pairs without a link are drawn for these only"
                 .to_owned(),
         }))
     }

@@ -11,6 +11,7 @@
 //! no gradient.
 
 use super::{Architecture, TrainError, TrainingData};
+use crate::config::ConfigError;
 use crate::model::Model;
 use crate::weights::{self, NamedTensor};
 use burn::module::Module;
@@ -18,7 +19,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet_data::pieces::cut_into_pieces;
 use graphminnet_data::preparation::{PreparedDataset, PreparedSample};
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Batch, NodeParts, Split};
+use graphminnet_data::{Batch, Level, NodeParts, Split};
 use std::sync::Arc;
 
 /// The pieces of the training graphs.
@@ -42,6 +43,16 @@ struct Cut {
 impl Pieces {
     /// Cuts every training graph.
     pub(super) fn cut(data: &TrainingData, pieces: usize) -> Result<Self, TrainError> {
+        let level = data.dataset.schema.level;
+        if level != Level::Node {
+            return Err(TrainError::Config(ConfigError::Invalid {
+                key: "train.pieces".to_owned(),
+                value: pieces.to_string(),
+                expected: format!(
+                    "targets of nodes, and these are per {level}: a piece of a graph has no answer for it; leave it out"
+                ),
+            }));
+        }
         let columns = data.target_columns();
         let (mut samples, mut node_parts) = (Vec::new(), Vec::new());
         let (mut graphs, mut places) = (Vec::new(), Vec::new());

@@ -4,6 +4,7 @@ use super::shared::{Choice, Effort, Place, Talk, experiment};
 use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
+use graphminnet::config::NormEstimates;
 use graphminnet_lab::repro::expressiveness;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -32,6 +33,10 @@ pub struct Arguments {
     /// Epochs of the trainings instead of 60 (CSL) and 20 (EXP).
     #[arg(long, conflicts_with = "untrained")]
     epochs: Option<usize>,
+    /// What batch norms of the trained models are evaluated with: `recomputed` measures it again with the weights as they
+    /// are, `running` takes what followed training, as the paper's recipes do.
+    #[arg(long, default_value_t = NormEstimates::Recomputed, conflicts_with = "untrained")]
+    norms: NormEstimates,
     /// Folder with the benchmark data sets, of which `expressiveness` is read; also GRAPHMINNET_DATA.
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
@@ -43,7 +48,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, families, graphs, pairs, out, untrained, epochs, data_dir, machine, talk } =
+    let Arguments { place, families, graphs, pairs, out, untrained, epochs, norms, data_dir, machine, talk } =
         arguments;
     let choice = Choice { datasets: Vec::new(), data_dir: data_dir.clone() };
     let effort = Effort { seeds: Some("0".into()), epochs: *epochs, train_graphs: None };
@@ -53,6 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             graphs: graphs.clone(),
             pairs: pairs.clone(),
             out: out.clone(),
+            norms: *norms,
             train: !untrained && (graphs.is_none() || !families.is_empty()),
         };
         expressiveness::run(lab, &request)

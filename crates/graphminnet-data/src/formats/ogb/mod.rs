@@ -4,6 +4,7 @@
 //! raw/num-node-list.csv.gz   nodes of each graph          raw/num-edge-list.csv.gz  edge rows of each graph
 //! raw/edge.csv.gz            source,target                raw/node-feat.csv.gz, raw/edge-feat.csv.gz
 //! raw/graph-label.csv.gz or raw/node-label.csv.gz         split/<scheme>/{train,valid,test}.csv.gz
+//!                            or no labels: links          split/<scheme>/{valid,test}.pt
 //! meta.json                  optional: what the tables mean
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 mod features;
 mod labels;
+mod links;
 mod meta;
 mod split;
 mod superpixels;
@@ -42,8 +44,12 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     let has_meta = meta.is_some();
     let meta = meta.unwrap_or_default();
     // Tables become graphs without a copy, so all of it counts once.
-    let mut held = Budget::new(limits).share();
+    let budget = Budget::new(limits);
+    let mut held = budget.share();
     let counts = Counts::read(tree, &meta, limits, &mut held)?;
+    if let Some(scheme) = links::scheme(tree, &meta, options)? {
+        return links::read(tree, &meta, &counts, &scheme, options, &budget, &mut held);
+    }
     let graphs = counts.nodes.len();
     held.grow(bytes_of::<(Sample, Graph, usize)>(graphs)).map_err(DataError::limit(tree.place("raw")))?;
     let (level, labels) = read_labels(tree, &meta, &counts, options, &mut held)?;
@@ -90,13 +96,16 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     if !has_meta {
         notes.push("no meta.json: columns and task were inferred".to_owned());
     }
-    let name = meta
-        .name
-        .clone()
-        .unwrap_or_else(|| tree.root().file_stem().unwrap_or_default().to_string_lossy().into_owned());
+    let name = name(tree, &meta);
     let rows = (0..samples.len()).map(Some).collect();
     let dataset = Dataset { name, schema, samples, official_split, node_parts };
     Ok(Read { dataset, report: Report { notes, differences, rows, ..Report::default() } })
+}
+
+/// Name of the data: that of the folder unless `meta.json` says another.
+fn name(tree: &dyn Tree, meta: &Meta) -> String {
+    let of_folder = || tree.root().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    meta.name.clone().unwrap_or_else(of_folder)
 }
 
 /// Number of nodes and edge rows of every graph.
@@ -285,6 +294,11 @@ fn schema(
         node_columns,
         edge_columns,
     };
+    expected_schema(found, options, tree)
+}
+
+/// The schema that the data is to be read with, if its columns are those that were found.
+fn expected_schema(found: Schema, options: &ReadOptions, tree: &dyn Tree) -> Result<Schema, DataError> {
     match &options.schema {
         None => Ok(found),
         Some(expected) => {

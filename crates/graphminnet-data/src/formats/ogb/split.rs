@@ -16,20 +16,7 @@ pub(super) fn read_split(
     options: &ReadOptions,
     held: &mut Share,
 ) -> Result<Option<Vec<Option<Split>>>, DataError> {
-    let scheme = match options.split.as_ref().or(meta.split.as_ref()) {
-        Some(scheme) => scheme.clone(),
-        None => match only_scheme(tree)? {
-            Some(scheme) => scheme,
-            None => return Ok(None),
-        },
-    };
-    if scheme.contains(['/', '\\']) || scheme.starts_with('.') {
-        return Err(DataError::value(
-            tree.place("meta.json").in_column("split"),
-            scheme,
-            "the name of a folder",
-        ));
-    }
+    let Some(scheme) = scheme_of(tree, meta, options)? else { return Ok(None) };
     let mut parts: Vec<Option<Split>> = vec![None; count];
     for (part, name) in [(Split::Train, "train"), (Split::Valid, "valid"), (Split::Test, "test")] {
         let file = format!("split/{scheme}/{name}.csv");
@@ -63,6 +50,23 @@ pub(super) fn read_split(
             "every graph in exactly one of train, valid and test",
         )),
     }
+}
+
+/// The split scheme that the options or `meta.json` name, or the only one.
+pub(super) fn scheme_of(
+    tree: &dyn Tree,
+    meta: &Meta,
+    options: &ReadOptions,
+) -> Result<Option<String>, DataError> {
+    let Some(scheme) = options.split.as_ref().or(meta.split.as_ref()) else { return only_scheme(tree) };
+    if scheme.contains(['/', '\\']) || scheme.starts_with('.') {
+        return Err(DataError::value(
+            tree.place("meta.json").in_column("split"),
+            scheme,
+            "the name of a folder",
+        ));
+    }
+    Ok(Some(scheme.clone()))
 }
 
 /// The split scheme, if the folder has exactly one.

@@ -125,12 +125,27 @@ fn calibration_of(rows: Rows<'_>, said: fn(Rows<'_>) -> Vec<(f64, bool)>) -> Val
 
 /// All metrics over some rows, with percentile intervals from drawing graphs (`graphs`: the rows of each) with
 /// replacement. Rows of one graph stay together, because they are not independent.
+///
+/// Of a single graph its labelled rows are drawn: the interval is about other rows of this graph, not about other graphs.
+/// There is none for a single row.
 pub fn assess(
     measure: Measure,
     rows: Rows<'_>,
     graphs: &[Range<usize>],
     bootstrap: Bootstrap,
 ) -> Vec<Assessed> {
+    let rows_of_one: Vec<Range<usize>>;
+    let graphs = match graphs {
+        [only] => {
+            let columns = rows.target_columns;
+            let labels =
+                |row: usize| rows.targets.get(row * columns..(row + 1) * columns).unwrap_or_default();
+            let labelled = only.clone().filter(|row| labels(*row).iter().any(|label| !label.is_nan()));
+            rows_of_one = labelled.map(|row| row..row + 1).collect();
+            &rows_of_one
+        }
+        several => several,
+    };
     let replicate = |number: u64| -> Values {
         let mut random = stream(bootstrap.seed, "bootstrap", &[number]);
         let (mut outputs, mut targets) =
@@ -145,7 +160,7 @@ pub fn assess(
         }
         metrics(measure, Rows { outputs: &outputs, targets: &targets, ..rows })
     };
-    let count = if graphs.is_empty() { 0 } else { bootstrap.replicates as u64 };
+    let count = if graphs.len() < 2 { 0 } else { bootstrap.replicates as u64 };
     let replicates: Vec<Values> = (0..count).into_par_iter().map(replicate).collect();
     let all = metrics(measure, rows).into_iter().enumerate();
     all.map(|(at, (metric, value))| {
@@ -205,13 +220,28 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_graph_are_drawn_together() {
-        let (outputs, targets, _) = noisy(4000);
+    fn rows_of_a_graph_are_drawn_together_and_those_of_the_only_graph_one_by_one() {
+        let (outputs, targets, each) = noisy(400);
         let rows = Rows { outputs: &outputs, columns: 1, targets: &targets, target_columns: 1 };
-        let whole = std::slice::from_ref(&(0..4000));
-        let found =
-            assess(Measure::Numbers, rows, whole, Bootstrap { replicates: 5, ..Bootstrap::default() });
-        assert_eq!((found[0].low, found[0].high), (found[0].value, found[0].value));
+        let bootstrap = Bootstrap { replicates: 200, ..Bootstrap::default() };
+        let width = |graphs: &[Range<usize>]| {
+            let found = assess(Measure::Numbers, rows, graphs, bootstrap);
+            found[0].low.zip(found[0].high).map(|(low, high)| high - low)
+        };
+        // Two equal halves, drawn as wholes, differ less or more than their rows do.
+        assert_ne!(width(&[0..200, 200..400]), width(&each));
+        // The only graph is no sample of graphs: no interval of width 0.
+        let whole = std::slice::from_ref(&(0..400));
+        assert_eq!(width(whole), width(&each));
+        assert!(width(whole) > Some(0.0));
+        // Rows without a label are not drawn, and a single row has no interval.
+        let mut some = targets.clone();
+        some[3..].fill(f32::NAN);
+        let few = assess(Measure::Numbers, Rows { targets: &some, ..rows }, whole, bootstrap);
+        assert_eq!(few[0].replicates, 200);
+        some[1..].fill(f32::NAN);
+        let one = assess(Measure::Numbers, Rows { targets: &some, ..rows }, whole, bootstrap);
+        assert_eq!((one[0].value.is_some(), one[0].low, one[0].high), (true, None, None));
     }
 
     #[test]

@@ -101,11 +101,9 @@ pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> 
 
 /// A metric of scores against yes/no labels of both kinds, one task; sorts the scores.
 pub(super) fn ranked(metric: MetricKind, scored: &mut [(f64, bool)]) -> f64 {
-    match metric {
-        MetricKind::AveragePrecision => average_precision::average_precision(scored),
-        MetricKind::HitsAt20 => hits::hits_at(20, scored),
-        MetricKind::HitsAt50 => hits::hits_at(50, scored),
-        MetricKind::HitsAt100 => hits::hits_at(100, scored),
+    match (metric, metric.hits_at()) {
+        (_, Some(k)) => hits::hits_at(k, scored),
+        (MetricKind::AveragePrecision, _) => average_precision::average_precision(scored),
         _ => roc_auc::roc_auc(scored),
     }
 }

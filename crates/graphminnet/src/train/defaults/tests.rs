@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::{LocalKind, MetricKind, NodePeKind, NormEstimates};
+use crate::config::{EndsKind, LocalKind, MetricKind, NodePeKind, NormEstimates};
 use graphminnet_data::{Column, ColumnKind};
 
 fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
@@ -140,4 +140,52 @@ fn a_short_recipe_replaces_what_it_names_and_the_rest_is_inferred() {
     let wrong: Table = "[model]\nlayer = 2\n".parse().unwrap();
     let error = fit_recipe("mine", &wrong, Unnamed::Inferred, &schema, 200, &[]).unwrap_err();
     assert!(error.to_string().contains("did you mean `layers`"), "{error}");
+}
+
+#[test]
+fn links_of_one_graph_have_defaults_of_their_own_and_it_is_said() {
+    let number = || vec![column(ColumnKind::Number)];
+    let of = |level, task, nodes, size: DataSize| {
+        infer_recipe("own", &schema(task, level, nodes, vec![]), size, &[]).unwrap()
+    };
+    let one = DataSize { largest_graph: 500, train_nodes: Some(100), ..DataSize::from(1) };
+    let is_said = |notes: &[String]| notes.iter().any(|note| note.starts_with("links of one graph"));
+    let Inferred { recipe, notes } = of(Level::Pair, Task::Binary, number(), one);
+    assert_eq!((recipe.model.encoder_hops, recipe.model.node_pe), (4, NodePeKind::None));
+    assert_eq!(recipe.model.ends, EndsKind::Hadamard);
+    assert!(is_said(&notes), "{notes:?}");
+    // A product does not know which end is which.
+    let directed = of(Level::Pair, Task::Binary, number(), DataSize { undirected: false, ..one });
+    assert_eq!(directed.recipe.model.ends, EndsKind::Both);
+    // Without features there is nothing to average.
+    let Inferred { recipe, notes } = of(Level::Pair, Task::Binary, vec![], one);
+    assert_eq!((recipe.model.encoder_hops, recipe.model.ends), (0, EndsKind::Both));
+    assert!(is_said(&notes), "{notes:?}");
+    // Whoever names random walks has them.
+    let walks = [Override::parse("model.pe_dim=8").unwrap()];
+    let schema = schema(Task::Binary, Level::Pair, number(), vec![]);
+    let asked = infer_recipe("own", &schema, one, &walks).unwrap();
+    assert_eq!(asked.recipe.model.node_pe, NodePeKind::Rwse);
+    // Numbers of pairs, links of many graphs and targets of edges have those of other data.
+    for other in [
+        of(Level::Pair, Task::Regression, number(), one),
+        of(Level::Pair, Task::Binary, number(), DataSize::from(100)),
+        of(Level::Edge, Task::Binary, number(), one),
+    ] {
+        assert_eq!((other.recipe.model.layers, other.recipe.model.ends), (4, EndsKind::Both));
+        assert!(!is_said(&other.notes), "{:?}", other.notes);
+    }
+}
+
+#[test]
+fn what_the_data_decides_as_the_recipe_does_is_not_said() {
+    let said = |text: &str| {
+        let schema = schema(Task::Regression, Level::Graph, vec![], vec![]);
+        let given: Table = text.parse().unwrap();
+        let notes = fit_recipe("own", &given, Unnamed::Protocol, &schema, 100, &[]).unwrap().notes;
+        notes.into_iter().find(|note| note.starts_with("of the recipe"))
+    };
+    assert_eq!(said("[model]\nlevel = \"graph\"\ngraph_in = 0\n"), None);
+    let other = said("[model]\nlevel = \"node\"\nhead = \"mlp\"\n");
+    assert_eq!(other.as_deref(), Some("of the recipe, the data decides model.level"));
 }

@@ -29,6 +29,8 @@ enum Lies {
 pub(super) struct Vector {
     /// Nodes or edges.
     of: &'static str,
+    /// Its encoder: of nodes, of edges, or of edges for the head. One has nothing to do with another.
+    encoder: &'static str,
     pub(super) tensor: String,
     lies: Lies,
     meaning: Meaning,
@@ -67,70 +69,84 @@ pub(super) fn is_scale(tensor: &str) -> bool {
 /// All vectors of a model's encoders of nodes and edges, for data of a schema. The encoder `premp` is none of columns.
 pub(super) fn vectors(config: &ModelConfig, schema: &Schema) -> Vec<Vector> {
     let mut found = Vec::new();
-    let (nodes, edges) = (&schema.node_columns, &schema.edge_columns);
-    let mut nodes_have = List { of: "node", found: &mut found };
+    let nodes = &schema.node_columns;
+    let mut nodes_have = List { of: "node", encoder: "node_encoder", found: &mut found };
     match config.node_encoder {
-        NodeEncoderKind::Linear => nodes_have.numbers("node_encoder", &numeric(nodes), config.node_in),
+        NodeEncoderKind::Linear => nodes_have.numbers("", &numeric(nodes), config.node_in),
         NodeEncoderKind::Degrees => {
             let names: Vec<String> = (0..config.node_in).map(|at| format!("degrees {at}")).collect();
-            nodes_have.numbers("node_encoder", &names, config.node_in);
+            nodes_have.numbers("", &names, config.node_in);
         }
-        NodeEncoderKind::Embed => nodes_have.one_table("node_encoder", nodes, &config.node_vocab),
-        NodeEncoderKind::Atoms => nodes_have.tables("node_encoder", nodes, &config.node_vocab),
+        NodeEncoderKind::Embed => nodes_have.one_table(nodes, &config.node_vocab),
+        NodeEncoderKind::Atoms => nodes_have.tables("", nodes, &config.node_vocab),
         NodeEncoderKind::Mixed => {
-            nodes_have.numbers("node_encoder.numbers", &numeric(nodes), config.node_in);
-            nodes_have.tables("node_encoder.categories", nodes, &config.node_vocab);
+            nodes_have.numbers(".numbers", &numeric(nodes), config.node_in);
+            nodes_have.tables(".categories", nodes, &config.node_vocab);
         }
         NodeEncoderKind::Premp => {}
     }
-    if !config.has_edge_encoder() {
-        return found;
-    }
-    let mut edges_have = List { of: "edge", found: &mut found };
-    match config.edge_encoder {
-        EdgeEncoderKind::Linear => edges_have.numbers("edge_encoder", &numeric(edges), config.edge_in),
-        EdgeEncoderKind::Embed => edges_have.one_table("edge_encoder", edges, &config.edge_vocab),
-        EdgeEncoderKind::Atoms => edges_have.tables("edge_encoder", edges, &config.edge_vocab),
-        EdgeEncoderKind::Mixed => {
-            edges_have.numbers("edge_encoder.numbers", &numeric(edges), config.edge_in);
-            edges_have.tables("edge_encoder.categories", edges, &config.edge_vocab);
+    for (encoder, is_there) in [(EDGES, config.has_edge_encoder()), (HEAD_EDGES, config.head_reads_edges())] {
+        if is_there {
+            List { of: "edge", encoder, found: &mut found }.edges(config, &schema.edge_columns);
         }
-        EdgeEncoderKind::Dummy => edges_have.add("edge_encoder.weight", Lies::Row(0), Meaning::Every),
-        EdgeEncoderKind::None => {}
     }
     found
 }
 
+/// The encoder of edges.
+const EDGES: &str = "edge_encoder";
+
+/// The encoder of edges for the head of a model that answers for them.
+pub(super) const HEAD_EDGES: &str = "head_edges";
+
 struct List<'a> {
     of: &'static str,
+    encoder: &'static str,
     found: &'a mut Vec<Vector>,
 }
 
 impl List<'_> {
+    /// A vector in a tensor of the encoder.
     fn add(&mut self, tensor: &str, lies: Lies, meaning: Meaning) {
-        self.found.push(Vector { of: self.of, tensor: tensor.to_owned(), lies, meaning });
+        let Self { of, encoder, .. } = *self;
+        self.found.push(Vector { of, encoder, tensor: format!("{encoder}{tensor}"), lies, meaning });
+    }
+
+    /// What an encoder of edges reads.
+    fn edges(&mut self, config: &ModelConfig, columns: &[Column]) {
+        match config.edge_encoder {
+            EdgeEncoderKind::Linear => self.numbers("", &numeric(columns), config.edge_in),
+            EdgeEncoderKind::Embed => self.one_table(columns, &config.edge_vocab),
+            EdgeEncoderKind::Atoms => self.tables("", columns, &config.edge_vocab),
+            EdgeEncoderKind::Mixed => {
+                self.numbers(".numbers", &numeric(columns), config.edge_in);
+                self.tables(".categories", columns, &config.edge_vocab);
+            }
+            EdgeEncoderKind::Dummy => self.add(".weight", Lies::Row(0), Meaning::Every),
+            EdgeEncoderKind::None => {}
+        }
     }
 
     /// A linear map of numeric columns.
-    fn numbers(&mut self, prefix: &str, names: &[String], columns: usize) {
-        let weight = format!("{prefix}.weight");
+    fn numbers(&mut self, part: &str, names: &[String], columns: usize) {
+        let weight = format!("{part}.weight");
         for at in 0..columns {
             let name = names.get(at).cloned().unwrap_or_else(|| format!("number {at}"));
             self.add(&weight, Lies::Column(at), Meaning::Number(name));
         }
-        self.add(&format!("{prefix}.bias"), Lies::Row(0), Meaning::Every);
+        self.add(&format!("{part}.bias"), Lies::Row(0), Meaning::Every);
     }
 
     /// One table, for the only categorical column.
-    fn one_table(&mut self, prefix: &str, columns: &[Column], sizes: &[usize]) {
-        self.table(&format!("{prefix}.weight"), categorical(columns).first(), 0, sizes.first());
+    fn one_table(&mut self, columns: &[Column], sizes: &[usize]) {
+        self.table(".weight", categorical(columns).first(), 0, sizes.first());
     }
 
     /// One table per categorical column.
-    fn tables(&mut self, prefix: &str, columns: &[Column], sizes: &[usize]) {
+    fn tables(&mut self, part: &str, columns: &[Column], sizes: &[usize]) {
         let columns = categorical(columns);
         for (at, size) in sizes.iter().enumerate() {
-            self.table(&format!("{prefix}.tables.{at}.weight"), columns.get(at), at, Some(size));
+            self.table(&format!("{part}.tables.{at}.weight"), columns.get(at), at, Some(size));
         }
     }
 
@@ -174,18 +190,21 @@ pub(super) fn take_over(
     whole: &mut BTreeSet<String>,
 ) -> Result<(), TransferError> {
     let known: HashMap<(&str, &Meaning), &Vector> =
-        theirs.iter().map(|vector| ((vector.of, &vector.meaning), vector)).collect();
+        theirs.iter().map(|vector| ((vector.encoder, &vector.meaning), vector)).collect();
     let at: HashMap<String, usize> =
         tensors.iter().enumerate().map(|(at, tensor)| (tensor.name.clone(), at)).collect();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let reads_edges = ours.iter().any(|vector| vector.encoder == EDGES);
     for vector in ours {
+        // A column is known or not, however many encoders read it.
+        let is_reported = !(reads_edges && vector.encoder == HEAD_EDGES);
         let scales = scale_places(vector, &at, source, &known);
-        let other = known.get(&(vector.of, &vector.meaning)).copied();
+        let other = known.get(&(vector.encoder, &vector.meaning)).copied();
         let values = other.and_then(|other| other.read(source.get(&other.tensor)?));
         let (Some(&place), Some(other), Some(values), Some(scales)) =
             (at.get(&vector.tensor), other, values, scales)
         else {
-            count(report, &mut counts, vector, false);
+            count(report, &mut counts, vector, false, is_reported);
             continue;
         };
         let width = vector.places(&tensors[place]).len();
@@ -201,7 +220,7 @@ pub(super) fn take_over(
         for (place, column, value) in scales {
             tensors[place].values[column] = value;
         }
-        count(report, &mut counts, vector, true);
+        count(report, &mut counts, vector, true, is_reported);
     }
     let complete = counts.iter().filter(|(_, (taken, all))| taken == all);
     whole.extend(complete.map(|(tensor, _)| (*tensor).to_owned()));
@@ -214,27 +233,23 @@ fn count<'a>(
     counts: &mut BTreeMap<&'a str, (usize, usize)>,
     vector: &'a Vector,
     taken: bool,
+    is_reported: bool,
 ) {
     let of_tensor = counts.entry(&vector.tensor).or_default();
     *of_tensor = (of_tensor.0 + usize::from(taken), of_tensor.1 + 1);
-    let column = match &vector.meaning {
-        Meaning::Category(column, _) => {
-            Some((format!("categories of {} column `{column}`", vector.of), column))
+    let (counted, name) = match &vector.meaning {
+        _ if !is_reported => return,
+        Meaning::Category(column, category) => {
+            let counted = report.categories.entry(format!("{} column `{column}`", vector.of)).or_default();
+            (counted, category.clone().unwrap_or_else(|| "(unseen)".to_owned()))
         }
-        Meaning::Number(column) => Some((format!("numeric {} columns", vector.of), column)),
-        Meaning::Every => None,
+        Meaning::Number(column) => (report.numbers.entry(vector.of).or_default(), column.clone()),
+        Meaning::Every => return,
     };
-    if let Some((what, column)) = column {
-        let counted = report.columns.entry(what).or_default();
-        counted.taken += usize::from(taken);
-        counted.all += 1;
-        if !taken {
-            counted.new.push(match &vector.meaning {
-                Meaning::Category(_, Some(category)) => category.clone(),
-                Meaning::Category(_, None) => "(unseen)".to_owned(),
-                _ => column.clone(),
-            });
-        }
+    counted.taken += usize::from(taken);
+    counted.all += 1;
+    if !taken {
+        counted.new.push(name);
     }
 }
 
@@ -252,7 +267,7 @@ fn scale_places(
     let mut places = Vec::new();
     for (statistic, neutral) in [("running_mean", 0.0), ("running_var", 1.0)] {
         let name = format!("{}_scale.{statistic}", vector.of);
-        let theirs = source.get(&name).zip(known.get(&(vector.of, &vector.meaning)));
+        let theirs = source.get(&name).zip(known.get(&(vector.encoder, &vector.meaning)));
         let theirs = theirs.and_then(|(scale, other)| match other.lies {
             Lies::Column(column) => scale.values.get(column).copied(),
             Lies::Row(_) => None,

@@ -21,8 +21,8 @@ use crate::config::ModelConfig;
 use crate::weights::{self, NamedTensor};
 use burn::module::Module;
 use burn::tensor::Device;
-use graphminnet_data::Schema;
 use graphminnet_data::fs::{self, sha256};
+use graphminnet_data::{MoleculeForm, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -247,7 +247,7 @@ impl Start {
             if by_columns.contains(name) || encoder::is_scale(name) {
                 continue;
             }
-            let is_left_out = is_of("head", name) && keeps_head.is_err();
+            let is_left_out = reads_descriptors_or_answers(name) && keeps_head.is_err();
             let Some(other) = self.tensors.get(name).filter(|_| !is_left_out) else {
                 if !is_left_out {
                     report.missing.push(name.to_owned());
@@ -276,7 +276,7 @@ impl Start {
             tensors.iter().any(|tensor| tensor.name == *name)
                 || theirs.iter().any(|vector| vector.tensor == *name)
                 || encoder::is_scale(name)
-                || is_of("head", name) && keeps_head.is_err()
+                || reads_descriptors_or_answers(name) && keeps_head.is_err()
         };
         report.left_out = self.tensors.keys().filter(|name| !has_place(name)).cloned().collect();
         report.tensors = (whole.len(), tensors.len());
@@ -296,6 +296,8 @@ impl Start {
             other("targets have other names")
         } else if theirs.schema.class_names != schema.class_names {
             other("classes have other names")
+        } else if config.graph_numbers() > 0 && descriptors(&theirs.schema) != descriptors(schema) {
+            other("descriptors are others")
         } else if theirs.model.out_dim != config.out_dim {
             other("number of outputs is another")
         } else {
@@ -343,11 +345,24 @@ impl Start {
     }
 }
 
+/// Whether a tensor is of the head, or of the scale of the descriptors that only the head reads.
+fn reads_descriptors_or_answers(tensor: &str) -> bool {
+    is_of("head", tensor) || is_of("graph_scale", tensor)
+}
+
+/// Where the numbers of whole graphs come from, in their order.
+fn descriptors(schema: &Schema) -> Option<(&MoleculeForm, &[String])> {
+    schema.molecules.as_ref().map(|table| (&table.form, table.descriptors.as_slice()))
+}
+
 /// Whether a tensor belongs to a part of the model.
 fn is_of(part: &str, tensor: &str) -> bool {
     let begins = |prefix: &str| tensor.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
     match part {
-        "encoders" => ["node_encoder", "node_pe", "edge_encoder", "set_encoder"].into_iter().any(begins),
+        "encoders" => {
+            let encoders = ["node_encoder", "node_pe", "edge_encoder", "set_encoder", encoder::HEAD_EDGES];
+            encoders.into_iter().any(begins)
+        }
         part => begins(part),
     }
 }

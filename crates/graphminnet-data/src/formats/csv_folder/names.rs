@@ -1,0 +1,87 @@
+//! The names of nodes: the `node_id`s of `nodes.csv`, by which people know them.
+
+use super::super::csv::CsvReader;
+use super::require;
+use crate::budget::{Budget, bytes_of};
+use crate::formats::{Folder, Format, detect, lines_of};
+use crate::{DataError, ReadOptions, escape};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Names of nodes, graph by graph.
+#[derive(Debug, Clone, Default)]
+pub struct NodeNames {
+    graphs: HashMap<String, Names>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Names {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl NodeNames {
+    /// Reads the names of a CSV folder; `None` for other formats, and where nodes have no names but their numbers.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError`] if the file cannot be read. Whoever reads the graphs says what is wrong with their rows.
+    pub fn read(path: &Path, options: &ReadOptions) -> Result<Option<Self>, DataError> {
+        let format = match options.format {
+            Some(format) => format,
+            None => detect(path)?,
+        };
+        let limits = &options.limits;
+        let lines = match format {
+            Format::CsvFolder => lines_of(&Folder::new(path, limits), "nodes.csv", limits)?,
+            _ => None,
+        };
+        let Some(lines) = lines else { return Ok(None) };
+        let mut table = CsvReader::new(lines, limits)?;
+        let (graph, id) = (table.column_called(&["graph_id"]), require(&table, &["node_id", "id"])?);
+        let (mut found, mut held) = (Self::default(), Budget::new(limits).share());
+        while let Some(row) = table.advance()? {
+            // A bad row makes its graph a bad one, and nobody asks for its names.
+            if row.is_err() {
+                continue;
+            }
+            let name = table.field(id).trim().to_owned();
+            let bytes = bytes_of::<(String, String, u32)>(2) + 2 * name.len() as u64;
+            held.grow(bytes).map_err(DataError::limit(table.place()))?;
+            let graph = graph.map_or("0", |column| table.field(column).trim());
+            let graph = match found.graphs.get_mut(graph) {
+                Some(names) => names,
+                None => found.graphs.entry(graph.to_owned()).or_default(),
+            };
+            graph.numbers.insert(name.clone(), graph.names.len() as u32);
+            graph.names.push(name);
+        }
+        let is_number = |(number, name): (usize, &String)| *name == number.to_string();
+        let plain = found.graphs.values().all(|graph| graph.names.iter().enumerate().all(is_number));
+        Ok((!plain).then_some(found))
+    }
+
+    /// The number of a node within its graph. A graph without a name is the only one.
+    ///
+    /// # Errors
+    ///
+    /// That there is no such node, in words.
+    pub fn number(&self, graph: Option<&str>, name: &str) -> Result<u32, String> {
+        let names = match graph {
+            Some(graph) => self.graphs.get(graph),
+            None => self.graphs.values().next().filter(|_| self.graphs.len() == 1),
+        };
+        let found = names.and_then(|names| names.numbers.get(name).copied());
+        found.ok_or_else(|| format!("`{}`: not the node_id of a node of the graph", escape(name)))
+    }
+
+    /// The name of a node.
+    pub fn name(&self, graph: &str, node: u32) -> Option<&str> {
+        self.graphs.get(graph)?.names.get(node as usize).map(String::as_str)
+    }
+}
+
+/// A node as people know it: by its name, or else by its number.
+pub fn node_text(names: Option<&NodeNames>, graph: &str, node: u32) -> String {
+    names.and_then(|names| names.name(graph, node)).map_or_else(|| node.to_string(), str::to_owned)
+}
