@@ -3,6 +3,7 @@
 use super::{Architecture, TrainError};
 use graphminnet_data::cache::Cache;
 use graphminnet_data::exchange::{Alone, Exchange};
+use graphminnet_data::partition::Connection;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Batch, Dataset, Level, NodeParts, Schema, Split};
@@ -123,6 +124,11 @@ impl TrainingData {
             Some(parts) => parts.nodes_by_part(),
             None => self.splits.clone(),
         }
+    }
+
+    /// How the other parts of the only graph are reached, where this is the data of one part.
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.dataset.samples.first()?.prepared.part.as_ref()?.others.as_deref()
     }
 
     /// Number of target columns.

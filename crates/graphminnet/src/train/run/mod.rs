@@ -17,6 +17,7 @@ mod ensemble;
 mod file;
 mod preparation;
 
+pub(in crate::train) use assist::is_everywhere;
 pub use assist::{assist, dismiss};
 pub(crate) use card::DataCard;
 pub use clock::fresh_run_path;
@@ -29,7 +30,7 @@ pub use file::{RunFile, RunSpec};
 use super::event::{Observer, TrainEvent};
 use super::state::Best;
 use super::summary::Summary;
-use super::trainer::{Outcome, alone_if_need_be, train_seed_from};
+use super::trainer::{Outcome, alone_if_need_be, train_in_parts, train_seed_from};
 use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData};
 use crate::bundle::Origin;
 use burn::tensor::Device;
@@ -281,7 +282,13 @@ impl Run {
                     let settings = self.file.settings(seed, resources, interrupt);
                     alone_if_need_be(&*resources.exchange, start.is_some(), &self.file.train)?;
                     assist::ask_to_train(&self.file, seed, resources)?;
-                    match train_seed_from(&settings, start.as_ref(), data, Some(&directory), observer)? {
+                    let trained = match self.file.train.parts {
+                        None => train_seed_from(&settings, start.as_ref(), data, Some(&directory), observer),
+                        Some(_) => {
+                            train_in_parts(&settings, &resources.exchange, data, Some(&directory), observer)
+                        }
+                    };
+                    match trained? {
                         Outcome::Finished(result) => result,
                         // Only who has no directory assists.
                         Outcome::Interrupted(_) | Outcome::Assisted => return Ok(RunOutcome::Interrupted),
