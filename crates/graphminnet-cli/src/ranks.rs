@@ -8,7 +8,38 @@ mod mpi;
 
 use crate::cmd::train::execute::Context;
 use crate::failure::Failure;
+#[cfg(any(feature = "lab", feature = "mpi"))]
+use graphminnet_data::exchange::Exchange;
 use std::process::ExitCode;
+#[cfg(any(feature = "lab", feature = "mpi"))]
+use std::sync::Arc;
+
+/// Does the same work on all processes that `mpirun` or `srun` started.
+///
+/// # Errors
+///
+/// Those of the work, if no other process waits for this one. Does not return otherwise.
+#[cfg(feature = "lab")]
+pub fn on_all(
+    work: impl FnOnce(Arc<dyn Exchange>) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(world) = mpi::World::join()? {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+        let world = Arc::new(world);
+        let exchange: Arc<dyn Exchange> = Arc::clone(&world) as _;
+        return match catch_unwind(AssertUnwindSafe(|| work(exchange))) {
+            Ok(Err(failure)) if world.size() > 1 => {
+                let code = failure.code();
+                failure.report();
+                world.abort(code)
+            }
+            Ok(done) => done,
+            Err(_) => world.abort(101),
+        };
+    }
+    work(Arc::new(graphminnet_data::exchange::Alone))
+}
 
 /// Does some work as the only process.
 #[cfg(not(feature = "mpi"))]
@@ -31,9 +62,7 @@ pub fn together(
 ) -> Result<ExitCode, Failure> {
     use crate::ui::say::{Verbosity, say};
     use graphminnet::train::{Resources, assist, dismiss};
-    use graphminnet_data::exchange::Exchange;
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Arc;
 
     let Some(world) = mpi::World::join()? else { return work(context) };
     let world = Arc::new(world);

@@ -44,8 +44,15 @@ fn graph() -> Graph {
 }
 
 fn config(fields: &[&str]) -> ModelConfig {
-    let base = "[model]\nhidden = 12\nlayers = 3\nlap_dim = 5\npe_width = 6\nnode_in = 2\nedge_encoder = \"linear\"\nedge_in = 3\n\
-                level = \"node\"\nout_dim = 3\n[train]\nloss = \"cross_entropy\"\nmetric = \"accuracy\"\n";
+    // A model without a local branch refuses options of edges.
+    let edges = match fields.contains(&"model.local=none") {
+        true => "",
+        false => "edge_encoder = \"linear\"\nedge_in = 3\n",
+    };
+    let base = format!(
+        "[model]\nhidden = 12\nlayers = 3\nlap_dim = 5\npe_width = 6\nnode_in = 2\n{edges}level = \"node\"\nout_dim = 3\n\
+         [train]\nloss = \"cross_entropy\"\nmetric = \"accuracy\"\n"
+    );
     let fields: Vec<Override> = fields.iter().map(|field| Override::parse(field).unwrap()).collect();
     let table = base.parse().unwrap();
     graphminnet::config::with_overrides("test", table, &fields).unwrap().model
@@ -111,9 +118,10 @@ fn compute_in_parts(config: &ModelConfig, whole: &PreparedGraph, partition: &Par
     (outputs, sums, evaluated)
 }
 
-fn assert_close(found: &[f32], expected: &[f32], what: &str) {
+/// Up to rounding, which is in proportion to what is added up; `least` is the size of that at least.
+fn assert_close(found: &[f32], expected: &[f32], least: f32, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    let size = expected.iter().fold(1e-3f32, |size, value| size.max(value.abs()));
+    let size = expected.iter().fold(least, |size, value| size.max(value.abs()));
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert!((found - expected).abs() <= 3e-4 * size, "{what}, {at}: {found} is not {expected}");
     }
@@ -133,11 +141,13 @@ fn check(fields: &[&str], partitions: &[Partition]) {
             order.iter().flat_map(|&node| values[node * columns..(node + 1) * columns].to_vec()).collect()
         };
         let what = |name: &str| format!("{name} of {fields:?} in {:?}", partition.offsets());
-        assert_close(&found.0, &rows(&expected.0), &what("outputs"));
-        assert_close(&found.2, &rows(&expected.2), &what("evaluated outputs"));
+        assert_close(&found.0, &rows(&expected.0), 1e-3, &what("outputs"));
+        assert_close(&found.2, &rows(&expected.2), 1e-3, &what("evaluated outputs"));
         assert_eq!(found.1.keys().collect::<Vec<_>>(), expected.1.keys().collect::<Vec<_>>());
+        // A bias before a norm has a gradient of rounding errors alone.
+        let largest = expected.1.values().flatten().fold(0.0f32, |size, value| size.max(value.abs()));
         for (name, values) in &expected.1 {
-            assert_close(&found.1[name], values, &what(&format!("gradient of {name}")));
+            assert_close(&found.1[name], values, 0.01 * largest, &what(&format!("gradient of {name}")));
         }
     }
 }
@@ -176,7 +186,7 @@ fn values_and_gradients_are_those_of_one_process() {
     // Without dropout, whose mask goes by the place of a node and so by the order of the parts.
     check(&["model.local=gatedgcn"], &partitions);
     check(&["model.local=gine", "model.self_term=true", "model.degree_scaling=true"], &partitions);
-    check(&["model.local=none", "model.edge_encoder=none", "model.inner_product=type3"], &partitions);
+    check(&["model.local=none", "model.inner_product=type3"], &partitions);
 }
 
 #[test]
@@ -186,7 +196,13 @@ fn dropout_and_every_encoder_are_those_of_one_process_where_nodes_keep_their_ord
     let with = |fields: &[&'static str]| [&drop[..], fields].concat();
     check(&with(&["model.local=gatedgcn", "model.node_pe=lappe", "model.pe_dim=4"]), &partitions);
     check(
-        &with(&["model.local=gine", "model.node_pe=rwse", "model.pe_dim=4", "model.drop_encoder=0.2"]),
+        &with(&[
+            "model.local=gine",
+            "model.node_pe=rwse",
+            "model.rwse_steps=4",
+            "model.pe_dim=4",
+            "model.drop_encoder=0.2",
+        ]),
         &partitions,
     );
     check(
@@ -209,7 +225,8 @@ fn papers() -> Loaded {
     Loaded::split(settings.generate(2).unwrap(), &SplitChoice::Official).unwrap()
 }
 
-const SMALL: [&str; 9] = [
+const SMALL: [&str; 10] = [
+    "model.pe_dim=4",
     "model.hidden=16",
     "model.layers=2",
     "model.lap_dim=4",
@@ -443,7 +460,6 @@ fn what_cannot_be_trained_in_parts_is_refused_with_the_reason() {
         (&["train.parts=2", "model.aggregate=add"], 1, "more of a graph than sums"),
         (&["train.parts=2", "model.encoder_hops=2"], 1, "model.encoder_hops"),
         (&["train.parts=2", "train.loss=weighted_cross_entropy"], 1, "without weights"),
-        (&["train.parts=2", "train.norm_estimates=recomputed"], 1, "train.norm_estimates"),
         (&["train.parts=2", "train.partition=/nowhere/parts"], 2, "nowhere"),
     ] {
         let error = refused(fields, hosts);

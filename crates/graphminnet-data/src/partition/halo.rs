@@ -4,7 +4,7 @@
 
 use super::owner;
 use crate::exchange::Exchange;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use std::ops::{AddAssign, Range};
 
 /// Who sends which rows to whom, from the view of one part.

@@ -38,6 +38,7 @@
 //! | `solution`, `verify`, `canonical` | the choice between them, the check, the sign |
 //! | `eigenpairs` | components put together |
 //! | `spread`, `in_parts` | the same for a graph that several ranks hold parts of |
+//! | `file` | eigenpairs that another program computed |
 //! | `random_walk`, `degree` | what is not an eigenpair |
 //! | `prepared` | all of it for one graph or many |
 
@@ -48,6 +49,7 @@ mod degree;
 mod dense;
 mod eigenpairs;
 mod error;
+mod file;
 mod in_parts;
 mod krylov;
 mod laplacian;

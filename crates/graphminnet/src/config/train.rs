@@ -4,6 +4,7 @@ use super::choices::{Loss, MetricKind, NormEstimates, PartitionBy, Schedule, Sch
 use super::{ConfigError, keys};
 use graphminnet_data::exchange::Team;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The training protocol.
 ///
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 /// | `pieces` | unset | pieces that a graph is cut into for training; a batch is one of them | ≥ 1 |
 /// | `parts` | unset | parts that a single graph is cut into; ranks hold some of them each, and train on all of it together | 1 to 181 |
 /// | `partition` | order | which nodes belong to which part: as they are numbered, with few edges between parts, or as a file says | order, greedy, or the path of a file |
+/// | `eigenpairs` | unset | a folder with the eigenpairs of a single graph, which another program computed: `eigenvalues.npy` and `eigenvectors.npy` | a path |
 /// | `accumulate` | 1 | batches whose gradients are averaged for one step | ≥ 1 |
 /// | `learning_rate` | 0.001 | base rate of AdamW | > 0 |
 /// | `weight_decay` | 1e-5 | decoupled decay of all parameters | ≥ 0 |
@@ -64,6 +66,9 @@ pub struct TrainConfig {
     /// Which nodes belong to which part: as they are numbered (order), chosen in one pass so that few edges are between
     /// parts (greedy), or as a file says that has the part of every node on a line of its own, as METIS writes it.
     pub partition: PartitionBy,
+    /// A folder with the eigenpairs of a single graph, which another program computed: `eigenvalues.npy`, ascending, and
+    /// `eigenvectors.npy`, a row per node.
+    pub eigenpairs: Option<PathBuf>,
     /// Batches whose gradients are averaged for one step.
     pub accumulate: usize,
     /// Base learning rate.
@@ -125,6 +130,7 @@ impl TrainConfig {
             pieces: None,
             parts: None,
             partition: PartitionBy::Order,
+            eigenpairs: None,
             accumulate: 1,
             learning_rate: 1e-3,
             weight_decay: 1e-5,

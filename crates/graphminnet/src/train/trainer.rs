@@ -20,7 +20,7 @@ use super::record::Recorder;
 use super::state::{Best, EpochSums, Plateau, TrainState};
 use super::summary::SeedResult;
 use super::transfer::{Start, Taken};
-pub use in_parts::train_in_parts;
+pub use in_parts::{train_in_parts, train_parts};
 
 use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
 use crate::config::{ConfigError, ModelConfig, NormEstimates, Schedule, TrainConfig};

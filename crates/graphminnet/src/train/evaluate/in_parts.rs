@@ -30,7 +30,9 @@ pub(super) fn evaluate<const PARTS: usize>(
     if exchange.any(interrupt.load(Ordering::Relaxed)) {
         return Ok(None);
     }
-    let plan = vec![vec![0]];
+    // Where nobody chooses and nobody reports there is nothing to pass.
+    let plan =
+        if parts.iter().all(|part| data.splits.part(*part).is_empty()) { vec![] } else { vec![vec![0]] };
     let never = AtomicBool::new(false);
     let Some(Passed { outputs, targets }) = pass_over(model, data, plan, device, &never, |_| Pass::Eval)?
     else {

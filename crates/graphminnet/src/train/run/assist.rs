@@ -59,7 +59,8 @@ pub fn assist(resources: &Resources, interrupt: &AtomicBool) -> Result<(), Train
             Task::Prepare { run } => {
                 let run = RunFile::parse(&run, RUN.into())?;
                 let loaded = run.data.load_within(&resources.limits)?;
-                loaded.prepare(&run.model, resources, &mut (), interrupt).map(|prepared| data = prepared)
+                let resources = run.resources(resources);
+                loaded.prepare(&run.model, &resources, &mut (), interrupt).map(|prepared| data = prepared)
             }
             Task::Train { run, seed } => {
                 let run = RunFile::parse(&run, RUN.into())?;

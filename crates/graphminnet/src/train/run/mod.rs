@@ -52,6 +52,9 @@ pub struct Resources {
     pub cache: Option<Cache>,
     /// Limits within which data is read, where they differ from those of its source.
     pub limits: Vec<LimitChange>,
+    /// A folder with the eigenpairs of the only graph, where they are not to be computed. A run has its own
+    /// (`train.eigenpairs`).
+    pub eigenpairs: Option<PathBuf>,
     /// Processes that share the work. Only rank 0 has the run; the others assist it.
     pub exchange: Arc<dyn Exchange>,
 }
@@ -59,7 +62,7 @@ pub struct Resources {
 impl Resources {
     /// A device, no cache, and nobody to share the work with.
     pub fn on(device: Device) -> Self {
-        Self { device, cache: None, limits: Vec::new(), exchange: Arc::new(Alone) }
+        Self { device, cache: None, limits: Vec::new(), eigenpairs: None, exchange: Arc::new(Alone) }
     }
 }
 
@@ -216,7 +219,8 @@ impl Run {
                 }
             };
             assist::ask_to_prepare(&self.file, resources)?;
-            self.data = loaded.prepare(&self.file.model, resources, observer, interrupt)?;
+            let resources = self.file.resources(resources);
+            self.data = loaded.prepare(&self.file.model, &resources, observer, interrupt)?;
             if self.data.is_none() {
                 self.loaded = Some(loaded);
             }

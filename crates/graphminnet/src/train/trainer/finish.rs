@@ -18,6 +18,11 @@ use std::time::Instant;
 impl<C: Architecture> Training<'_, C> {
     /// Writes what remains of a run: weights, predictions, result.
     pub(super) fn finish(mut self) -> Result<Outcome, TrainError> {
+        // Estimates of norms are measured by all parts of a graph together.
+        let measured = match self.data.connection() {
+            None => None,
+            Some(_) => self.settled()?,
+        };
         if self.settings.exchange.rank() > 0 {
             return Ok(Outcome::Assisted);
         }
@@ -28,7 +33,8 @@ impl<C: Architecture> Training<'_, C> {
         }
         self.clock = Instant::now();
         self.save()?;
-        let Some(last) = self.settled()? else { return Ok(Outcome::Interrupted(self.state.position)) };
+        let last = if measured.is_some() { measured } else { self.settled()? };
+        let Some(last) = last else { return Ok(Outcome::Interrupted(self.state.position)) };
         let last = weights::to_bytes(&last)?;
         let (best, selected_by) = match self.state.best.take() {
             Some(best) => (best, self.chosen_by()),

@@ -10,10 +10,9 @@
 
 use super::together::Part;
 use super::{Accumulated, Outcome, Settings, Training};
-use crate::config::{Loss, NormEstimates, PartitionBy};
+use crate::config::{Loss, PartitionBy, TrainConfig};
 use crate::model::Model;
 use crate::ops::values;
-use crate::optim::NamedGradients;
 use crate::task::loss::LossValue;
 use crate::task::{Rows, loss};
 use crate::train::architecture::no_parts;
@@ -31,6 +30,9 @@ use graphminnet_data::{NodeParts, rng};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
+/// Makes the data of the part that a rank has.
+type MakePart<'a> = dyn Fn(&Arc<dyn Exchange>) -> Result<TrainingData, TrainError> + Sync + 'a;
+
 /// Trains one seed on the only graph of the data in `train.parts` parts, which the hosts of an exchange share.
 ///
 /// All hosts call this with the same settings and data; the exchange of the settings is not used. Rank 0 has the directory
@@ -46,7 +48,8 @@ pub fn train_in_parts<C: Architecture + Sync>(
     directory: Option<&SeedDir>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
-    let (parts, partition) = cut(settings, &**hosts, data)?;
+    check(settings, &**hosts, settings.train.parts.unwrap_or(1))?;
+    let (parts, partition) = cut(settings.train, data)?;
     if hosts.rank() == 0 {
         for doubt in doubts(data, settings.train)? {
             observer.event(&TrainEvent::Doubt(doubt));
@@ -55,29 +58,53 @@ pub fn train_in_parts<C: Architecture + Sync>(
         let (edges, cut) = (graph.num_edges(), partition.cut(graph));
         observer.event(&TrainEvent::InParts { parts, edges, cut });
     }
-    let members = Team::of(hosts, parts).into_iter();
-    let mut work = Vec::new();
-    for member in members {
-        let member: Arc<dyn Exchange> = Arc::new(member);
-        work.push((part_of(data, &partition, member.rank())?, member));
-    }
+    let make = |member: &Arc<dyn Exchange>| {
+        let mut data = part_of(data, &partition, member.rank())?;
+        if let Some(sample) = Arc::make_mut(&mut data.dataset).samples.first_mut() {
+            sample.prepared = Connection::establish(Arc::clone(member), sample.prepared.clone());
+        }
+        Ok(data)
+    };
+    train_parts(settings, hosts, (parts, &make), Some(data), directory, observer)
+}
+
+/// The same for a graph that nobody has as a whole: `make` gives the data of a part, connected with the others, to the rank
+/// that has it; it is called on all ranks together.
+///
+/// # Errors
+///
+/// As [`train_in_parts`].
+pub fn train_parts<C: Architecture + Sync>(
+    settings: &Settings<'_, C>,
+    hosts: &Arc<dyn Exchange>,
+    (parts, make): (usize, &MakePart<'_>),
+    whole: Option<&TrainingData>,
+    directory: Option<&SeedDir>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, TrainError> {
+    check(settings, &**hosts, parts)?;
+    let work: Vec<Arc<dyn Exchange>> =
+        Team::of(hosts, parts).into_iter().map(|member| Arc::new(member) as _).collect();
     let threads = (rayon::current_num_threads() / work.len().max(1)).max(1);
     let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     std::thread::scope(|scope| {
         let mut work = work.into_iter();
-        let Some((first, member)) = work.next() else { return Ok(Outcome::Assisted) };
+        let Some(member) = work.next() else { return Ok(Outcome::Assisted) };
         let others: Vec<_> = work
-            .map(|(part, member)| {
+            .map(|member| {
                 scope.spawn(move || {
                     // A pool of its own: a part that waits for another must not keep it from computing.
-                    let run = || watched(&member, || one_part(settings, &member, part, None, None, &mut ()));
-                    pool().map_or_else(|_| run(), |pool| pool.install(run))
+                    let run = || watched(&member, || one_part(settings, &member, make, None, None, &mut ()));
+                    match pool() {
+                        Ok(pool) => pool.install(run),
+                        Err(_) => run(),
+                    }
                 })
             })
             .collect();
-        let whole = (member.rank() == 0).then_some(data);
+        let whole = whole.filter(|_| member.rank() == 0);
         let own = catch_unwind(AssertUnwindSafe(|| {
-            watched(&member, || one_part(settings, &member, first, whole, directory, observer))
+            watched(&member, || one_part(settings, &member, make, whole, directory, observer))
         }));
         drop(member);
         // A part that failed says more than those that missed it.
@@ -122,14 +149,12 @@ fn watched<T>(
 fn one_part<C: Architecture>(
     settings: &Settings<'_, C>,
     member: &Arc<dyn Exchange>,
-    mut data: TrainingData,
+    make: &MakePart<'_>,
     whole: Option<&TrainingData>,
     directory: Option<&SeedDir>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
-    if let Some(sample) = Arc::make_mut(&mut data.dataset).samples.first_mut() {
-        sample.prepared = Connection::establish(Arc::clone(member), sample.prepared.clone());
-    }
+    let data = make(member)?;
     let Settings { name, model, train, edges, seed, ref device, interrupt, .. } = *settings;
     let device = device.clone();
     let settings = Settings { name, model, train, edges, seed, device, interrupt, exchange: &**member };
@@ -138,22 +163,18 @@ fn one_part<C: Architecture>(
     training.run()
 }
 
-/// The parts of the only graph, after a look at whether it can be trained in parts.
-fn cut<C: Architecture>(
+/// Fails if this cannot be trained in parts.
+fn check<C: Architecture>(
     settings: &Settings<'_, C>,
     hosts: &dyn Exchange,
-    data: &TrainingData,
-) -> Result<(usize, Partition), TrainError> {
+    parts: usize,
+) -> Result<(), TrainError> {
     let train = settings.train;
     train.check()?;
     settings.model.check_parts()?;
-    let parts = train.parts.unwrap_or(1);
     if hosts.size() > parts {
         let expected = format!("at least {}, the number of ranks: each has a part or more", hosts.size());
         return Err(no_parts("train.parts", parts, &expected));
-    }
-    if train.norm_estimates == NormEstimates::Recomputed {
-        return Err(no_parts("train.norm_estimates", train.norm_estimates, "running, for a graph in parts"));
     }
     if matches!(train.loss, Loss::WeightedCrossEntropy | Loss::WeightedBinaryCrossEntropy) {
         let expected =
@@ -167,6 +188,12 @@ fn cut<C: Architecture>(
             "the device cpu; others cannot train a graph in parts yet",
         ));
     }
+    Ok(())
+}
+
+/// The parts of the only graph.
+fn cut(train: &TrainConfig, data: &TrainingData) -> Result<(usize, Partition), TrainError> {
+    let parts = train.parts.unwrap_or(1);
     let [only] = data.dataset.samples.as_slice() else {
         let found = format!("{parts} for {} graphs", data.dataset.samples.len());
         return Err(no_parts("train.parts", found, "a single graph; several are trained by accumulate"));
