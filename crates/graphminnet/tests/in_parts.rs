@@ -206,7 +206,12 @@ fn dropout_and_every_encoder_are_those_of_one_process_where_nodes_keep_their_ord
         &partitions,
     );
     check(
-        &with(&["model.local=gatedgcn", "model.node_encoder=premp", "model.drop_gmn_at=htilde"]),
+        &with(&[
+            "model.local=gatedgcn",
+            "model.node_encoder=premp",
+            "model.node_in=5",
+            "model.drop_gmn_at=htilde",
+        ]),
         &partitions,
     );
     check(&["model.local=gatedgcn", "model.global=none"], &partitions);

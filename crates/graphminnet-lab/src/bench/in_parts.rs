@@ -6,7 +6,7 @@
 
 use super::BenchError;
 use super::workload::large_graph_recipe;
-use graphminnet::config::LocalKind;
+use graphminnet::config::{EdgeEncoderKind, LocalKind, MetricKind};
 use graphminnet::train::{Device, Observer, Settings, TrainError, TrainEvent, TrainingData, train_parts};
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::partition::{Connection, part_graph};
@@ -66,8 +66,9 @@ pub fn measure_in_parts(
     let mut recipe = large_graph_recipe()?;
     recipe.model.local = graph.local;
     if graph.local == LocalKind::None {
-        recipe.model.edge_encoder = graphminnet::config::EdgeEncoderKind::None;
+        recipe.model.edge_encoder = EdgeEncoderKind::None;
     }
+    recipe.train.metric = MetricKind::MeanAbsoluteError;
     recipe.train.epochs = graph.steps;
     recipe.train.warmup = 0;
     recipe.train.batch_size = 1;
