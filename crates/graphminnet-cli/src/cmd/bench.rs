@@ -31,7 +31,7 @@ pub struct Arguments {
     large_graph: Option<usize>,
     /// Cut the large graph into this many parts, which the ranks of `mpirun` share: a ring with chords then, of which every rank
     /// makes its own parts.
-    #[arg(long, value_name = "PARTS", requires = "large_graph", conflicts_with = "recompute_layers")]
+    #[arg(long, value_name = "PARTS", requires = "large_graph")]
     parts: Option<usize>,
     /// Most nodes that a chord of a graph in parts spans: the farther, the more edges are between parts.
     #[arg(long, value_name = "NODES", requires = "parts", default_value_t = 1000)]
@@ -100,7 +100,8 @@ fn in_parts(
     hosts: &Arc<dyn Exchange>,
 ) -> Result<ExitCode, Failure> {
     let Arguments { reach, local, steps, .. } = *arguments;
-    let graph = LargeGraph { nodes, parts, reach, local, steps: steps as usize };
+    let recompute_layers = arguments.recompute_layers.map(|layers| layers as usize);
+    let graph = LargeGraph { nodes, parts, reach, local, recompute_layers, steps: steps as usize };
     let device = arguments.device.open()?;
     let measured = arguments.threads.pool()?.install(|| measure_in_parts(graph, hosts, device))?;
     let object = json!({

@@ -30,6 +30,8 @@ pub struct LargeGraph {
     pub reach: u64,
     /// The local branch.
     pub local: LocalKind,
+    /// Layers that the backward pass computes again at a time, as `train.recompute_layers`.
+    pub recompute_layers: Option<usize>,
     /// Training steps; at least two, because the first is not counted.
     pub steps: usize,
 }
@@ -74,6 +76,7 @@ pub fn measure_in_parts(
     recipe.train.batch_size = 1;
     recipe.train.accumulate = 1;
     recipe.train.parts = Some(graph.parts);
+    recipe.train.recompute_layers = graph.recompute_layers;
     recipe.model.check()?;
     let counted = Arc::new(Counted { hosts: Arc::clone(hosts), sent: AtomicU64::new(0) });
     let parts = hosts.share(graph.parts);
@@ -279,7 +282,14 @@ mod tests {
 
     #[test]
     fn the_graph_is_the_same_however_it_is_held_and_only_borders_cost_bytes_per_node() {
-        let graph = LargeGraph { nodes: 400, parts: 4, reach: 20, local: LocalKind::Gated, steps: 3 };
+        let graph = LargeGraph {
+            nodes: 400,
+            parts: 4,
+            reach: 20,
+            local: LocalKind::Gated,
+            recompute_layers: None,
+            steps: 3,
+        };
         let alone = on(1, graph);
         let spread = on(4, graph);
         for host in &spread {
@@ -290,7 +300,18 @@ mod tests {
         assert_eq!((alone[0].nodes, alone[0].edges, alone[0].step_bytes), (400, 2000, 0));
         // Without a local branch nothing grows with the graph.
         let bytes = |nodes| {
-            on(2, LargeGraph { nodes, parts: 2, reach: 20, local: LocalKind::None, steps: 3 })[0].step_bytes
+            on(
+                2,
+                LargeGraph {
+                    nodes,
+                    parts: 2,
+                    reach: 20,
+                    local: LocalKind::None,
+                    recompute_layers: Some(1),
+                    steps: 3,
+                },
+            )[0]
+            .step_bytes
         };
         assert_eq!(bytes(300), bytes(3_000));
         assert!(bytes(300) > 0);
