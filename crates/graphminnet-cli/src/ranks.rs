@@ -12,7 +12,38 @@ mod mpi;
 use crate::cmd::shards::Sharded;
 use crate::cmd::train::execute::Context;
 use crate::failure::Failure;
+#[cfg(any(feature = "lab", feature = "mpi"))]
+use graphminnet_data::exchange::Exchange;
 use std::process::ExitCode;
+#[cfg(any(feature = "lab", feature = "mpi"))]
+use std::sync::Arc;
+
+/// Does the same work on all processes that `mpirun` or `srun` started.
+///
+/// # Errors
+///
+/// Those of the work, if no other process waits for this one. Does not return otherwise.
+#[cfg(feature = "lab")]
+pub fn on_all(
+    work: impl FnOnce(Arc<dyn Exchange>) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(world) = mpi::World::join()? {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+        let world = Arc::new(world);
+        let exchange: Arc<dyn Exchange> = Arc::clone(&world) as _;
+        return match catch_unwind(AssertUnwindSafe(|| work(exchange))) {
+            Ok(Err(failure)) if world.size() > 1 => {
+                let code = failure.code();
+                failure.report();
+                world.abort(code)
+            }
+            Ok(done) => done,
+            Err(_) => world.abort(101),
+        };
+    }
+    work(Arc::new(graphminnet_data::exchange::Alone))
+}
 
 /// Does all of some work, or the shard of it that the arguments name.
 #[cfg(not(feature = "mpi"))]
@@ -30,7 +61,6 @@ pub fn in_shards(arguments: impl Sharded) -> Result<ExitCode, Failure> {
 pub fn in_shards(mut arguments: impl Sharded) -> Result<ExitCode, Failure> {
     use crate::ui::say::say;
     use graphminnet_data::Shard;
-    use graphminnet_data::exchange::Exchange;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     if arguments.shards().shard().is_some() {
@@ -77,9 +107,7 @@ pub fn in_shards(mut arguments: impl Sharded) -> Result<ExitCode, Failure> {
 
 /// Processes that want different things are not ranks of one command: rank 0 says so, and all end.
 #[cfg(feature = "mpi")]
-fn refuse_strangers(
-    exchange: &dyn graphminnet_data::exchange::Exchange,
-) -> Option<Result<ExitCode, Failure>> {
+fn refuse_strangers(exchange: &dyn Exchange) -> Option<Result<ExitCode, Failure>> {
     let asked = exchange.collect(crate::cmd::command_line().join("\0").into_bytes());
     let other = asked.iter().position(|command| *command != asked[0])?;
     Some(match exchange.rank() {
@@ -112,9 +140,7 @@ pub fn together(
 ) -> Result<ExitCode, Failure> {
     use crate::ui::say::{Verbosity, say};
     use graphminnet::train::{Resources, assist, dismiss};
-    use graphminnet_data::exchange::Exchange;
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Arc;
 
     let Some(world) = mpi::World::join()? else { return work(context) };
     let world = Arc::new(world);

@@ -14,11 +14,15 @@
 //! assert_eq!(sum, [2.5]);
 //! ```
 
+mod team;
 mod threads;
 
 // For tests: many ranks without a network.
 #[doc(hidden)]
 pub use threads::Threads;
+// For the library, which trains on graphs in parts.
+#[doc(hidden)]
+pub use team::Team;
 
 use bytemuck::Pod;
 use std::fmt::Debug;
@@ -41,13 +45,27 @@ pub trait Exchange: Debug + Send + Sync {
     fn size(&self) -> usize;
 
     /// Sends bytes to another rank; may wait until they are received.
-    fn send(&self, to: usize, bytes: &[u8]);
+    fn send(&self, to: usize, bytes: &[u8]) {
+        self.send_on(0, to, bytes);
+    }
 
     /// Waits for bytes of another rank, as many as it sends.
-    fn receive(&self, from: usize, bytes: &mut [u8]);
+    fn receive(&self, from: usize, bytes: &mut [u8]) {
+        self.receive_on(0, from, bytes);
+    }
+
+    /// Sends bytes on a line of their own: who listens on another line does not hear them. Lines are numbers below 2¹⁵,
+    /// of which 0 is that of [`Exchange::send`]; several threads may use different lines at the same time.
+    fn send_on(&self, line: u16, to: usize, bytes: &[u8]);
+
+    /// Waits for bytes of another rank on a line.
+    fn receive_on(&self, line: u16, from: usize, bytes: &mut [u8]);
 
     /// Fills the bytes of all ranks with those of one.
     fn broadcast(&self, from: usize, bytes: &mut [u8]);
+
+    /// Lets nobody wait any longer because this rank failed alone: an implementation that can ends all processes.
+    fn give_up(&self, _why: &str) {}
 }
 
 /// A single process.
@@ -63,9 +81,9 @@ impl Exchange for Alone {
         1
     }
 
-    fn send(&self, _: usize, _: &[u8]) {}
+    fn send_on(&self, _: u16, _: usize, _: &[u8]) {}
 
-    fn receive(&self, _: usize, _: &mut [u8]) {}
+    fn receive_on(&self, _: u16, _: usize, _: &mut [u8]) {}
 
     fn broadcast(&self, _: usize, _: &mut [u8]) {}
 }
@@ -137,6 +155,70 @@ impl dyn Exchange + '_ {
         (0..self.size()).map(|rank| self.tell(rank, own(rank).unwrap_or_default())).collect()
     }
 
+    /// What every rank has to say, by rank, on one of them; nothing on the others.
+    pub fn gather(&self, to: usize, mine: Vec<u8>) -> Vec<Vec<u8>> {
+        if self.rank() != to {
+            self.send(to, &(mine.len() as u64).to_le_bytes());
+            mine.chunks(MESSAGE).for_each(|part| self.send(to, part));
+            return Vec::new();
+        }
+        let mut mine = Some(mine);
+        let said = |rank: usize| {
+            if rank == to {
+                return mine.take().unwrap_or_default();
+            }
+            let mut length = [0; 8];
+            self.receive(rank, &mut length);
+            let mut message = vec![0; u64::from_le_bytes(length) as usize];
+            message.chunks_mut(MESSAGE).for_each(|part| self.receive(rank, part));
+            message
+        };
+        (0..self.size()).map(said).collect()
+    }
+
+    /// Hands one message to each rank and takes one of each, both of any length; a rank's own goes nowhere.
+    ///
+    /// Ranks meet in pairs, in an order in which nobody waits for a rank that waits for somebody else.
+    pub fn swap(&self, mut messages: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+        let mut taken: Vec<Vec<u8>> = messages.iter().map(|_| Vec::new()).collect();
+        for other in self.meetings() {
+            let message = std::mem::take(&mut messages[other]);
+            let mut length = [0u64];
+            self.meet(other, &[message.len() as u64], &mut length);
+            let mut received = vec![0u8; length[0] as usize];
+            self.meet(other, &message, &mut received);
+            taken[other] = received;
+        }
+        taken
+    }
+
+    /// The other ranks in the order in which this one meets them.
+    pub(crate) fn meetings(&self) -> impl Iterator<Item = usize> {
+        let (rank, size) = (self.rank(), self.size());
+        (1..size.next_power_of_two()).map(move |round| rank ^ round).filter(move |&other| other < size)
+    }
+
+    /// Sends values to a rank and receives some of it, the lower rank first; what is empty is not sent.
+    pub(crate) fn meet<T: Pod>(&self, other: usize, own: &[T], theirs: &mut [T]) {
+        let send = || {
+            for part in bytemuck::cast_slice::<T, u8>(own).chunks(MESSAGE) {
+                self.send(other, part);
+            }
+        };
+        let mut receive = || {
+            for part in bytemuck::cast_slice_mut::<T, u8>(theirs).chunks_mut(MESSAGE) {
+                self.receive(other, part);
+            }
+        };
+        if self.rank() < other {
+            send();
+            receive();
+        } else {
+            receive();
+            send();
+        }
+    }
+
     /// Whether any rank says yes.
     pub fn any(&self, yes: bool) -> bool {
         let mut count = [0u8];
@@ -200,6 +282,37 @@ mod tests {
         for heard in Threads::run(3, |exchange| exchange.tell(1, said(exchange.rank()))) {
             assert_eq!(heard, said(1));
         }
+        let gathered = Threads::run(3, |exchange| exchange.gather(1, said(exchange.rank())));
+        assert_eq!(gathered, [vec![], (0..3).map(said).collect(), vec![]]);
+    }
+
+    #[test]
+    fn everybody_swaps_with_everybody() {
+        let said = |from: usize, to: usize| vec![(10 * from + to) as u8; (from * 5 + to) % 4];
+        for ranks in 1..=6 {
+            let heard = Threads::run(ranks, |exchange| {
+                exchange.swap((0..ranks).map(|to| said(exchange.rank(), to)).collect())
+            });
+            for (to, heard) in heard.into_iter().enumerate() {
+                let expected = (0..ranks).map(|from| if from == to { Vec::new() } else { said(from, to) });
+                assert_eq!(heard, expected.collect::<Vec<_>>(), "{ranks} ranks");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_do_not_hear_each_other() {
+        Threads::run(2, |exchange| {
+            let other = 1 - exchange.rank();
+            for line in [3, 1, 2] {
+                exchange.send_on(line, other, &[line as u8]);
+            }
+            for line in [1, 2, 3] {
+                let mut heard = [0];
+                exchange.receive_on(line, other, &mut heard);
+                assert_eq!(heard, [line as u8]);
+            }
+        });
     }
 
     #[test]

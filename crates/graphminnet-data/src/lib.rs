@@ -22,7 +22,8 @@
 //! * [`graph`] holds the validated, immutable [`Graph`] and what can be attached to it.
 //! * [`spectral`] computes Laplacian eigenpairs, random-walk return probabilities and degrees. [`preparation`] does so
 //!   for a whole data set, and [`cache`] keeps the results.
-//! * [`batch`] puts prepared graphs side by side. [`exchange`] is how several processes share such work.
+//! * [`batch`] puts prepared graphs side by side. [`exchange`] is how several processes share such work, and [`partition`]
+//!   how they share one graph.
 //! * [`Limits`] bounds everything that a file may ask for, and [`DataError`] says where reading failed.
 //!
 //! With the feature `benchmarks`, `registry` knows ten published data sets by name and `download` fetches them (over
@@ -61,6 +62,7 @@ pub mod links;
 pub mod memory;
 mod node_parts;
 // For the command: what its shards leave behind.
+pub mod partition;
 #[doc(hidden)]
 pub mod parts;
 // For the library, which trains on pieces of large graphs.

@@ -98,6 +98,7 @@ impl PreparedGraph {
             part: Some(Part {
                 own_nodes: nodes.len(),
                 whole_numbers: nodes.iter().map(|&node| node as u64).collect(),
+                others: None,
             }),
             ..self.clone()
         })

@@ -70,6 +70,19 @@ impl Stream {
         self.block[self.used - 1]
     }
 
+    /// Leaves out as many numbers of 64 bits, in no time.
+    pub(crate) fn skip(&mut self, count: u64) {
+        let used = self.counter * 16 + self.used as u64 - 16 + 2 * count;
+        (self.counter, self.used) = (used / 16, (used % 16) as usize);
+        match self.used {
+            0 => self.used = 16,
+            _ => {
+                self.block = chacha8(&self.key, self.counter);
+                self.counter += 1;
+            }
+        }
+    }
+
     /// 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let low = u64::from(self.next_u32());
@@ -179,6 +192,17 @@ mod tests {
             &bytes[..16],
             &[0x3E, 0x00, 0xEF, 0x2F, 0x89, 0x5F, 0x40, 0xD6, 0x7F, 0x5B, 0xB8, 0xE8, 0x1F, 0x09, 0xA5, 0xA1]
         );
+    }
+
+    #[test]
+    fn skipped_numbers_are_those_that_would_have_come() {
+        for (before, skipped) in [(0, 0), (0, 1), (0, 8), (3, 5), (3, 100), (8, 8), (1, 7)] {
+            let [mut one, mut other] = [stream(1, "skip", &[]), stream(1, "skip", &[])];
+            (0..before + skipped).for_each(|_| _ = one.next_u64());
+            (0..before).for_each(|_| _ = other.next_u64());
+            other.skip(skipped);
+            assert_eq!(one.next_u64(), other.next_u64(), "{before} {skipped}");
+        }
     }
 
     #[test]

@@ -129,15 +129,15 @@ fn encodings_that_do_not_go_together_are_refused_by_graph_and_name() {
 #[test]
 fn a_part_of_a_graph_keeps_its_border() {
     let mut part = prepared(small());
-    part.part = Some(Part { own_nodes: 2, whole_numbers: vec![70_000_000_000, 5, 9] });
+    part.part = Some(Part { own_nodes: 2, whole_numbers: vec![70_000_000_000, 5, 9], others: None });
     let whole = prepared(small());
     assert!(Batch::collate(&[&whole]).unwrap().parts.is_empty());
     let batch = Batch::collate(&[&whole, &part]).unwrap();
     assert_eq!(
         batch.parts,
-        [Part { own_nodes: 3, whole_numbers: vec![0, 1, 2] }, part.part.clone().unwrap()]
+        [Part { own_nodes: 3, whole_numbers: vec![0, 1, 2], others: None }, part.part.clone().unwrap()]
     );
-    part.part = Some(Part { own_nodes: 4, whole_numbers: vec![0, 1, 2] });
+    part.part = Some(Part { own_nodes: 4, whole_numbers: vec![0, 1, 2], others: None });
     let error = Batch::collate(&[&part]).unwrap_err();
     assert_eq!(error, GraphError::Length { graph: 0, what: "own nodes", found: 4, expected: 3 });
 }

@@ -199,7 +199,7 @@ mod spectral_product {
         fn inputs(&self) -> SpectralInputs<'_> {
             let Self { offsets, w, p, f, b, of } = self;
             let Batch { eigenpairs, hidden, .. } = *of;
-            SpectralInputs { offsets, channels: CHANNELS, eigenpairs, hidden, w, p, f, b }
+            SpectralInputs { offsets, channels: CHANNELS, eigenpairs, hidden, w, p, f, b, others: None }
         }
 
         /// Operations of a forward pass through Q.
@@ -335,7 +335,7 @@ mod gated_convolution {
         let (mut mean, mut variance) = (arrays.bias.clone(), arrays.variance.clone());
         bencher.counter(arrays.operations(1, 26)).bench_local(|| {
             let statistics = Some([&mut mean[..], &mut variance[..]]);
-            let kept = Kept { gate: &mut gate, inverse: &mut inverse, statistics };
+            let kept = Kept { gate: &mut gate, inverse: &mut inverse, statistics, others: None };
             gated_convolution(arrays.convolution(), &arrays.features, &mut mixed, kept);
         });
     }
@@ -353,7 +353,7 @@ mod gated_convolution {
             gate.copy_from_slice(&arrays.gates);
             d_features.copy_from_slice(features);
             let saved = ConvolutionSaved { features, mixed: &mixed, inverse: &inverse };
-            let used = UsedStatistics { mean: bias, variance, from_batch: true };
+            let used = UsedStatistics { mean: bias, variance, from_batch: true, others: None };
             let updated = UpdatedEdges { gamma: bias, beta: bias, used, dropout: None };
             let gradients = ConvolutionGradients {
                 features: Some(&mut d_features),
@@ -385,7 +385,7 @@ mod norm_relu_residual {
         let (input, residual, gamma) = (values(count, 1), values(count, 2), values(width, 3));
         let (mut mean, mut variance, mut y) = (gamma.clone(), vec![1.0; width], input.clone());
         bencher.counter(ItemsCount::new(8 * count)).bench_local(|| {
-            let statistics = Statistics::Batch { mean: &mut mean, variance: &mut variance };
+            let statistics = Statistics::Batch { mean: &mut mean, variance: &mut variance, others: None };
             norm_relu_residual(&input, Some(&residual), &gamma, &gamma, statistics, None, &mut y);
         });
     }
@@ -396,7 +396,7 @@ mod norm_relu_residual {
         let (input, dy, gamma) = (values(count, 1), values(count, 2), values(width, 3));
         let (variance, mut dx) = (vec![1.0; width], input.clone());
         bencher.counter(ItemsCount::new(16 * count)).bench_local(|| {
-            let used = UsedStatistics { mean: &gamma, variance: &variance, from_batch: true };
+            let used = UsedStatistics { mean: &gamma, variance: &variance, from_batch: true, others: None };
             let wanted = NormGradients { input: Some(&mut dx), ..Default::default() };
             norm_relu_residual_backward(&input, &gamma, &gamma, used, None, &dy, wanted);
         });

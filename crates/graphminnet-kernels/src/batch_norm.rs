@@ -9,6 +9,7 @@
 //! `dt = γ·r·(dy − Σdy/rows − t̂·Σ(dy ⊙ t̂)/rows)` in training, `dt = γ·r·dy` in evaluation.
 
 use crate::dispatch::{Arithmetic, simd_fn};
+use crate::others::Others;
 use crate::parallel::map_pieces;
 use std::ops::Range;
 
@@ -24,6 +25,8 @@ pub enum Statistics<'a> {
         mean: &'a mut [f32],
         /// Biased variance, `[channels]`
         variance: &'a mut [f32],
+        /// Who has more rows that count.
+        others: Option<&'a dyn Others>,
     },
     /// Evaluation: use these.
     Given {
@@ -43,6 +46,8 @@ pub struct UsedStatistics<'a> {
     pub variance: &'a [f32],
     /// Whether they were computed from the rows (training), so that gradients flow through them.
     pub from_batch: bool,
+    /// Who has more rows that counted.
+    pub others: Option<&'a dyn Others>,
 }
 
 /// Normalisation as one multiplication and addition: `BN(t)[c] = (t[c] − mean[c])·scale[c] + beta[c]`.
@@ -96,13 +101,36 @@ pub(crate) fn sum_blocks(
 }
 
 /// Writes mean and variance from the sums of `t − origin` and `(t − origin)²`; without rows, mean 0 and variance 0.
-pub(crate) fn moments(rows: usize, sums: &[f64], origin: &[f32], mean: &mut [f32], variance: &mut [f32]) {
+pub(crate) fn moments(
+    rows: usize,
+    sums: &[f64],
+    origin: &[f32],
+    others: Option<&dyn Others>,
+    mean: &mut [f32],
+    variance: &mut [f32],
+) {
     let channels = origin.len();
     let count = rows.max(1) as f64;
+    let Some(others) = others else {
+        for c in 0..channels {
+            let offset = sums[c] / count;
+            mean[c] = (f64::from(origin[c]) + offset) as f32;
+            variance[c] = (sums[channels + c] / count - offset * offset).max(0.0) as f32;
+        }
+        return;
+    };
+    let mut joined = vec![0.0; 1 + 2 * channels];
+    joined[0] = rows as f64;
     for c in 0..channels {
         let offset = sums[c] / count;
-        mean[c] = (f64::from(origin[c]) + offset) as f32;
-        variance[c] = (sums[channels + c] / count - offset * offset).max(0.0) as f32;
+        joined[1 + c] = f64::from(origin[c]) + offset;
+        joined[1 + channels + c] = (sums[channels + c] - count * offset * offset).max(0.0);
+    }
+    others.join_moments(&mut joined);
+    let count = joined[0].max(1.0);
+    for c in 0..channels {
+        mean[c] = joined[1 + c] as f32;
+        variance[c] = (joined[1 + channels + c] / count) as f32;
     }
 }
 
@@ -132,6 +160,16 @@ fn add_moments_row<S: Arithmetic>(row: &[f32], origin: &[f32], sums: &mut [f32],
 ///
 /// If `mean` and `variance` differ in length or `x` is not made of such rows.
 pub fn batch_statistics(x: &[f32], mean: &mut [f32], variance: &mut [f32]) {
+    statistics_among(x, None, mean, variance);
+}
+
+/// The same over the rows at hand and those of others.
+pub(crate) fn statistics_among(
+    x: &[f32],
+    others: Option<&dyn Others>,
+    mean: &mut [f32],
+    variance: &mut [f32],
+) {
     let channels = mean.len();
     assert_eq!(variance.len(), channels, "batch_statistics: mean and variance differ in length");
     if channels == 0 {
@@ -146,7 +184,7 @@ pub fn batch_statistics(x: &[f32], mean: &mut [f32], variance: &mut [f32]) {
     let sums = sum_blocks(rows, channels, |range, sums, squares| {
         add_moments(&x[range.start * channels..range.end * channels], &origin, sums, squares);
     });
-    moments(rows, &sums, &origin, mean, variance);
+    moments(rows, &sums, &origin, others, mean, variance);
 }
 
 /// `dt = scale·g + (t − mean)·slope + constant`, per channel, with `g` the gradient of the normalised value.
@@ -179,7 +217,13 @@ impl GradientCoefficients {
                 d_beta[c] = sums[c] as f32;
             }
         }
-        let count = rows.max(1) as f64;
+        // Gradients of gamma and beta are those of the rows at hand; a row feels all rows through the statistics.
+        let mut joined = vec![rows as f64];
+        joined.extend_from_slice(sums);
+        if let (true, Some(others)) = (used.from_batch, used.others) {
+            others.join_sums(&mut joined);
+        }
+        let (count, sums) = (joined[0].max(1.0), &joined[1..]);
         let mut this =
             Self { scale: vec![0.0; channels], slope: vec![0.0; channels], constant: vec![0.0; channels] };
         for c in 0..channels {

@@ -13,6 +13,8 @@ pub struct Dropout {
     pub probability: f32,
     /// Names the mask: equal seeds give equal masks.
     pub seed: u64,
+    /// Position of the first element among those that the mask is made for; not 0 for a part of them.
+    pub first: u32,
 }
 
 impl Dropout {
@@ -25,6 +27,7 @@ impl Dropout {
 /// A mask, ready to use.
 #[derive(Clone, Copy)]
 pub(crate) struct Mask {
+    first: u32,
     first_key: u32,
     second_key: u32,
     /// Elements whose 31-bit hash is below are dropped.
@@ -42,6 +45,7 @@ impl Mask {
         key ^= key >> 31;
         let probability = dropout.probability.min(1.0);
         Self {
+            first: dropout.first,
             first_key: key as u32,
             second_key: (key >> 32) as u32,
             threshold: (f64::from(probability) * 2_147_483_648.0) as i32,
@@ -52,7 +56,7 @@ impl Mask {
     /// 0 for a dropped element, `scale` for a kept one.
     #[inline(always)]
     pub(crate) fn factor(&self, index: u32) -> f32 {
-        let mut hash = index ^ self.first_key;
+        let mut hash = index.wrapping_add(self.first) ^ self.first_key;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x7FEB_352D);
         hash = (hash ^ (hash >> 15)).wrapping_add(self.second_key).wrapping_mul(0x846C_A68B);
         hash ^= hash >> 16;

@@ -54,6 +54,7 @@ pub mod lap_pe;
 pub mod layer_norm_silu;
 pub mod linear;
 pub mod norm_relu_residual;
+pub mod others;
 pub mod pair_messages;
 pub mod pair_scores;
 pub mod pool;

@@ -7,7 +7,7 @@
 
 use crate::add::add_row;
 use crate::batch_norm::{
-    Affine, GradientCoefficients, Statistics, UsedStatistics, batch_statistics, sum_blocks,
+    Affine, GradientCoefficients, Statistics, UsedStatistics, statistics_among, sum_blocks,
 };
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
@@ -34,8 +34,8 @@ pub fn norm_relu_residual(
     assert!(residual.is_none_or(|r| r.len() == y.len()), "norm_relu_residual: length of the residual");
     assert!(pre.len().is_multiple_of(channels.max(1)), "norm_relu_residual: length of pre");
     let affine = match statistics {
-        Statistics::Batch { mean, variance } => {
-            batch_statistics(pre, mean, variance);
+        Statistics::Batch { mean, variance, others } => {
+            statistics_among(pre, others, mean, variance);
             Affine::new(mean, variance, gamma, beta)
         }
         Statistics::Given { mean, variance } => Affine::new(mean, variance, gamma, beta),

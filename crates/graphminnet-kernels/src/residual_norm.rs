@@ -7,7 +7,7 @@
 //! `dx = dt` and `d_branch = dt ⊙ mask`.
 
 use crate::batch_norm::{
-    Affine, GradientCoefficients, Statistics, UsedStatistics, add_moments, batch_statistics, moments,
+    Affine, GradientCoefficients, Statistics, UsedStatistics, add_moments, moments, statistics_among,
     sum_blocks,
 };
 use crate::dispatch::{Arithmetic, simd_fn};
@@ -49,9 +49,9 @@ pub fn residual_norm(
     let mut statistics = statistics;
     let t: &[f32] = match branch {
         None => {
-            if let Statistics::Batch { mean, variance } = &mut statistics {
+            if let Statistics::Batch { mean, variance, others } = &mut statistics {
                 assert_eq!(mean.len(), channels, "residual_norm: length of the mean");
-                batch_statistics(x, mean, variance);
+                statistics_among(x, *others, mean, variance);
             }
             x
         }
@@ -72,7 +72,7 @@ pub fn residual_norm(
         }
     };
     let affine = match &statistics {
-        Statistics::Batch { mean, variance } => Affine::new(mean, variance, gamma, beta),
+        Statistics::Batch { mean, variance, .. } => Affine::new(mean, variance, gamma, beta),
         Statistics::Given { mean, variance } => Affine::new(mean, variance, gamma, beta),
     };
     let y = Disjoint::new(y);
@@ -149,10 +149,10 @@ fn sum_and_moments(
             }
         }
     });
-    if let Statistics::Batch { mean, variance } = statistics {
+    if let Statistics::Batch { mean, variance, others } = statistics {
         assert_eq!(mean.len(), channels, "residual_norm: length of the mean");
         assert_eq!(variance.len(), channels, "residual_norm: length of the variance");
-        moments(rows, &sums, &origin, mean, variance);
+        moments(rows, &sums, &origin, *others, mean, variance);
     }
 }
 

@@ -77,7 +77,7 @@ fn operations() -> Vec<Operation> {
         let inputs = inputs.iter().map(|&(role, count)| (role, normals(count, random))).collect();
         list_of_operations.push(Operation { name, variant, inputs, forward });
     };
-    let dropout_half = Dropout { probability: 0.4, seed: 11 };
+    let dropout_half = Dropout { probability: 0.4, seed: 11, first: 0 };
 
     for (variant, epilogue) in [
         ("plain", Epilogue::None),

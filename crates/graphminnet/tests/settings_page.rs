@@ -67,6 +67,8 @@ fn table(
             (None, "bool") => "true, false".to_owned(),
             (None, "f64") => "a number".to_owned(),
             (None, "Vec<usize>") => "a list of whole numbers".to_owned(),
+            (None, "PathBuf") => "the path of a folder".to_owned(),
+            (None, "PartitionBy") => "order, greedy, the path of a file".to_owned(),
             (None, "Phi") => "deepset, zero, power:k".to_owned(),
             (None, "Beta") => "learn, fixed:v".to_owned(),
             (None, _) => "a whole number".to_owned(),

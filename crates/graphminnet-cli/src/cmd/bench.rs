@@ -2,16 +2,22 @@
 
 use super::threads::Threads;
 use crate::failure::Failure;
+use crate::ranks;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::DeviceKind;
+use graphminnet::config::LocalKind;
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::fs::peak_memory;
 use graphminnet_data::text::grouped;
-use graphminnet_lab::bench::{Measurement, Shape, Workload, measure, measure_matmul_peak};
+use graphminnet_lab::bench::{
+    LargeGraph, Measurement, Shape, Workload, measure, measure_in_parts, measure_matmul_peak,
+};
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What to time.
@@ -23,6 +29,19 @@ pub struct Arguments {
     /// One random graph with this many nodes and mean degree 5 instead of a shape.
     #[arg(long, value_name = "NODES", conflicts_with = "shape")]
     large_graph: Option<usize>,
+    /// Cut the large graph into this many parts, which the ranks of `mpirun` share: a ring with chords then, of which every rank
+    /// makes its own parts.
+    #[arg(long, value_name = "PARTS", requires = "large_graph")]
+    parts: Option<usize>,
+    /// Most nodes that a chord of a graph in parts spans: the farther, the more edges are between parts.
+    #[arg(long, value_name = "NODES", requires = "parts", default_value_t = 1000)]
+    reach: u64,
+    /// The local branch for a graph in parts: gatedgcn, gine or none.
+    #[arg(long, value_name = "KIND", requires = "parts", default_value = "gatedgcn")]
+    local: LocalKind,
+    /// Training steps on a graph in parts, at least 2.
+    #[arg(long, value_name = "STEPS", requires = "parts", default_value_t = 3, value_parser = clap::value_parser!(u64).range(2..))]
+    steps: u64,
     /// Compute this many layers at a time again in the backward pass instead of keeping what they computed (the same
     /// as `train.recompute_layers`): less memory, more time.
     #[arg(long, value_name = "LAYERS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -52,6 +71,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if !(arguments.seconds.is_finite() && arguments.seconds > 0.0) {
         return Err(Failure::usage(format!("--seconds {} must be a positive number", arguments.seconds)));
     }
+    if let (Some(nodes), Some(parts)) = (arguments.large_graph, arguments.parts) {
+        return ranks::on_all(|hosts| in_parts(nodes as u64, parts, arguments, &hosts));
+    }
     let objects = match (arguments.shape, arguments.large_graph) {
         (Some(shape), _) => vec![one(shape.name, Workload::new(shape, 0)?, arguments)?],
         (None, Some(nodes)) => {
@@ -67,6 +89,34 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     write!(out, "{}", table(&objects))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A graph in parts: every rank says what it saw.
+fn in_parts(
+    nodes: u64,
+    parts: usize,
+    arguments: &Arguments,
+    hosts: &Arc<dyn Exchange>,
+) -> Result<ExitCode, Failure> {
+    let Arguments { reach, local, steps, .. } = *arguments;
+    let recompute_layers = arguments.recompute_layers.map(|layers| layers as usize);
+    let graph = LargeGraph { nodes, parts, reach, local, recompute_layers, steps: steps as usize };
+    let device = arguments.device.open()?;
+    let measured = arguments.threads.pool()?.install(|| measure_in_parts(graph, hosts, device))?;
+    let object = json!({
+        "rank": hosts.rank(),
+        "ranks": hosts.size(),
+        "parts": [measured.parts.start, measured.parts.end],
+        "nodes": measured.nodes,
+        "edges": measured.edges,
+        "border": measured.border,
+        "step_seconds": measured.step_seconds,
+        "step_bytes_sent": measured.step_bytes,
+        "peak_bytes": peak_memory(),
+        "last_loss": measured.losses.last(),
+    });
+    writeln!(stdout().lock(), "{object}")?;
     Ok(ExitCode::SUCCESS)
 }
 

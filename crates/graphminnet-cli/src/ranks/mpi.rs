@@ -1,6 +1,7 @@
 //! The exchange between processes that `mpirun` or `srun` started: a few calls of the system's MPI library.
 
 use crate::failure::Failure;
+use crate::ui::say::say;
 use graphminnet_data::exchange::Exchange;
 use mpi_sys as sys;
 use std::fmt;
@@ -18,8 +19,8 @@ const STARTED: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"];
 pub struct World {
     rank: usize,
     size: usize,
-    /// The thread that may call the library.
-    thread: ThreadId,
+    /// The only thread that may call the library, unless it lets any.
+    thread: Option<ThreadId>,
     traffic: Mutex<Traffic>,
 }
 
@@ -40,7 +41,8 @@ impl fmt::Display for Traffic {
 }
 
 impl World {
-    /// Joins the other processes; `None` if there are none. All calls must come from the thread that calls this.
+    /// Joins the other processes; `None` if there are none. All calls must come from the thread that calls this, unless the
+    /// library lets several threads call it at the same time.
     ///
     /// # Errors
     ///
@@ -50,11 +52,12 @@ impl World {
             return Ok(None);
         }
         let (mut provided, mut rank, mut size) = (0, 0, 0);
+        let many;
         // SAFETY: nobody else initialises the library, the pointers are to numbers that live here, and a null pointer
         // stands for arguments that are not given.
         unsafe {
-            let funneled = sys::RSMPI_THREAD_FUNNELED;
-            sys::MPI_Init_thread(std::ptr::null_mut(), std::ptr::null_mut(), funneled, &mut provided);
+            let (funneled, multiple) = (sys::RSMPI_THREAD_FUNNELED, sys::RSMPI_THREAD_MULTIPLE);
+            sys::MPI_Init_thread(std::ptr::null_mut(), std::ptr::null_mut(), multiple, &mut provided);
             sys::MPI_Comm_rank(sys::RSMPI_COMM_WORLD, &mut rank);
             sys::MPI_Comm_size(sys::RSMPI_COMM_WORLD, &mut size);
             if provided < funneled {
@@ -62,8 +65,9 @@ impl World {
                     "this MPI library allows no threads; build it with support for threads",
                 ));
             }
+            many = provided >= multiple;
         }
-        let thread = std::thread::current().id();
+        let thread = (!many).then(|| std::thread::current().id());
         Ok(Some(Self { rank: rank as usize, size: size as usize, thread, traffic: Mutex::default() }))
     }
 
@@ -84,7 +88,11 @@ impl World {
     /// Calls the library and counts. A call that fails does not return: that is the library's default, because nobody
     /// could go on.
     fn call(&self, sent: usize, call: impl FnOnce() -> c_int) {
-        assert_eq!(self.thread, std::thread::current().id(), "MPI is called from one thread only");
+        let may = self.thread.is_none_or(|thread| thread == std::thread::current().id());
+        assert!(
+            may,
+            "this MPI library can be called by one thread only: give every rank one part of the graph"
+        );
         let begun = Instant::now();
         call();
         if let Ok(mut traffic) = self.traffic.lock() {
@@ -118,21 +126,29 @@ impl Exchange for World {
         self.size
     }
 
-    fn send(&self, to: usize, bytes: &[u8]) {
+    fn send_on(&self, line: u16, to: usize, bytes: &[u8]) {
         let (data, to) = (bytes.as_ptr().cast::<c_void>(), to as c_int);
         // SAFETY: the bytes live until the call returns, and the library may read as many as it is told.
         self.call(bytes.len(), || unsafe {
-            sys::MPI_Send(data, count(bytes), sys::RSMPI_UINT8_T, to, 0, sys::RSMPI_COMM_WORLD)
+            let tag = c_int::from(line);
+            sys::MPI_Send(data, count(bytes), sys::RSMPI_UINT8_T, to, tag, sys::RSMPI_COMM_WORLD)
         });
     }
 
-    fn receive(&self, from: usize, bytes: &mut [u8]) {
+    fn receive_on(&self, line: u16, from: usize, bytes: &mut [u8]) {
         let (data, count, from) = (bytes.as_mut_ptr().cast::<c_void>(), count(bytes), from as c_int);
         // SAFETY: the bytes live until the call returns, and the library may write as many as it is told.
         self.call(0, || unsafe {
             let (world, status) = (sys::RSMPI_COMM_WORLD, sys::RSMPI_STATUS_IGNORE);
-            sys::MPI_Recv(data, count, sys::RSMPI_UINT8_T, from, 0, world, status)
+            sys::MPI_Recv(data, count, sys::RSMPI_UINT8_T, from, c_int::from(line), world, status)
         });
+    }
+
+    fn give_up(&self, why: &str) {
+        if self.size > 1 {
+            say!("rank {} of {} failed: {why}", self.rank, self.size);
+            self.abort(1);
+        }
     }
 
     fn broadcast(&self, from: usize, bytes: &mut [u8]) {

@@ -129,6 +129,16 @@ impl Observer for Training {
                 self.update(resumed_at.map_or(0, |at| at.epoch * steps_per_epoch + at.step));
             }
             TrainEvent::TakenOver(taken) => self.say(&taken.to_string()),
+            TrainEvent::InParts { parts, edges, cut } => {
+                let share = 100.0 * cut.edges as f64 / (*edges).max(1) as f64;
+                let border = cut.border.iter().max().copied().unwrap_or_default();
+                self.say(&format!(
+                    "{parts} parts: {} of {} between them ({share:.1} %), {} at the border of a part at most",
+                    cut.edges,
+                    counted(*edges, "edge"),
+                    counted(border, "node")
+                ));
+            }
             // Once for all seeds.
             TrainEvent::Doubt(doubt) if !self.doubts.contains(doubt) => {
                 self.say(&format!("warning: {doubt}"));

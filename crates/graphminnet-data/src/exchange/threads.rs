@@ -1,17 +1,35 @@
 //! Ranks that are threads of one process.
 
 use super::Exchange;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// One of several threads that are ranks to each other.
 #[derive(Debug)]
 pub struct Threads {
     rank: usize,
-    /// To every rank.
-    to: Vec<Sender<Vec<u8>>>,
-    /// From every rank. Only this rank listens; the lock is there because a receiver cannot be shared.
-    from: Vec<Mutex<Receiver<Vec<u8>>>>,
+    /// What was sent and not received yet, by sender and receiver.
+    boxes: Arc<Vec<Vec<Inbox>>>,
+}
+
+/// Messages on their way from one rank to another.
+#[derive(Debug, Default)]
+struct Inbox {
+    messages: Mutex<Messages>,
+    arrived: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Messages {
+    lines: HashMap<u16, VecDeque<Vec<u8>>>,
+    /// The sender is gone.
+    closed: bool,
+}
+
+impl Inbox {
+    fn messages(&self) -> MutexGuard<'_, Messages> {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Threads {
@@ -32,16 +50,19 @@ impl Threads {
 
     /// The ranks of a team.
     pub fn team(size: usize) -> Vec<Self> {
-        let mut to: Vec<Vec<_>> = (0..size).map(|_| Vec::new()).collect();
-        let mut from: Vec<Vec<_>> = (0..size).map(|_| Vec::new()).collect();
-        for sender in &mut to {
-            for receiver in &mut from {
-                let (into, out) = channel();
-                sender.push(into);
-                receiver.push(Mutex::new(out));
-            }
+        let row = || (0..size).map(|_| Inbox::default()).collect();
+        let boxes: Arc<Vec<Vec<Inbox>>> = Arc::new((0..size).map(|_| row()).collect());
+        (0..size).map(|rank| Self { rank, boxes: Arc::clone(&boxes) }).collect()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // Who waits for a rank that failed before the others fails there.
+        for inbox in &self.boxes[self.rank] {
+            inbox.messages().closed = true;
+            inbox.arrived.notify_all();
         }
-        to.into_iter().zip(from).enumerate().map(|(rank, (to, from))| Self { rank, to, from }).collect()
     }
 }
 
@@ -51,18 +72,26 @@ impl Exchange for Threads {
     }
 
     fn size(&self) -> usize {
-        self.to.len()
+        self.boxes.len()
     }
 
-    fn send(&self, to: usize, bytes: &[u8]) {
-        // Nobody listens to a rank that failed before the others: they fail where they wait for it.
-        let _ = self.to[to].send(bytes.to_vec());
+    fn send_on(&self, line: u16, to: usize, bytes: &[u8]) {
+        let inbox = &self.boxes[self.rank][to];
+        inbox.messages().lines.entry(line).or_default().push_back(bytes.to_vec());
+        inbox.arrived.notify_all();
     }
 
-    fn receive(&self, from: usize, bytes: &mut [u8]) {
-        let receiver = self.from[from].lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(message) = receiver.recv() else { panic!("rank {from} is gone") };
-        bytes.copy_from_slice(&message);
+    fn receive_on(&self, line: u16, from: usize, bytes: &mut [u8]) {
+        let inbox = &self.boxes[from][self.rank];
+        let mut messages = inbox.messages();
+        loop {
+            if let Some(message) = messages.lines.get_mut(&line).and_then(VecDeque::pop_front) {
+                drop(messages);
+                return bytes.copy_from_slice(&message);
+            }
+            assert!(!messages.closed, "rank {from} is gone");
+            messages = inbox.arrived.wait(messages).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     fn broadcast(&self, from: usize, bytes: &mut [u8]) {

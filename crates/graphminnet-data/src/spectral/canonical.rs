@@ -1,5 +1,7 @@
 //! One choice among the two signs of an eigenvector.
 
+use super::spread::Spread;
+
 /// Entries this close to the largest magnitude (relatively) count as tied with it, so that rounding noise does not
 /// decide which of two equally large entries is the largest.
 const TIE: f64 = 1e-6;
@@ -11,6 +13,19 @@ pub(crate) fn canonical_sign(entries: impl Iterator<Item = f64> + Clone) -> f64 
         Some(entry) if entry < 0.0 => -1.0,
         _ => 1.0,
     }
+}
+
+/// The same for entries of which every rank has some.
+pub(crate) fn canonical_sign_among(entries: impl Iterator<Item = f64> + Clone, spread: &Spread) -> f64 {
+    let largest = entries.clone().fold(0.0, |largest: f64, entry| largest.max(entry.abs()));
+    let largest = spread.largest(largest);
+    let own = entries.into_iter().find(|entry| entry.abs() >= largest * (1.0 - TIE));
+    let mut first = [0.0f64];
+    spread.exchange.chain(&mut first, |_, first| match own {
+        Some(entry) if first[0] == 0.0 => first[0] = entry,
+        _ => {}
+    });
+    if first[0] < 0.0 { -1.0 } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -82,9 +82,11 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(laplacian: &'a Laplacian, wanted: usize, stop: Stop<'a>) -> Self {
-        let nodes = laplacian.num_nodes();
+        let nodes = laplacian.total_nodes();
         let bound = laplacian.spectral_bound();
-        let operator = match ShiftInverse::new(laplacian, bound) {
+        // A factorisation needs all rows in one place.
+        let inverse = if laplacian.spread().is_none() { ShiftInverse::new(laplacian, bound) } else { None };
+        let operator = match inverse {
             Some(inverse) => Operator::Inverse(Box::new(inverse)),
             None => Operator::Polynomial(filter(bound, bound / 30.0)),
         };
@@ -95,7 +97,7 @@ impl<'a> Search<'a> {
             wanted,
             bound,
             operator,
-            basis: Tall::zeros(nodes, capacity),
+            basis: laplacian.tall(capacity),
             size: 0,
             capacity,
             projected: Mat::zeros(capacity, capacity),
@@ -103,9 +105,9 @@ impl<'a> Search<'a> {
             ritz_vectors: Mat::zeros(0, 0),
             outside: Mat::zeros(0, 0),
             newest: 0,
-            block: Tall::zeros(nodes, BLOCK),
+            block: laplacian.tall(BLOCK),
             block_columns: 0,
-            scratch: Tall::zeros(nodes, BLOCK),
+            scratch: laplacian.tall(BLOCK),
             drawn: 0,
         }
     }
@@ -144,7 +146,7 @@ impl<'a> Search<'a> {
             }
         }
         Err(SpectralError::NotConverged {
-            nodes: self.laplacian.num_nodes(),
+            nodes: self.laplacian.total_nodes(),
             wanted: self.wanted,
             converged: self.num_accurate(margin).min(self.wanted),
             iterations: MAX_ITERATIONS,
@@ -197,6 +199,9 @@ impl<'a> Search<'a> {
         if first < BLOCK {
             let mut random = stream(0, "eigenvector start", &[self.drawn]);
             self.drawn += 1;
+            if let Some(spread) = self.laplacian.spread() {
+                random.skip(spread.before * (BLOCK - first) as u64);
+            }
             for row in self.block.data_mut().chunks_exact_mut(BLOCK) {
                 for entry in &mut row[first..] {
                     *entry = random.uniform() - 0.5;
@@ -245,7 +250,7 @@ impl<'a> Search<'a> {
     /// Whether the first pair beyond the wanted ones is known well enough to exclude a missed one below them.
     fn none_below(&self, solution: &Solution) -> bool {
         let Some(&last) = solution.values.last() else { return true };
-        if self.wanted >= self.laplacian.num_nodes() - 1 {
+        if self.wanted >= self.laplacian.total_nodes() - 1 {
             return true;
         }
         if self.size <= self.wanted {
@@ -270,8 +275,8 @@ impl<'a> Search<'a> {
 
     /// The wanted pairs of the Laplacian in the span of the wanted Ritz vectors, if all of them are accurate.
     fn solution(&mut self) -> Result<Option<Solution>, SpectralError> {
-        let (nodes, wanted) = (self.laplacian.num_nodes(), self.wanted);
-        let mut vectors = Tall::zeros(nodes, wanted);
+        let wanted = self.wanted;
+        let mut vectors = self.laplacian.tall(wanted);
         vectors.set_product(&self.basis, self.ritz_vectors.subcols(0, wanted));
         let image = self.image(&vectors);
         let projected = vectors.inner_products(wanted, &image, wanted);
@@ -290,9 +295,8 @@ impl<'a> Search<'a> {
     /// The Laplacian applied to all columns.
     fn image(&mut self, vectors: &Tall) -> Tall {
         let columns = vectors.stride();
-        let mut image = Tall::zeros(vectors.rows(), columns);
-        let (mut block, mut product) =
-            (Tall::zeros(vectors.rows(), BLOCK), Tall::zeros(vectors.rows(), BLOCK));
+        let mut image = self.laplacian.tall(columns);
+        let (mut block, mut product) = (self.laplacian.tall(BLOCK), self.laplacian.tall(BLOCK));
         for first in (0..columns).step_by(BLOCK) {
             let count = BLOCK.min(columns - first);
             block.copy_columns(0, vectors, first, count);

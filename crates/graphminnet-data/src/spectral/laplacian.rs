@@ -1,16 +1,21 @@
 //! The unnormalised Laplacian `L = Deg − A` of an undirected simple graph, stored as neighbour lists.
 //!
-//! No value is stored: off-diagonal entries are −1 and the diagonal is the length of the neighbour list.
+//! No value is stored: off-diagonal entries are −1 and the diagonal is the length of the neighbour list. The rows may be those
+//! of one part of a graph; neighbours in other parts are numbered after the part's own nodes.
 
+use super::spread::Spread;
 use super::tall::{CHUNK_ROWS, Tall};
 use crate::graph::Graph;
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Neighbour lists of an undirected simple graph, read as the matrix `Deg − A`.
 #[derive(Debug, Clone)]
 pub(crate) struct Laplacian {
     offsets: Vec<u32>,
     neighbours: Vec<u32>,
+    /// Where the other rows are.
+    spread: Option<Arc<Spread>>,
 }
 
 impl Laplacian {
@@ -36,7 +41,35 @@ impl Laplacian {
             }
             offsets[node + 1] = neighbours.len() as u32;
         }
-        Self { offsets, neighbours }
+        Self { offsets, neighbours, spread: None }
+    }
+
+    /// The rows of a part, given as neighbour lists.
+    pub(super) fn of_part(offsets: Vec<u32>, neighbours: Vec<u32>, spread: Spread) -> Self {
+        Self { offsets, neighbours, spread: Some(Arc::new(spread)) }
+    }
+
+    /// Where the other rows are, if there are any.
+    pub(super) fn spread(&self) -> Option<&Spread> {
+        self.spread.as_deref()
+    }
+
+    /// A matrix with as many rows.
+    pub(super) fn tall(&self, columns: usize) -> Tall {
+        Tall::zeros_over(self.num_nodes(), columns, self.spread.clone())
+    }
+
+    /// Number of rows here and elsewhere.
+    pub(super) fn total_nodes(&self) -> usize {
+        self.spread().map_or(self.num_nodes(), |spread| spread.total as usize)
+    }
+
+    /// Values of the neighbours in other parts, of `width` each.
+    pub(super) fn border<T: bytemuck::Pod>(&self, width: usize, own: &[T]) -> Vec<T> {
+        let Some(spread) = self.spread() else { return Vec::new() };
+        let mut border = vec![T::zeroed(); spread.halo.border() * width];
+        spread.halo.fetch(&*spread.exchange, width, own, &mut border);
+        border
     }
 
     pub(super) fn num_nodes(&self) -> usize {
@@ -64,30 +97,52 @@ impl Laplacian {
             neighbours.extend(self.neighbours(node as usize).iter().map(|&other| local[other as usize]));
             offsets.push(neighbours.len() as u32);
         }
-        Self { offsets, neighbours }
+        Self { offsets, neighbours, spread: None }
     }
 
     /// An upper bound of the largest eigenvalue: the largest sum of degrees over an edge (Anderson and Morley 1985).
     pub(super) fn spectral_bound(&self) -> f64 {
+        let nodes = self.num_nodes();
+        let border = match self.spread() {
+            None => Vec::new(),
+            Some(_) => self.border(1, &(0..nodes).map(|node| self.degree(node) as u32).collect::<Vec<_>>()),
+        };
+        let degree = |node: usize| match node < nodes {
+            true => self.degree(node),
+            false => border[node - nodes] as usize,
+        };
+        let largest = |node: usize| self.neighbours(node).iter().map(|&other| degree(other as usize)).max();
         let largest =
-            |node: usize| self.neighbours(node).iter().map(|&other| self.degree(other as usize)).max();
-        (0..self.num_nodes())
-            .filter_map(|node| largest(node).map(|other| other + self.degree(node)))
-            .max()
-            .unwrap_or(0) as f64
+            (0..nodes).filter_map(|node| largest(node).map(|other| other + self.degree(node))).max();
+        let largest = largest.unwrap_or(0) as f64;
+        self.spread().map_or(largest, |spread| spread.largest(largest))
     }
 
     /// `‖L v − λ v‖` of one column of a row-major table with `stride` columns.
     pub(super) fn residual(&self, vectors: &[f64], stride: usize, column: usize, eigenvalue: f64) -> f64 {
-        let entry = |node: usize| vectors[node * stride + column];
-        (0..self.num_nodes())
+        let nodes = self.num_nodes();
+        let border = match self.spread() {
+            None => Vec::new(),
+            Some(_) => {
+                self.border(1, &(0..nodes).map(|node| vectors[node * stride + column]).collect::<Vec<_>>())
+            }
+        };
+        let entry = |node: usize| match node < nodes {
+            true => vectors[node * stride + column],
+            false => border[node - nodes],
+        };
+        let square: f64 = (0..nodes)
             .map(|node| {
                 let sum: f64 = self.neighbours(node).iter().map(|&other| entry(other as usize)).sum();
                 let difference = (self.degree(node) as f64 - eigenvalue) * entry(node) - sum;
                 difference * difference
             })
-            .sum::<f64>()
-            .sqrt()
+            .sum();
+        let mut square = [square];
+        if let Some(spread) = self.spread() {
+            spread.join(&mut square);
+        }
+        square[0].sqrt()
     }
 
     /// `out ← scale · (L − shift) · x − previous_scale · out` on blocks of `B` columns.
@@ -104,6 +159,8 @@ impl Laplacian {
     ) {
         debug_assert!(x.stride() == B && out.stride() == B);
         let (rows, _) = x.data().as_chunks::<B>();
+        let border = self.border(B, x.data());
+        let (border, _) = border.as_chunks::<B>();
         out.data_mut().par_chunks_mut(CHUNK_ROWS * B).enumerate().for_each(|(chunk, out)| {
             let (out, _) = out.as_chunks_mut::<B>();
             for (row, out) in out.iter_mut().enumerate() {
@@ -111,7 +168,8 @@ impl Laplacian {
                 let diagonal = self.degree(node) as f64 - shift;
                 let mut sum = rows[node].map(|value| diagonal * value);
                 for &other in self.neighbours(node) {
-                    let other = &rows[other as usize];
+                    let other = other as usize;
+                    let other = if other < rows.len() { &rows[other] } else { &border[other - rows.len()] };
                     for column in 0..B {
                         sum[column] -= other[column];
                     }

@@ -37,6 +37,8 @@
 //! | `krylov`, `operator`, `chebyshev`, `shift_invert`, `tall` | large components |
 //! | `solution`, `verify`, `canonical` | the choice between them, the check, the sign |
 //! | `eigenpairs` | components put together |
+//! | `spread`, `in_parts` | the same for a graph that several ranks hold parts of |
+//! | `file` | eigenpairs that another program computed |
 //! | `random_walk`, `degree` | what is not an eigenpair |
 //! | `prepared` | all of it for one graph or many |
 
@@ -47,6 +49,8 @@ mod degree;
 mod dense;
 mod eigenpairs;
 mod error;
+mod file;
+mod in_parts;
 mod krylov;
 mod laplacian;
 mod operator;
@@ -54,6 +58,7 @@ mod prepared;
 mod random_walk;
 mod shift_invert;
 mod solution;
+mod spread;
 mod tall;
 mod tridiagonal;
 mod verify;
@@ -64,6 +69,7 @@ pub use degree::degree_profile;
 pub use dense::lowest_of_symmetric;
 pub use eigenpairs::{Eigenpairs, lowest_eigenpairs};
 pub use error::SpectralError;
+pub use in_parts::prepare_part;
 pub(crate) use prepared::StoredEigenpairs;
 pub(crate) use prepared::for_each_graph;
 pub use prepared::{PreparationCounts, prepare_all, prepare_graph, prepare_graph_unless};

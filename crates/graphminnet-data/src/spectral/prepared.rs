@@ -1,7 +1,7 @@
 //! Everything that [`PrepareOptions`] asks for, for one graph or for many in parallel.
 
 use super::degree::{degree_profile, log_degrees};
-use super::eigenpairs::lowest_eigenpairs_unless;
+use super::eigenpairs::{Eigenpairs, lowest_eigenpairs_unless};
 use super::error::SpectralError;
 use super::random_walk::return_probabilities_unless;
 use super::{NEVER, PrepareOptions, PreparedGraph, Stop, unless_stopped};
@@ -46,9 +46,15 @@ impl StoredEigenpairs {
             .filter(|&size| size <= isize::MAX as usize / 16)
             .ok_or(SpectralError::TooLarge { nodes, columns: stored })?;
         let pairs = lowest_eigenpairs_unless(graph, stored, stop)?;
+        debug_assert_eq!(size, nodes * stored);
+        Ok(Self::of(&pairs, nodes, stored))
+    }
+
+    /// As they are stored for so many nodes, of which the pairs have the first.
+    pub(super) fn of(pairs: &Eigenpairs, nodes: usize, stored: usize) -> Self {
         let count = pairs.values.len();
         let mut values = vec![0f32; stored];
-        let mut vectors = vec![0f32; size];
+        let mut vectors = vec![0f32; nodes * stored];
         for (to, from) in values.iter_mut().zip(&pairs.values) {
             *to = *from as f32;
         }
@@ -59,13 +65,13 @@ impl StoredEigenpairs {
                 }
             }
         }
-        Ok(Self {
+        Self {
             values,
             vectors,
             count,
             count_in_whole_eigenspaces: pairs.num_in_whole_eigenspaces(),
             num_components: pairs.num_components,
-        })
+        }
     }
 }
 

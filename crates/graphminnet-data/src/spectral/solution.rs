@@ -1,13 +1,14 @@
 //! The lowest non-zero eigenpairs of one connected component, by whichever solver suits its size.
 
-use super::canonical::canonical_sign;
+use super::canonical::{canonical_sign, canonical_sign_among};
 use super::dense;
 use super::error::SpectralError;
 use super::krylov;
 use super::laplacian::Laplacian;
+use super::spread::Spread;
 use super::tall::Tall;
 use super::verify::verify;
-use super::{Stop, unless_stopped};
+use super::{NEVER, Stop, unless_stopped};
 use faer::Mat;
 
 /// Components up to this size are solved densely.
@@ -50,7 +51,7 @@ pub(crate) fn lowest_above_zero(
     }
     unless_stopped(stop)?;
     // An iteration needs room to search in: near-complete spectra go to the dense solver, too.
-    let mut solution = if nodes <= DENSE_NODES || (nodes <= DENSE_FALLBACK_NODES && count * 4 > nodes) {
+    let mut solution = if is_small(nodes, count) {
         solve_densely(laplacian, count)?
     } else {
         match krylov::lowest_above_zero(laplacian, count, stop).and_then(|solution| {
@@ -63,15 +64,49 @@ pub(crate) fn lowest_above_zero(
             Err(error) => return Err(error),
         }
     };
+    make_canonical(&mut solution, None);
+    Ok(solution)
+}
+
+/// Signs by the largest entries, wherever these are, and no value below zero.
+fn make_canonical(solution: &mut Solution, spread: Option<&Spread>) {
     let stride = solution.vectors.stride();
-    let signs: Vec<f64> = (0..count)
-        .map(|column| canonical_sign(solution.vectors.data().iter().skip(column).step_by(stride).copied()))
-        .collect();
+    let sign = |column: usize| {
+        let entries = solution.vectors.data().iter().skip(column).step_by(stride).copied();
+        spread.map_or_else(
+            || canonical_sign(entries.clone()),
+            |spread| canonical_sign_among(entries.clone(), spread),
+        )
+    };
+    let signs: Vec<f64> = (0..solution.values.len()).map(sign).collect();
     solution.vectors.scale_columns(&signs);
     for value in &mut solution.values {
         *value = value.max(0.0);
     }
+}
+
+/// The same for the rows of a part, all ranks together. The whole graph must be connected and not small.
+///
+/// # Errors
+///
+/// [`SpectralError`] on all ranks.
+pub(super) fn in_parts(
+    laplacian: &Laplacian,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Solution, SpectralError> {
+    let Some(spread) = laplacian.spread() else { return lowest_above_zero(laplacian, count, stop) };
+    // A rank that stops alone would leave the others waiting.
+    let _ = stop;
+    let mut solution = krylov::lowest_above_zero(laplacian, count, NEVER)?;
+    verify(laplacian, &solution)?;
+    make_canonical(&mut solution, Some(spread));
     Ok(solution)
+}
+
+/// Whether a graph is solved densely.
+pub(super) fn is_small(nodes: usize, count: usize) -> bool {
+    nodes <= DENSE_NODES || (nodes <= DENSE_FALLBACK_NODES && count * 4 > nodes)
 }
 
 fn solve_densely(laplacian: &Laplacian, count: usize) -> Result<Solution, SpectralError> {

@@ -4,9 +4,11 @@
 //! contiguous slice that one thread can own. Every operation cuts the rows into chunks of [`CHUNK_ROWS`] and adds
 //! partial sums in the order of the chunks: results are the same bits for any number of threads.
 
+use super::spread::Spread;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Rows per chunk of work.
 pub(crate) const CHUNK_ROWS: usize = 2048;
@@ -16,11 +18,18 @@ pub(crate) const CHUNK_ROWS: usize = 2048;
 pub(crate) struct Tall {
     stride: usize,
     data: Vec<f64>,
+    /// Where more rows are: sums are over all of them.
+    spread: Option<Arc<Spread>>,
 }
 
 impl Tall {
     pub(super) fn zeros(rows: usize, stride: usize) -> Self {
-        Self { stride, data: vec![0.0; rows * stride] }
+        Self::zeros_over(rows, stride, None)
+    }
+
+    /// The rows here of a matrix that may be spread over ranks.
+    pub(super) fn zeros_over(rows: usize, stride: usize, spread: Option<Arc<Spread>>) -> Self {
+        Self { stride, data: vec![0.0; rows * stride], spread }
     }
 
     pub(super) fn stride(&self) -> usize {
@@ -56,11 +65,17 @@ impl Tall {
             matmul(product.as_mut(), Accum::Replace, left.transpose(), right, 1.0, Par::Seq);
             product
         };
-        if self.rows() <= CHUNK_ROWS {
-            return of_chunk((&self.data, &other.data));
-        }
-        let partial: Vec<Mat<f64>> = self.chunks().zip(other.chunks()).map(of_chunk).collect();
-        partial.into_iter().fold(Mat::zeros(columns, other_columns), |sum, part| sum + part)
+        let here = if self.rows() <= CHUNK_ROWS {
+            of_chunk((&self.data, &other.data))
+        } else {
+            let partial: Vec<Mat<f64>> = self.chunks().zip(other.chunks()).map(of_chunk).collect();
+            partial.into_iter().fold(Mat::zeros(columns, other_columns), |sum, part| sum + part)
+        };
+        let Some(spread) = &self.spread else { return here };
+        let entries = |at: usize| here[(at / other_columns, at % other_columns)];
+        let mut sums: Vec<f64> = (0..columns * other_columns).map(entries).collect();
+        spread.join(&mut sums);
+        Mat::from_fn(columns, other_columns, |row, column| sums[row * other_columns + column])
     }
 
     /// `self ← self − basis · coefficients` on the leading columns.
@@ -129,6 +144,9 @@ impl Tall {
                 *total += part;
             }
         }
+        if let Some(spread) = &self.spread {
+            spread.join(&mut total);
+        }
         total
     }
 
@@ -151,7 +169,7 @@ impl Tall {
 
     /// Makes the leading columns orthogonal to the constant vector.
     pub(super) fn subtract_means(&mut self, columns: usize) {
-        let rows = self.rows() as f64;
+        let rows = self.spread.as_ref().map_or(self.rows() as u64, |spread| spread.total) as f64;
         let means: Vec<f64> =
             self.column_sums(columns, |entry| entry).into_iter().map(|sum| sum / rows).collect();
         let stride = self.stride;

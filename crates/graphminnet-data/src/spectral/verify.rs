@@ -19,7 +19,7 @@ const ORTHOGONALITY: f64 = 1e-8;
 pub(crate) fn verify(laplacian: &Laplacian, solution: &Solution) -> Result<(), SpectralError> {
     let count = solution.values.len();
     let limit = RESIDUAL * laplacian.spectral_bound().max(1.0);
-    let residuals: Vec<f64> = if laplacian.num_nodes() > CHUNK_ROWS {
+    let residuals: Vec<f64> = if laplacian.num_nodes() > CHUNK_ROWS && laplacian.spread().is_none() {
         (0..count).into_par_iter().map(|pair| residual(laplacian, solution, pair)).collect()
     } else {
         (0..count).map(|pair| residual(laplacian, solution, pair)).collect()

@@ -8,6 +8,7 @@ use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{Left, Store, pack_transposed, packed_len, product};
 use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
 use crate::math::sigmoid;
+use crate::others::Others;
 use crate::parallel::{Disjoint, for_each_range, map_ranges, rows_of};
 use crate::scratch::Scratch;
 use std::ops::Range;
@@ -41,6 +42,8 @@ pub struct Kept<'a> {
     pub inverse: &'a mut [f32],
     /// Mean and biased variance of the gates, `[l]` each, if wanted.
     pub statistics: Option<[&'a mut [f32]; 2]>,
+    /// Who has more edges that count in these.
+    pub others: Option<&'a dyn Others>,
 }
 
 /// Computes `mixed` (x̂) and keeps the gates. New edge features are a [norm](crate::norm_relu_residual) of those.
@@ -54,7 +57,7 @@ pub fn gated_convolution(
     mixed: &mut [f32],
     kept: Kept<'_>,
 ) {
-    let Kept { gate, inverse, statistics } = kept;
+    let Kept { gate, inverse, statistics, others } = kept;
     let width = convolution.width;
     convolution.check();
     convolution.check_edges(features, "the edge features");
@@ -85,7 +88,7 @@ pub fn gated_convolution(
         for sums in partials.into_iter().flatten() {
             total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
         }
-        moments(convolution.edges.num_edges(), &total, &origin, mean, variance);
+        moments(convolution.edges.num_edges(), &total, &origin, others, mean, variance);
     }
 }
 

@@ -11,6 +11,7 @@ use crate::gemm::{
 };
 use crate::linear::add_weight_gradient;
 use crate::math::sum;
+use crate::others::join_sums;
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, map_pieces};
 use crate::scratch::Scratch;
 use rayon::prelude::*;
@@ -60,6 +61,10 @@ pub fn spectral_product_backward_with(
     assert!(b.as_ref().is_none_or(|g| g.len() == inputs.b.len()), "spectral product: length of dB");
     let mut sink = Sink { w: w.map(Disjoint::new), p: p.map(Disjoint::new), f: f.map(Disjoint::new) };
     if channels == 0 || eigenpairs == 0 || inputs.num_nodes() == 0 {
+        // The others wait for what the nodes here add, be it nothing.
+        if let (Some(others), true) = (inputs.others, channels * eigenpairs > 0) {
+            join_sums(others.holders, &mut vec![0.0; channels * eigenpairs]);
+        }
         sink.clear(&inputs);
         if let Some(b) = b {
             b.fill(0.0);
@@ -71,7 +76,8 @@ pub fn spectral_product_backward_with(
     let mut packed_b = Scratch::new(packed_len(hidden, channels));
     pack(inputs.b, hidden, channels, channels, &mut packed_b);
     let pass = Pass { inputs, ds, packed_b_transposed: &packed_b_transposed, packed_b: &packed_b };
-    let is_large = |graph: usize| inputs.nodes(graph).len() > LARGE;
+    // What others have to be asked for is asked for on this thread, where large graphs begin.
+    let is_large = |graph: usize| inputs.others.is_some() || inputs.nodes(graph).len() > LARGE;
     let squares = (sink.p.is_none() && order.takes_pairs(&inputs)).then(|| pack_squares_by_pair(&inputs));
     let mut b_parts: Vec<Scratch> = balanced_ranges(inputs.offsets, 24)
         .into_par_iter()
@@ -268,6 +274,9 @@ impl Pass<'_> {
         }
         let mut packed = Scratch::new(packed_len(eigenpairs, channels));
         add_weight_gradient(eigenpairs, hidden, channels, &terms.d_code, &scaled, &mut packed, db);
+        if let Some(others) = self.inputs.others {
+            join_sums(others.holders, &mut terms.dt);
+        }
     }
 }
 

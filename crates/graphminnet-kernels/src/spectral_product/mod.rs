@@ -50,6 +50,7 @@ pub use pairs::multiplications_per_node;
 
 use crate::gemm::packed_len;
 use crate::linear::add_weight_gradient;
+use crate::others::Others;
 use crate::parallel::map_pieces;
 use crate::scratch::Scratch;
 use std::ops::Range;
@@ -73,6 +74,30 @@ pub struct SpectralInputs<'a> {
     pub f: &'a [f32],
     /// `[l, D]`
     pub b: &'a [f32],
+    /// More nodes of the graph, which must then be the only one.
+    pub others: Option<OtherNodes<'a>>,
+}
+
+/// Nodes of a graph that others hold.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherNodes<'a> {
+    /// `T` over all nodes, `[M, D]`: the sum over all holders of what [`node_sums`] gives.
+    pub table: &'a [f32],
+    /// Who holds them.
+    pub holders: &'a dyn Others,
+}
+
+/// `T` over the nodes at hand of the only graph, `[M, D]`; `others` are left out of it.
+///
+/// # Panics
+///
+/// If a slice has another length than its shape says.
+pub fn node_sums(inputs: SpectralInputs<'_>, table: &mut [f32]) {
+    let inputs = SpectralInputs { others: None, ..inputs };
+    inputs.check();
+    assert_eq!(inputs.num_graphs(), 1, "spectral product: others can hold nodes of a single graph");
+    assert_eq!(table.len(), inputs.eigenpairs * inputs.channels, "spectral product: length of T");
+    inputs.table(0, table);
 }
 
 /// Rows whose outer products are summed at a time.
@@ -114,6 +139,10 @@ impl<'a> SpectralInputs<'a> {
         assert_eq!(self.p.len(), nodes * self.eigenpairs, "spectral product: length of p");
         assert_eq!(self.f.len(), graphs * self.eigenpairs * self.channels, "spectral product: length of F");
         assert_eq!(self.b.len(), self.hidden * self.channels, "spectral product: length of B");
+        if let Some(others) = self.others {
+            assert_eq!(graphs, 1, "spectral product: others can hold nodes of a single graph");
+            assert_eq!(others.table.len(), self.eigenpairs * self.channels, "spectral product: length of T");
+        }
     }
 
     /// `table[i,j] += Σ_v p_v[i]·w_v[j]` over the nodes given.
@@ -128,6 +157,10 @@ impl<'a> SpectralInputs<'a> {
 
     /// `T` of a graph, by all threads if the graph is large.
     fn table(&self, graph: usize, table: &mut [f32]) {
+        if let Some(others) = self.others {
+            table.copy_from_slice(others.table);
+            return;
+        }
         let nodes = self.nodes(graph);
         table.fill(0.0);
         if nodes.len() <= LARGE {

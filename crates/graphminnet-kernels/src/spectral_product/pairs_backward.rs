@@ -18,6 +18,7 @@ use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{
     Add, Left, PANEL, Right, Store, load_lanes, pack, packed_len, product, product_with, store_lanes,
 };
+use crate::others::join_sums;
 use crate::parallel::{for_each_piece, map_pieces, rows_of};
 use crate::scratch::Scratch;
 use std::ops::Range;
@@ -282,6 +283,9 @@ impl Pass<'_> {
         let SpectralInputs { channels, eigenpairs, .. } = self.inputs;
         let [mut df, mut dt] = [(); 2].map(|()| Scratch::new(eigenpairs * channels));
         sums.through_factors(&self.inputs, graph, table, &mut df, &mut dt);
+        if let Some(others) = self.inputs.others {
+            join_sums(others.holders, &mut dt);
+        }
         // SAFETY: each graph is worked on once.
         unsafe { sink.write_f(&self.inputs, graph, &df) };
         let mut packed = Scratch::new(packed_len(eigenpairs, channels));

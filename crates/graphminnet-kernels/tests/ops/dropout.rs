@@ -4,7 +4,7 @@ use graphminnet_kernels::dropout::{Dropout, dropout, dropout_mask};
 fn mask(probability: f32, seed: u64, count: usize) -> Vec<f32> {
     same_bits_on_all_pools("mask", Vec::clone, || {
         let mut out = vec![7.0; count];
-        dropout_mask(Dropout { probability, seed }, &mut out);
+        dropout_mask(Dropout { probability, seed, first: 0 }, &mut out);
         out
     })
 }
@@ -69,7 +69,7 @@ fn extreme_probabilities_keep_all_or_nothing() {
 #[test]
 fn dropout_multiplies_by_the_mask() {
     let x = Random::new(1).values(40_001);
-    let settings = Dropout { probability: 0.3, seed: 9 };
+    let settings = Dropout { probability: 0.3, seed: 9, first: 0 };
     let mask = mask(0.3, 9, x.len());
     let mut y = vec![0.0; x.len()];
     dropout(settings, &x, &mut y);

@@ -35,7 +35,7 @@ enum Update {
 
 impl Update {
     const ALL: [Self; 5] = {
-        let dropout = Some(Dropout { probability: 0.4, seed: 5 });
+        let dropout = Some(Dropout { probability: 0.4, seed: 5, first: 0 });
         [Self::None, Self::Batch(None), Self::Batch(dropout), Self::Given(None), Self::Given(dropout)]
     };
 
@@ -140,7 +140,7 @@ fn forward(edges: Edges<'_>, width: usize, update: Update, v: &[Vec<f32>]) -> Pa
     };
     let batch = matches!(update, Update::Batch(_));
     let statistics = batch.then_some([&mut pass.mean[..], &mut pass.variance[..]]);
-    let kept = Kept { gate: &mut pass.gate, inverse: &mut pass.inverse, statistics };
+    let kept = Kept { gate: &mut pass.gate, inverse: &mut pass.inverse, statistics, others: None };
     gated_convolution(operands(edges, width, v), &v[0], &mut pass.mixed, kept);
     if update != Update::None {
         pass.updated = nan(v[0].len());
@@ -165,7 +165,7 @@ fn backward(
     let updated = (update != Update::None).then(|| {
         d_features.copy_from_slice(d_updated);
         let from_batch = matches!(update, Update::Batch(_));
-        let used = UsedStatistics { mean: &mean, variance: &variance, from_batch };
+        let used = UsedStatistics { mean: &mean, variance: &variance, from_batch, others: None };
         let edges = UpdatedEdges { gamma: &v[4], beta: &v[5], used, dropout: update.dropout() };
         (edges, EdgeNormGradients { gamma: Some(d_gamma), beta: Some(d_beta) })
     });
@@ -254,7 +254,7 @@ fn a_missing_gradient_counts_as_zero() {
         let run = |d_mixed: Option<&[f32]>, d_updated: Option<&[f32]>, wants: bool| {
             let mut d_features = d_updated.map_or_else(|| vec![f32::NAN; gate.len()], <[f32]>::to_vec);
             let (mut d_weight, mut d_nodes) = (v[1].clone(), v[3].clone());
-            let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true };
+            let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true, others: None };
             let edge_norm = UpdatedEdges { gamma: &v[4], beta: &v[5], used, dropout: None };
             let updated = d_updated.map(|_| (edge_norm, EdgeNormGradients::default()));
             let wanted = ConvolutionGradients {

@@ -45,7 +45,7 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (rows, channels) in SHAPES {
         for train in [true, false] {
-            for dropout in [None, Some(Dropout { probability: 0.3, seed: 17 })] {
+            for dropout in [None, Some(Dropout { probability: 0.3, seed: 17, first: 0 })] {
                 let mut mask = vec![1.0; rows * channels];
                 if let Some(dropout) = dropout {
                     dropout_mask(dropout, &mut mask);
@@ -69,7 +69,7 @@ impl Case {
     fn with_statistics<R>(&self, run: impl FnOnce(Statistics<'_>) -> R) -> (R, Vec<f32>, Vec<f32>) {
         let (mut mean, mut variance) = self.running.clone();
         let result = if self.train {
-            run(Statistics::Batch { mean: &mut mean, variance: &mut variance })
+            run(Statistics::Batch { mean: &mut mean, variance: &mut variance, others: None })
         } else {
             run(Statistics::Given { mean: &mean, variance: &variance })
         };
@@ -109,7 +109,8 @@ fn norm_relu_residual_agrees_with_the_reference() {
             forward: &|v| forward(v).0,
             backward: &|v, dy| {
                 let (_, mean, variance) = forward(v);
-                let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: case.train };
+                let used =
+                    UsedStatistics { mean: &mean, variance: &variance, from_batch: case.train, others: None };
                 let mut gradients = [size, case.channels, case.channels].map(|len| vec![f32::NAN; len]);
                 let [input, gamma, beta] = &mut gradients;
                 let wanted = NormGradients { input: Some(input), gamma: Some(gamma), beta: Some(beta) };
@@ -173,7 +174,12 @@ fn residual_norm_agrees_with_the_reference() {
                 forward: &|v| forward(v).0.0,
                 backward: &|v, dy| {
                     let ((_, t), mean, variance) = forward(v);
-                    let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: case.train };
+                    let used = UsedStatistics {
+                        mean: &mean,
+                        variance: &variance,
+                        from_batch: case.train,
+                        others: None,
+                    };
                     let mut gradients =
                         [size, size, case.channels, case.channels].map(|len| vec![f32::NAN; len]);
                     let [sum, branch, gamma, beta] = &mut gradients;
@@ -228,7 +234,7 @@ fn the_gradient_written_over_its_input_has_the_same_bits() {
         let (mut pre, dy) = (random.values(size), random.values(size));
         let (gamma, beta) = (random.values(case.channels), random.values(case.channels));
         let (mean, variance) = &case.running;
-        let used = || UsedStatistics { mean, variance, from_batch: case.train };
+        let used = || UsedStatistics { mean, variance, from_batch: case.train, others: None };
         let [mut d_pre, mut first, mut second] =
             [size, 2 * case.channels, 2 * case.channels].map(|n| vec![0.0; n]);
         let (d_gamma, d_beta) = first.split_at_mut(case.channels);

@@ -51,6 +51,7 @@ fn check(sizes: &[usize], d: usize, m: usize, l: usize, order: Order) {
             p: leak(&v[1]),
             f: leak(&v[2]),
             b: leak(&v[3]),
+            others: None,
         }
     };
     Check {
@@ -130,6 +131,7 @@ fn very_large_graphs_give_the_same_bits_on_all_pools() {
         p: &p,
         f: &f,
         b: &b,
+        others: None,
     };
     same_bits_on_all_pools("large graph", Vec::clone, || {
         let mut s = vec![f32::NAN; nodes * l];

@@ -80,21 +80,7 @@ impl Workload {
     ///
     /// [`ConfigError`] if the configuration is refused.
     pub fn large_graph(nodes: usize, mean_degree: f64, seed: u64) -> Result<Self, ConfigError> {
-        let mut recipe = Recipe::named("molhiv")?;
-        recipe.model = ModelConfig {
-            node_encoder: NodeEncoderKind::Linear,
-            node_in: 16,
-            node_vocab: Vec::new(),
-            node_pe: NodePeKind::None,
-            edge_encoder: EdgeEncoderKind::Dummy,
-            edge_vocab: Vec::new(),
-            level: LevelKind::Node,
-            head: graphminnet::config::HeadKind::Mlp,
-            head_layers: 1,
-            ..recipe.model
-        };
-        recipe.model.check()?;
-        recipe.train.loss = Loss::L1;
+        let recipe = large_graph_recipe()?;
         let mut stream = rng::stream(seed, "bench", &[nodes as u64]);
         let undirected = (nodes as f64 * mean_degree / 2.0).round() as usize;
         let graph = built(with_features(&recipe.model, nodes, undirected, &mut stream));
@@ -145,6 +131,26 @@ impl Workload {
     pub fn input(&self, device: &Device) -> Result<ModelInput, InputError> {
         ModelInput::new(&self.recipe.model, self.batch.clone(), device)
     }
+}
+
+/// The model of a large graph: the Molhiv shape (6 layers of width 64, GatedGCN, 16 eigenpairs, self term) for nodes.
+pub(super) fn large_graph_recipe() -> Result<Recipe, ConfigError> {
+    let mut recipe = Recipe::named("molhiv")?;
+    recipe.model = ModelConfig {
+        node_encoder: NodeEncoderKind::Linear,
+        node_in: 16,
+        node_vocab: Vec::new(),
+        node_pe: NodePeKind::None,
+        edge_encoder: EdgeEncoderKind::Dummy,
+        edge_vocab: Vec::new(),
+        level: LevelKind::Node,
+        head: graphminnet::config::HeadKind::Mlp,
+        head_layers: 1,
+        ..recipe.model
+    };
+    recipe.model.check()?;
+    recipe.train.loss = Loss::L1;
+    Ok(recipe)
 }
 
 /// A random graph: `undirected` edges drawn uniformly among distinct nodes, stored in both directions.

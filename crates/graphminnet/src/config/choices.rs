@@ -3,6 +3,7 @@
 use graphminnet_data::Level;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Declares an enum whose variants are written as fixed words, with parsing, printing and serde through those words.
@@ -490,6 +491,37 @@ impl From<LevelKind> for Level {
             LevelKind::Node => Self::Node,
             LevelKind::Edge => Self::Edge,
             LevelKind::Pair => Self::Pair,
+        }
+    }
+}
+/// Which nodes of a graph belong to which part of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum PartitionBy {
+    /// Nodes as they are numbered, in parts of equal size.
+    Order,
+    /// Chosen in one pass over the nodes so that few edges are between parts.
+    Greedy,
+    /// A file with the part of every node.
+    File(PathBuf),
+}
+
+impl From<String> for PartitionBy {
+    fn from(word: String) -> Self {
+        match word.as_str() {
+            "order" => Self::Order,
+            "greedy" => Self::Greedy,
+            _ => Self::File(word.into()),
+        }
+    }
+}
+
+impl From<PartitionBy> for String {
+    fn from(partition: PartitionBy) -> Self {
+        match partition {
+            PartitionBy::Order => "order".to_owned(),
+            PartitionBy::Greedy => "greedy".to_owned(),
+            PartitionBy::File(path) => path.to_string_lossy().into_owned(),
         }
     }
 }

@@ -32,7 +32,7 @@ mod train;
 pub use choices::{
     Activation, Aggregate, Beta, BetaRange, DropoutSite, EdgeEncoderKind, EndsKind, GlobalKind, HeadKind,
     InnerProduct, InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind,
-    NormEstimates, PairKind, Phi, Pooling, Schedule, ScheduleUnit, TargetScaling,
+    NormEstimates, PairKind, PartitionBy, Phi, Pooling, Schedule, ScheduleUnit, TargetScaling,
 };
 // For the laboratory, which finds its finished runs again by them.
 #[doc(hidden)]

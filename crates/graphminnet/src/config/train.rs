@@ -1,8 +1,10 @@
 //! How a model is trained: the protocol's numbers.
 
-use super::choices::{Loss, MetricKind, NormEstimates, Schedule, ScheduleUnit, TargetScaling};
+use super::choices::{Loss, MetricKind, NormEstimates, PartitionBy, Schedule, ScheduleUnit, TargetScaling};
 use super::{ConfigError, keys};
+use graphminnet_data::exchange::Team;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// The training protocol.
 ///
@@ -17,6 +19,9 @@ use serde::{Deserialize, Serialize};
 /// | `batch_size` | 32 | most graphs per batch | ≥ 1 |
 /// | `max_nodes` | unset | most nodes per batch; a larger graph is a batch of its own | ≥ 1 |
 /// | `pieces` | unset | pieces that a graph is cut into for training; a batch is one of them | ≥ 1 |
+/// | `parts` | unset | parts that a single graph is cut into; ranks hold some of them each, and train on all of it together | 1 to 181 |
+/// | `partition` | order | which nodes belong to which part: as they are numbered, with few edges between parts, or as a file says | order, greedy, or the path of a file |
+/// | `eigenpairs` | unset | a folder with the eigenpairs of a single graph, which another program computed: `eigenvalues.npy` and `eigenvectors.npy` | a path |
 /// | `accumulate` | 1 | batches whose gradients are averaged for one step | ≥ 1 |
 /// | `learning_rate` | 0.001 | base rate of AdamW | > 0 |
 /// | `weight_decay` | 1e-5 | decoupled decay of all parameters | ≥ 0 |
@@ -55,6 +60,15 @@ pub struct TrainConfig {
     /// Pieces that a graph is cut into for training: a step needs the memory of one piece. The block sees the whole graph
     /// all the same; edges between pieces are left out.
     pub pieces: Option<usize>,
+    /// Parts that a single graph is cut into. Ranks hold some of the parts each and train on the whole graph together; the
+    /// result depends on the parts, not on who holds them.
+    pub parts: Option<usize>,
+    /// Which nodes belong to which part: as they are numbered (order), chosen in one pass so that few edges are between
+    /// parts (greedy), or as a file says that has the part of every node on a line of its own, as METIS writes it.
+    pub partition: PartitionBy,
+    /// A folder with the eigenpairs of a single graph, which another program computed: `eigenvalues.npy`, ascending, and
+    /// `eigenvectors.npy`, a row per node.
+    pub eigenpairs: Option<PathBuf>,
     /// Batches whose gradients are averaged for one step.
     pub accumulate: usize,
     /// Base learning rate.
@@ -114,6 +128,9 @@ impl TrainConfig {
             batch_size: 32,
             max_nodes: None,
             pieces: None,
+            parts: None,
+            partition: PartitionBy::Order,
+            eigenpairs: None,
             accumulate: 1,
             learning_rate: 1e-3,
             weight_decay: 1e-5,
@@ -165,6 +182,9 @@ impl TrainConfig {
             let reason = "schedule is not plateau";
             idle.extend([("plateau_patience", reason), ("plateau_factor", reason)]);
         }
+        if self.parts.is_none() {
+            idle.push(("partition", "parts is not set"));
+        }
         if !self.loss.is_focal() {
             idle.push(("focal_gamma", "loss is not a focal one"));
         }
@@ -196,6 +216,18 @@ impl TrainConfig {
             (self.batch_size >= 1, "batch_size", self.batch_size.to_string(), ONE),
             (self.max_nodes != Some(0), "max_nodes", count(as_u64(self.max_nodes)), ONE),
             (self.pieces != Some(0), "pieces", count(as_u64(self.pieces)), ONE),
+            (
+                self.parts.is_none_or(|parts| (1..=Team::MOST).contains(&parts)),
+                "parts",
+                count(as_u64(self.parts)),
+                "must be at least 1 and at most 181",
+            ),
+            (
+                self.parts.is_none() || self.pieces.is_none(),
+                "parts",
+                count(as_u64(self.parts)),
+                "a graph is trained in pieces or in parts, not both; leave pieces out",
+            ),
             (self.accumulate >= 1, "accumulate", self.accumulate.to_string(), ONE),
             (
                 positive(self.learning_rate),

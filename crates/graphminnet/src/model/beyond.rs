@@ -10,7 +10,7 @@
 // Only training cuts graphs.
 #![cfg_attr(not(feature = "train"), allow(dead_code))]
 
-use crate::ops::{RowIndex, Structure, gather_rows, outer_sums};
+use crate::ops::{Across, RowIndex, Structure, gather_rows, outer_sums};
 use burn::tensor::Tensor;
 use graphminnet_data::{Graph, GraphError, Layout};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +22,8 @@ pub(crate) enum Beyond {
     Carried(Carried),
     /// A whole graph, of which the sums of each piece are to be noted.
     Noted(Arc<Noted>),
+    /// The other parts of a graph, each on a rank of its own.
+    Across(Arc<Across>),
 }
 
 /// Sums over nodes that are not in the batch.

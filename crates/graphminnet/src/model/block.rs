@@ -23,7 +23,7 @@
 use super::inner_product;
 use super::{ModelInput, Spectrum};
 use crate::config::{Beta, BetaRange, DropoutSite, InputNorm, Layout, ModelConfig};
-use crate::nn::{Init, Linear, Pass, Projection, Site};
+use crate::nn::{Around, Init, Linear, Pass, Projection, Site};
 use crate::ops::{RowBound, SelfTerm, bound_rows, dropout, gate_product, weighted_squares};
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, activation};
@@ -80,7 +80,7 @@ impl Block {
     ) -> Tensor<2> {
         let x = bounded(self.unbounded_input(x, input), config.input_norm);
         let projected = self.W.forward(x.clone());
-        let gate_and_candidate = self.gate_and_candidate(x, config, layer, pass);
+        let gate_and_candidate = self.gate_and_candidate(x, config, layer, input.around(pass));
         let embedding_dropout = match config.drop_gmn_at {
             DropoutSite::Embedding => pass.dropout(config.drop_gmn, Site { layer, place: "block embedding" }),
             _ => None,
@@ -103,9 +103,16 @@ impl Block {
         scaled_by_degree(x, self.deg_coef.as_ref(), input)
     }
 
-    fn gate_and_candidate(&self, x: Tensor<2>, config: &ModelConfig, layer: usize, pass: Pass) -> Tensor<2> {
+    fn gate_and_candidate(
+        &self,
+        x: Tensor<2>,
+        config: &ModelConfig,
+        layer: usize,
+        pass: Around<'_>,
+    ) -> Tensor<2> {
+        let site = Site { layer, place: "block candidate" };
         let rate = match config.drop_gmn_at {
-            DropoutSite::Candidate => pass.dropout(config.drop_gmn, Site { layer, place: "block candidate" }),
+            DropoutSite::Candidate => pass.dropout(config.drop_gmn, site, config.hidden),
             _ => None,
         };
         match (self.z.as_linear(), self.h.as_linear(), rate) {

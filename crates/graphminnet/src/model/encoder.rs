@@ -2,7 +2,9 @@
 
 use super::{FeatureInput, ModelInput};
 use crate::config::{EdgeEncoderKind, ModelConfig, NodeEncoderKind, NodePeKind};
-use crate::nn::{BatchNorm, Embedding, Init, LapPe, Linear, Pass, RandomWalkPe, Standardize, SumEmbedding};
+use crate::nn::{
+    Around, BatchNorm, Embedding, Init, LapPe, Linear, Pass, RandomWalkPe, Standardize, SumEmbedding,
+};
 use crate::ops::l2_rows;
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
@@ -89,11 +91,11 @@ impl FeatureEncoder {
     }
 
     /// `[rows, width]`; numbers are put on a common scale first where there is one.
-    pub(super) fn forward(
+    pub(super) fn forward<'a>(
         &self,
         features: &FeatureInput,
         scale: Option<&Standardize>,
-        pass: Pass,
+        pass: impl Into<Around<'a>>,
     ) -> Tensor<2> {
         let scaled = |numbers: &Tensor<2>| match scale {
             Some(scale) => scale.forward(numbers.clone()),
@@ -135,7 +137,9 @@ impl NodePe {
     /// `[nodes, pe_dim]`.
     pub(super) fn forward(&self, input: &ModelInput, config: &ModelConfig, pass: Pass) -> Tensor<2> {
         match (self, &input.random_walk) {
-            (Self::Rwse(encoder), Some(probabilities)) => encoder.forward(probabilities.clone(), pass),
+            (Self::Rwse(encoder), Some(probabilities)) => {
+                encoder.forward(probabilities.clone(), input.around(pass))
+            }
             (Self::Rwse(_), None) => unreachable!("a model's input is made for its own encoders"),
             (Self::Lappe(encoder), _) => {
                 let signs =

@@ -18,6 +18,7 @@ use crate::ops::{PoolKind, RowIndex, dropout, pool, values};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
 use graphminnet_data::{Batch, Features, Graph, Level};
 use std::convert::Infallible;
@@ -238,8 +239,10 @@ impl GraphMinNet {
     }
 
     fn encode_nodes(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        let features = self.node_encoder.forward(&input.nodes, self.node_scale.as_ref(), pass);
-        let rate = pass.dropout(self.config.drop_encoder, Site { layer: 0, place: "encoder" });
+        let around = input.around(pass);
+        let features = self.node_encoder.forward(&input.nodes, self.node_scale.as_ref(), around);
+        let [_, width] = features.dims();
+        let rate = around.dropout(self.config.drop_encoder, Site { layer: 0, place: "encoder" }, width);
         let features = (0..self.config.encoder_hops)
             .fold(dropout(features, rate), |features, _| Gcn::propagate(features, &input.structure));
         match &self.node_pe {
@@ -319,6 +322,22 @@ impl Model for GraphMinNet {
             if let Some(scale) = scale {
                 scale.fit(rows);
             }
+        }
+    }
+
+    fn fit_part(&self, graph: &Graph, own: usize, exchange: &dyn Exchange) {
+        let (nodes, edges) = (graph.node_features(), graph.edge_features());
+        for (scale, table, count) in [(&self.node_scale, nodes, own), (&self.edge_scale, edges, edges.rows())]
+        {
+            if let Some(scale) = scale {
+                let rows = table.number_values().chunks_exact(table.number_columns().max(1)).take(count);
+                scale.fit_among(rows, exchange);
+            }
+        }
+        // All parts have the features of the graph.
+        if let Some(scale) = &self.graph_scale {
+            let table = graph.graph_features();
+            scale.fit(table.number_values().chunks_exact(table.number_columns().max(1)));
         }
     }
 

@@ -16,7 +16,9 @@ use super::Spectrum;
 use super::beyond::Beyond;
 use crate::config::{Aggregate, InnerProduct, Layout, ModelConfig, PairKind};
 use crate::nn::Projection;
-use crate::ops::{self, Dropout, Structure, batched_rows, spectral_product, sum_per_graph};
+use crate::ops::{
+    self, Dropout, Structure, batched_rows, spectral_product, spectral_product_across, sum_per_graph,
+};
 use burn::tensor::Tensor;
 use std::sync::Arc;
 
@@ -44,8 +46,8 @@ impl Terms<'_> {
         let [nodes, width] = similarity.dims();
         match (nodes, width == hidden) {
             (_, true) => similarity,
-            // The engine refuses to expand to no rows.
-            (0, false) => Tensor::zeros([0, hidden], &similarity.device()),
+            // The engine refuses to expand to no rows. Other parts of the graph wait for the gradient of none, too.
+            (0, false) => Tensor::cat(vec![similarity; hidden], 1),
             (_, false) => similarity.expand([nodes, hidden]),
         }
     }
@@ -76,6 +78,9 @@ impl Terms<'_> {
                 let [nodes, _] = w.dims();
                 let (positions, w, structure) = carried.extend(self.layer, positions, w);
                 spectral_product(w, positions, factors, b, structure).narrow(0, 0, nodes)
+            }
+            Some(Beyond::Across(across)) => {
+                spectral_product_across(w, positions, factors, b, self.structure, across)
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use super::beyond::Beyond;
 use crate::config::{EdgeEncoderKind, ModelConfig, NodePeKind};
-use crate::ops::{CategoryTable, Structure};
+use crate::nn::{Around, Pass};
+use crate::ops::{Across, CategoryTable, Structure};
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet_data::spectral::PreparedGraph;
-use graphminnet_data::{Batch, Features, Graph, GraphError};
+use graphminnet_data::{Batch, Features, Graph, GraphError, Layout};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -143,6 +144,16 @@ pub struct ModelInput {
 pub(super) const ZERO_EIGENVALUE: f32 = 1e-4;
 
 impl ModelInput {
+    /// The other parts of the graph, where the batch is a part of one.
+    pub(crate) fn across(&self) -> Option<&Arc<Across>> {
+        if let Some(Beyond::Across(across)) = &self.beyond { Some(across) } else { None }
+    }
+
+    /// A pass with the other parts of the graph.
+    pub(crate) fn around(&self, pass: Pass) -> Around<'_> {
+        Around { pass, across: self.across() }
+    }
+
     /// Puts prepared graphs into one batch on a device.
     ///
     /// The graphs must have been prepared with [`ModelConfig::prepare_options`].
@@ -171,6 +182,12 @@ impl ModelInput {
         let edge_features = std::mem::replace(&mut batch.edge_features, none());
         expect_length("node features", node_features.rows(), num_nodes, || "one row per node".into())?;
         expect_length("edge features", edge_features.rows(), num_edges, || "one row per edge".into())?;
+        let across = beyond_border(&mut batch)?;
+        let node_features = match &across {
+            None => node_features,
+            // Rows of the border are made by the parts that own them.
+            Some(_) => node_features.select_rows(0..batch.layout.num_nodes()),
+        };
         let nodes = FeatureInput::new(
             "node",
             node_features,
@@ -179,7 +196,8 @@ impl ModelInput {
             device,
         )?;
         let edges = edge_input(config, edge_features, device)?;
-        Self::with_features(config, nodes, edges, batch, device)
+        let input = Self::with_features(config, nodes, edges, batch, device)?;
+        Ok(Self { beyond: across.map(Beyond::Across), ..input })
     }
 
     /// The rest of a batch beside features that are already on the device.
@@ -234,6 +252,20 @@ impl ModelInput {
             beyond: None,
         })
     }
+}
+
+/// The other parts of the graph of a batch that is a connected part of one; the batch keeps the part's own nodes alone,
+/// and no edges.
+fn beyond_border(batch: &mut Batch) -> Result<Option<Arc<Across>>, InputError> {
+    let [part] = batch.parts.as_slice() else { return Ok(None) };
+    let Some(connection) = part.others.clone() else { return Ok(None) };
+    let (own, all) = (part.own_nodes, batch.layout.num_nodes());
+    let own_layout = Layout::new(&[&Graph::from_edges(own, Vec::new())?])?;
+    let layout = std::mem::replace(&mut batch.layout, own_layout);
+    for rows in [&mut batch.eigenvectors, &mut batch.random_walk, &mut batch.log_degree] {
+        rows.truncate(rows.len() / all.max(1) * own);
+    }
+    Ok(Some(Across::new(connection, Structure::new(layout))))
 }
 
 /// An array on a device; on the processor without a copy.

@@ -11,8 +11,10 @@
 use super::block_use::{BlockUse, block_use};
 use super::{Attention, Block, Gssc, ModelInput, Spectrum};
 use crate::config::{DropoutSite, GlobalKind, LocalKind, ModelConfig};
-use crate::nn::{BatchNorm, FeedForward, Gat, GatedGcn, Gcn, Gin, Gine, Init, Linear, LocalPass, Pass, Site};
-use crate::ops::{Dropout, Structure};
+use crate::nn::{
+    Around, BatchNorm, FeedForward, Gat, GatedGcn, Gcn, Gin, Gine, Init, Linear, LocalPass, Pass, Site,
+};
+use crate::ops::{Across, Dropout, Structure};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use std::sync::Arc;
@@ -49,9 +51,14 @@ impl Local {
     }
 
     /// What a branch without a residual of its own adds to the nodes.
-    fn change(&self, nodes: Tensor<2>, edges: Option<Tensor<2>>, structure: &Arc<Structure>) -> Tensor<2> {
+    fn change(
+        &self,
+        nodes: Tensor<2>,
+        edges: Option<Tensor<2>>,
+        (structure, across): (&Arc<Structure>, Option<&Arc<Across>>),
+    ) -> Tensor<2> {
         match (self, edges) {
-            (Self::Gine(gine), Some(edges)) => gine.forward(nodes, edges, structure),
+            (Self::Gine(gine), Some(edges)) => gine.forward_across(nodes, edges, (structure, across)),
             (Self::Gat(gat), edges) => gat.forward(nodes, edges, structure),
             (Self::Gin(gin), _) => gin.forward(nodes, structure),
             (Self::Gcn(gcn), _) => gcn.forward(nodes, structure),
@@ -184,29 +191,31 @@ impl Layer {
     ) -> (Tensor<2>, Option<Tensor<2>>) {
         let Shared { config, input, .. } = shared;
         let Place { layer, pass, update_edges } = place;
+        let (around, across) = (input.around(pass), input.across());
         let global = match (&self.global, &self.norm_global) {
             (Some(global), Some(norm)) => {
                 let output = global.forward(nodes.clone(), shared, layer, pass);
-                let branch = Some((output, output_dropout(config, layer, pass)));
-                Some(norm.residual(nodes.clone(), branch, None, pass))
+                let branch = Some((output, output_dropout(config, layer, around)));
+                Some(norm.residual(nodes.clone(), branch, None, around))
             }
             _ => None,
         };
         match (&self.local, &self.norm_local, edges) {
             (Some(Local::Gated(gated)), Some(norm), Some(edges)) => {
-                let (local, edges) = gated.forward(
+                let (local, edges) = gated.forward_across(
                     nodes,
                     edges,
-                    &input.structure,
+                    (&input.structure, across),
                     LocalPass { drop: config.drop_local, layer, pass },
                     update_edges,
                 );
-                (norm.residual(local, None, global, pass), edges)
+                (norm.residual(local, None, global, around), edges)
             }
             (Some(local), Some(norm), edges) => {
-                let change = local.change(nodes.clone(), edges.clone(), &input.structure);
-                let rate = pass.dropout(config.drop_local, Site { layer, place: config.local.word() });
-                (norm.residual(nodes, Some((change, rate)), global, pass), edges)
+                let change = local.change(nodes.clone(), edges.clone(), (&input.structure, across));
+                let site = Site { layer, place: config.local.word() };
+                let rate = around.dropout(config.drop_local, site, config.hidden);
+                (norm.residual(nodes, Some((change, rate)), global, around), edges)
             }
             (_, _, edges) => (global.unwrap_or(nodes), edges),
         }
@@ -230,9 +239,10 @@ impl Layer {
     pub(crate) fn feed_forward(&self, mixed: Tensor<2>, shared: Shared<'_>, place: Place) -> Tensor<2> {
         let Place { layer, pass, .. } = place;
         let feed_forward = FeedForward { expand: &self.ffn1, contract: &self.ffn2 };
-        let rate = |place| pass.dropout(shared.config.drop_ffn, Site { layer, place });
-        let change = feed_forward.forward(mixed.clone(), rate("ffn inner"));
-        self.norm_ffn.residual(mixed, Some((change, rate("ffn outer"))), None, pass)
+        let (around, hidden) = (shared.input.around(pass), shared.config.hidden);
+        let rate = |place, columns| around.dropout(shared.config.drop_ffn, Site { layer, place }, columns);
+        let change = feed_forward.forward(mixed.clone(), rate("ffn inner", 2 * hidden));
+        self.norm_ffn.residual(mixed, Some((change, rate("ffn outer", hidden))), None, around)
     }
 }
 
@@ -241,14 +251,14 @@ impl Layer {
 ///
 /// Two independent masks on the same tensor keep a value with probability `(1 − p)(1 − q)` and scale it by the
 /// inverse: that is a single dropout with rate `1 − (1 − p)(1 − q)`.
-fn output_dropout(config: &ModelConfig, layer: usize, pass: Pass) -> Option<Dropout> {
+fn output_dropout(config: &ModelConfig, layer: usize, pass: Around<'_>) -> Option<Dropout> {
     let own = match config.global {
         GlobalKind::Graphminnet if config.drop_gmn_at != DropoutSite::Output => 0.0,
         GlobalKind::Gssc => 0.0,
         _ => config.drop_gmn,
     };
     let rate = 1.0 - (1.0 - own) * (1.0 - config.drop_res);
-    pass.dropout(rate, Site { layer, place: "block output" })
+    pass.dropout(rate, Site { layer, place: "block output" }, config.hidden)
 }
 
 #[cfg(test)]
@@ -259,7 +269,7 @@ mod tests {
     fn the_blocks_dropout_is_not_applied_to_gssc() {
         let rate = |global| {
             let config = ModelConfig { global, drop_gmn: 0.5, drop_res: 0.2, ..ModelConfig::default() };
-            output_dropout(&config, 0, Pass::Train { seed: 0 }).map(|dropout| dropout.probability)
+            output_dropout(&config, 0, Pass::Train { seed: 0 }.into()).map(|dropout| dropout.probability)
         };
         assert_eq!(rate(GlobalKind::Graphminnet), Some(0.6));
         assert_eq!(rate(GlobalKind::Gssc), Some(0.2));

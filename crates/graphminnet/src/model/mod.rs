@@ -61,6 +61,7 @@ pub(crate) use spectrum::Spectrum;
 use crate::nn::Pass;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::{Batch, Graph, Level};
 
 /// A network that reads batches and answers for graphs, nodes or edges.
@@ -93,6 +94,10 @@ pub trait Model: Module {
 
     /// Takes from the training graphs, before the first step, what the model keeps of them; most keep nothing.
     fn fit(&self, _graphs: &[&Graph]) {}
+
+    /// The same where every rank of an exchange has a part of the only graph, of which `own` leading nodes are its own.
+    #[doc(hidden)]
+    fn fit_part(&self, _graph: &Graph, _own: usize, _exchange: &dyn Exchange) {}
 
     /// Where the first number of a pass arises that is not finite, in words, where the model can tell.
     fn first_nonfinite(&self, _input: &Self::Input, _pass: Pass) -> Option<String> {

@@ -49,7 +49,11 @@ impl Spectrum {
         };
         let (phi_a, phi_c) = (evaluate(config.phi_a), evaluate(config.phi_c));
         let mask = crate::ops::gather_graphs(valid, &input.structure);
-        let positions = input.eigenvectors.clone().narrow(1, 1, pairs) * mask;
+        // The engine cannot multiply columns of no rows.
+        let positions = match num_nodes {
+            0 => Tensor::zeros([0, pairs], &device),
+            _ => input.eigenvectors.clone().narrow(1, 1, pairs) * mask,
+        };
         Self { factors: phi_a.clone() * phi_c.clone(), phi_a, phi_c, positions }
     }
 }

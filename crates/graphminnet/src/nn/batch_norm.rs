@@ -1,7 +1,7 @@
 //! Batch normalisation over nodes, edges or graphs.
 
 use super::running::Running;
-use super::{Init, Pass};
+use super::{Around, Init, Pass};
 use crate::ops::{self, BatchStatistics, Dropout, EdgeUpdate, Statistics};
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
@@ -37,34 +37,34 @@ impl BatchNorm {
     }
 
     /// `BN(x)`.
-    pub fn forward(&self, x: Tensor<2>, pass: Pass) -> Tensor<2> {
+    pub fn forward<'a>(&self, x: Tensor<2>, pass: impl Into<Around<'a>>) -> Tensor<2> {
         self.residual(x, None, None, pass)
     }
 
     /// `BN(x + dropout(branch)) + add`; shapes `[rows, columns]`.
-    pub fn residual(
+    pub fn residual<'a>(
         &self,
         x: Tensor<2>,
         branch: Option<(Tensor<2>, Option<Dropout>)>,
         add: Option<Tensor<2>>,
-        pass: Pass,
+        pass: impl Into<Around<'a>>,
     ) -> Tensor<2> {
-        let [rows, _] = x.dims();
+        let (pass, [rows, _]) = (pass.into(), x.dims());
         let (output, measured) =
             ops::residual_norm(x, branch, add, self.weight.val(), self.bias.val(), self.statistics(pass));
-        self.update(rows, measured, pass);
+        self.update(pass.nodes(rows), measured, pass.pass);
         output
     }
 
     /// `residual + dropout(ReLU(BN(pre)))`; shapes `[rows, columns]`.
-    pub fn relu_residual(
+    pub fn relu_residual<'a>(
         &self,
         residual: Tensor<2>,
         pre: Tensor<2>,
         rate: Option<Dropout>,
-        pass: Pass,
+        pass: impl Into<Around<'a>>,
     ) -> Tensor<2> {
-        let [rows, _] = pre.dims();
+        let (pass, [rows, _]) = (pass.into(), pre.dims());
         let (output, measured) = ops::norm_relu_residual(
             residual,
             pre,
@@ -73,12 +73,12 @@ impl BatchNorm {
             self.statistics(pass),
             rate,
         );
-        self.update(rows, measured, pass);
+        self.update(pass.nodes(rows), measured, pass.pass);
         output
     }
 
     /// What [`crate::ops::gated_convolution`] needs to know to normalise gates with this norm.
-    pub(super) fn edge_update(&self, rate: Option<Dropout>, pass: Pass) -> EdgeUpdate {
+    pub(super) fn edge_update(&self, rate: Option<Dropout>, pass: Around<'_>) -> EdgeUpdate {
         EdgeUpdate {
             scale: self.weight.val(),
             shift: self.bias.val(),
@@ -87,9 +87,9 @@ impl BatchNorm {
         }
     }
 
-    fn statistics(&self, pass: Pass) -> Statistics {
-        if pass.uses_batch_statistics() {
-            return Statistics::Batch;
+    fn statistics(&self, pass: Around<'_>) -> Statistics {
+        if pass.pass.uses_batch_statistics() {
+            return pass.statistics();
         }
         Statistics::Given { mean: self.running_mean.value(), variance: self.running_var.value() }
     }

@@ -10,8 +10,8 @@
 // The fields carry the letters of the formulas above.
 #![allow(non_snake_case)]
 
-use super::{BatchNorm, Init, Linear, LocalPass, Site};
-use crate::ops::{Structure, gated_convolution};
+use super::{Around, BatchNorm, Init, Linear, LocalPass, Site};
+use crate::ops::{Across, Structure, gated_convolution};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use std::sync::Arc;
@@ -58,18 +58,37 @@ impl GatedGcn {
         local: LocalPass,
         update_edges: bool,
     ) -> (Tensor<2>, Option<Tensor<2>>) {
+        self.forward_across(nodes, edges, (structure, None), local, update_edges)
+    }
+
+    /// The same for a part of a graph whose nodes have neighbours in other parts.
+    pub(crate) fn forward_across(
+        &self,
+        nodes: Tensor<2>,
+        edges: Tensor<2>,
+        (structure, across): (&Arc<Structure>, Option<&Arc<Across>>),
+        local: LocalPass,
+        update_edges: bool,
+    ) -> (Tensor<2>, Option<Tensor<2>>) {
         let LocalPass { drop, layer, pass } = local;
-        let projected = Linear::side_by_side(&[&self.A, &self.D, &self.B, &self.E], nodes.clone());
+        let (pass, [_, hidden]) = (Around { pass, across }, nodes.dims());
+        let seen = across.map_or_else(|| nodes.clone(), |across| across.with_border(nodes.clone()));
+        let structure = across.map_or(structure, |across| across.structure());
+        let projected = Linear::side_by_side(&[&self.A, &self.D, &self.B, &self.E], seen);
         let (weight, bias) = (self.C.weight.val(), self.C.bias.as_ref().map(|bias| bias.val()));
         let bias = bias.unwrap_or_else(|| unreachable!("C has a bias"));
         let update = update_edges.then(|| {
-            let rate = pass.dropout(drop, Site { layer, place: "gated edges" });
+            let rate = pass.edge_dropout(drop, Site { layer, place: "gated edges" }, hidden);
             self.bn_edge.edge_update(rate, pass)
         });
         let mixed = gated_convolution(edges, weight, bias, projected, structure, update);
-        self.bn_edge.update(structure.num_edges(), mixed.measured, pass);
-        let node_rate = pass.dropout(drop, Site { layer, place: "gated nodes" });
-        let nodes = self.bn_node.relu_residual(nodes, mixed.nodes, node_rate, pass);
+        self.bn_edge.update(pass.edges(structure.num_edges()), mixed.measured, pass.pass);
+        let node_rate = pass.dropout(drop, Site { layer, place: "gated nodes" }, hidden);
+        let mixed_own = match across {
+            None => mixed.nodes,
+            Some(across) => across.own_rows(mixed.nodes),
+        };
+        let nodes = self.bn_node.relu_residual(nodes, mixed_own, node_rate, pass);
         (nodes, mixed.edges)
     }
 }

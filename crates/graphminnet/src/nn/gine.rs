@@ -3,7 +3,7 @@
 //! `Linear → ReLU → Linear` applied to `x_i + Σ_j ReLU(x_j + ε_ij)`; the residual and its dropout are the layer's.
 
 use super::{Init, Linear};
-use crate::ops::{Epilogue, Structure, gine_aggregate};
+use crate::ops::{Across, Epilogue, Structure, gine_aggregate};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use std::sync::Arc;
@@ -25,7 +25,22 @@ impl Gine {
 
     /// `[nodes, hidden]`, `[edges, hidden]` → `[nodes, hidden]`.
     pub fn forward(&self, nodes: Tensor<2>, edges: Tensor<2>, structure: &Arc<Structure>) -> Tensor<2> {
-        let mixed = gine_aggregate(nodes, edges, structure);
+        self.forward_across(nodes, edges, (structure, None))
+    }
+
+    /// The same for a part of a graph whose nodes have neighbours in other parts.
+    pub(crate) fn forward_across(
+        &self,
+        nodes: Tensor<2>,
+        edges: Tensor<2>,
+        (structure, across): (&Arc<Structure>, Option<&Arc<Across>>),
+    ) -> Tensor<2> {
+        let mixed = match across {
+            None => gine_aggregate(nodes, edges, structure),
+            Some(across) => {
+                across.own_rows(gine_aggregate(across.with_border(nodes), edges, across.structure()))
+            }
+        };
         self.lin2.forward(self.lin1.forward_then(mixed, Epilogue::Relu(None)))
     }
 }

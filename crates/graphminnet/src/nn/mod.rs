@@ -33,7 +33,7 @@ pub use head::Head;
 pub use init::Init;
 pub use lap_pe::LapPe;
 pub use linear::Linear;
-pub use pass::{LocalPass, Pass, Site};
+pub use pass::{Around, LocalPass, Pass, Site};
 pub use projection::{Nonlinearity, Projection};
 pub use random_walk_pe::RandomWalkPe;
 pub use running::Running;

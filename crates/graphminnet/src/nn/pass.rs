@@ -1,7 +1,8 @@
 //! One pass through a model: training or not, and where its random numbers come from.
 
-use crate::ops::Dropout;
+use crate::ops::{Across, Dropout, Statistics};
 use graphminnet_data::rng;
+use std::sync::Arc;
 
 /// A place in the model where randomness is used; every place has a mask of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,49 @@ pub enum Pass {
     },
 }
 
+/// A pass, and the other parts of the graph where a batch holds a part of one.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    pub pass: Pass,
+    pub across: Option<&'a Arc<Across>>,
+}
+
+impl From<Pass> for Around<'_> {
+    fn from(pass: Pass) -> Self {
+        Self { pass, across: None }
+    }
+}
+
+impl Around<'_> {
+    /// The statistics of the rows of a pass in training.
+    pub(super) fn statistics(self) -> Statistics {
+        self.across.map_or(Statistics::Batch, |across| Statistics::Parts(across.clone()))
+    }
+
+    /// Rows of nodes of the whole graph, given those of the batch.
+    pub(super) fn nodes(self, here: usize) -> usize {
+        self.across.map_or(here, |across| across.nodes())
+    }
+
+    /// Rows of edges of the whole graph, given those of the batch.
+    pub(super) fn edges(self, here: usize) -> usize {
+        self.across.map_or(here, |across| across.edges())
+    }
+
+    /// Dropout of rows of nodes at a place.
+    pub(crate) fn dropout(self, probability: f64, site: Site, columns: usize) -> Option<Dropout> {
+        let rate = self.pass.dropout(probability, site);
+        self.across.map_or(rate, |across| across.of_nodes(rate, columns))
+    }
+
+    /// Dropout of rows of edges at a place.
+    pub(super) fn edge_dropout(self, probability: f64, site: Site, columns: usize) -> Option<Dropout> {
+        let rate = self.pass.dropout(probability, site);
+        self.across.map_or(rate, |across| across.of_edges(rate, columns))
+    }
+}
+
 impl Pass {
     /// Whether statistics of the batch are used, and the running ones updated.
     pub fn uses_batch_statistics(self) -> bool {
@@ -57,7 +101,7 @@ impl Pass {
         match self {
             Self::Train { seed } if probability > 0.0 => {
                 let seed = rng::stream(seed, site.place, &[site.layer as u64]).next_u64();
-                Some(Dropout { probability: probability as f32, seed })
+                Some(Dropout { probability: probability as f32, seed, first: 0 })
             }
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! The random-walk positional encoder of nodes: `BatchNorm → Linear` on the return probabilities.
 
-use super::{BatchNorm, Init, Linear, Pass};
+use super::{Around, BatchNorm, Init, Linear};
 use burn::module::Module;
 use burn::tensor::Tensor;
 
@@ -18,7 +18,7 @@ impl RandomWalkPe {
     }
 
     /// `[nodes, steps] → [nodes, width]`.
-    pub fn forward(&self, probabilities: Tensor<2>, pass: Pass) -> Tensor<2> {
+    pub fn forward<'a>(&self, probabilities: Tensor<2>, pass: impl Into<Around<'a>>) -> Tensor<2> {
         self.lin.forward(self.bn.forward(probabilities, pass))
     }
 }

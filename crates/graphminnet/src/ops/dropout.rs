@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn kernel_and_mask_agree() {
-        let rate = Dropout { probability: 0.4, seed: 11 };
+        let rate = Dropout { probability: 0.4, seed: 11, first: 0 };
         assert_same_bodies(
             &[[20, 7]],
             |t| dropout(t[0].clone(), Some(rate)),

@@ -165,7 +165,8 @@ impl Fused {
         let mut inverse = buffers::take(shape[0] * shape[1]);
         let mut mixed = buffers::take(shape[0] * shape[1]);
         let mut convolve = |statistics: Option<[&mut [f32]; 2]>| {
-            let kept = kernels::Kept { gate: &mut gates, inverse: &mut inverse, statistics };
+            let others = self.update.as_ref().and_then(|update| update.measured.others());
+            let kept = kernels::Kept { gate: &mut gates, inverse: &mut inverse, statistics, others };
             kernels::gated_convolution(operands, edges.values(), &mut mixed, kept);
         };
         let mut updated = Array::new(Vec::new(), [0, 0]);
@@ -174,7 +175,7 @@ impl Fused {
             None => convolve(None),
             Some(Update { rate, measured }) => {
                 let used = measured.with(operands.width, [&mean, &variance], |statistics| match statistics {
-                    KernelStatistics::Batch { mean, variance } => convolve(Some([mean, variance])),
+                    KernelStatistics::Batch { mean, variance, .. } => convolve(Some([mean, variance])),
                     KernelStatistics::Given { .. } => convolve(None),
                 });
                 let statistics =
@@ -318,7 +319,7 @@ mod tests {
     #[test]
     fn kernel_and_generic_body_agree() {
         let structure = structure();
-        let dropped = Some(Dropout { probability: 0.3, seed: 3 });
+        let dropped = Some(Dropout { probability: 0.3, seed: 3, first: 0 });
         let cases =
             [None, Some((false, None)), Some((false, dropped)), Some((true, None)), Some((true, dropped))];
         for case in cases {

@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn kernel_and_generic_body_agree() {
-        let rate = Some(Dropout { probability: 0.3, seed: 5 });
+        let rate = Some(Dropout { probability: 0.3, seed: 5, first: 0 });
         for epilogue in [Epilogue::None, Epilogue::Relu(None), Epilogue::Relu(rate)] {
             let shapes = [[13, 7], [9, 7], [1, 9]];
             let with = |body: fn(Tensor<2>, Tensor<2>, Option<Tensor<1>>, Epilogue) -> Tensor<2>| {

@@ -7,6 +7,7 @@
 // Without gradients nobody calls the half of a kernel that computes them.
 #![cfg_attr(not(feature = "gradients"), allow(dead_code))]
 
+mod across;
 mod bound_rows;
 pub(crate) mod buffers;
 mod dropout;
@@ -36,10 +37,15 @@ mod structure;
 mod testing;
 mod weighted_squares;
 
+// For layers of this library alone; others have no part of a graph to read.
+#[doc(hidden)]
+pub use across::Across;
 pub use bound_rows::{RowBound, bound_rows, l2_rows};
 pub use dropout::{Dropout, dropout};
 pub use edge_attention::edge_attention;
 pub use embedding_sum::{CategoryTable, embedding_sum};
+#[cfg(feature = "train")]
+pub(crate) use engine::on_cpu;
 pub use gate_product::{SelfTerm, gate_product};
 pub use gated_convolution::{EdgeUpdate, GatedConvolution, gated_convolution};
 pub use gine_aggregate::gine_aggregate;
@@ -55,6 +61,7 @@ pub use pool::{PoolKind, pool};
 pub use rows::{RowIndex, gather_graphs, gather_rows, sum_members, sum_per_graph, sum_rows};
 pub(crate) use seed_gradient::seed_gradient;
 pub use selective_scan::selective_scan;
+pub(crate) use spectral_product::spectral_product_across;
 pub use spectral_product::{batched_rows, outer_sums, spectral_product};
 pub use structure::Structure;
 pub use weighted_squares::weighted_squares;

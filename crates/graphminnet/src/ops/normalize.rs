@@ -15,6 +15,7 @@ use super::dropout::{Dropout, dropout};
 use super::engine::{self, Array, Kernel, Operand, Slot};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use graphminnet_kernels::batch_norm as statistics;
+use graphminnet_kernels::others::Others;
 use graphminnet_kernels::{norm_relu_residual as relu_kernels, residual_norm as residual_kernels};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,6 +27,8 @@ pub(crate) const NORM_EPSILON: f64 = 1e-5;
 pub enum Statistics {
     /// Those of the rows at hand.
     Batch,
+    /// Those of the rows at hand and of the other parts of a graph; on the processor alone.
+    Parts(Arc<dyn Others>),
     /// Given ones (the running estimates), `[columns]` each.
     Given {
         /// Mean of every column.
@@ -113,21 +116,34 @@ pub fn residual_norm(
 ///
 /// An operation has one output, so the statistics come back on the side.
 #[derive(Debug, Clone)]
-pub(super) struct Measured(Option<Arc<Mutex<[Vec<f32>; 2]>>>);
+pub(super) struct Measured {
+    place: Option<Arc<Mutex<[Vec<f32>; 2]>>>,
+    /// Who has more rows.
+    others: Option<Arc<dyn Others>>,
+}
 
 impl Measured {
     /// The operands for mean and variance (absent for batch statistics) and the place for measured ones.
     pub(super) fn prepare(statistics: &Statistics) -> (Operand, Operand, Self) {
         match statistics {
-            Statistics::Batch => (Operand::absent(), Operand::absent(), Self(Some(Arc::default()))),
+            Statistics::Batch | Statistics::Parts(_) => {
+                let others =
+                    if let Statistics::Parts(others) = statistics { Some(others.clone()) } else { None };
+                (Operand::absent(), Operand::absent(), Self { place: Some(Arc::default()), others })
+            }
             Statistics::Given { mean, variance } => {
-                (mean.clone().into(), variance.clone().into(), Self(None))
+                (mean.clone().into(), variance.clone().into(), Self { place: None, others: None })
             }
         }
     }
 
     pub(super) fn is_of_batch(&self) -> bool {
-        self.0.is_some()
+        self.place.is_some()
+    }
+
+    /// Who has more rows that count.
+    pub(super) fn others(&self) -> Option<&dyn Others> {
+        self.others.as_deref()
     }
 
     /// Runs `compute` with batch statistics to fill or given ones to use; returns the mean and variance used.
@@ -137,7 +153,7 @@ impl Measured {
         given: [&Array; 2],
         compute: impl FnOnce(statistics::Statistics<'_>),
     ) -> [Array; 2] {
-        let Some(place) = &self.0 else {
+        let Some(place) = &self.place else {
             let [mean, variance] = given;
             compute(statistics::Statistics::Given { mean: mean.values(), variance: variance.values() });
             return given.map(Array::clone);
@@ -145,13 +161,13 @@ impl Measured {
         let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
         *place = [vec![0.0; columns], vec![0.0; columns]];
         let [mean, variance] = &mut *place;
-        compute(statistics::Statistics::Batch { mean, variance });
+        compute(statistics::Statistics::Batch { mean, variance, others: self.others() });
         place.each_ref().map(|values| Array::new(values.clone(), [columns]))
     }
 
     /// What was measured, as tensors.
     pub(super) fn take(self, device: &Device) -> Option<BatchStatistics> {
-        let mut place = self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.place.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let tensor = |values: Vec<f32>| {
             let columns = values.len();
             Tensor::<1>::from_data(TensorData::new(values, [columns]), device)
@@ -164,12 +180,13 @@ impl Measured {
 /// The statistics a forward pass used, for its kernel's backward pass.
 pub(super) fn used<'a>(
     [mean, variance]: &'a [Array; 2],
-    measured: &Measured,
+    measured: &'a Measured,
 ) -> statistics::UsedStatistics<'a> {
     statistics::UsedStatistics {
         mean: mean.values(),
         variance: variance.values(),
         from_batch: measured.is_of_batch(),
+        others: measured.others(),
     }
 }
 
@@ -336,6 +353,9 @@ pub(super) fn normalise(
     }
     let (mean, variance, measured) = match statistics {
         Statistics::Given { mean, variance } => (mean.unsqueeze(), variance.unsqueeze(), None),
+        Statistics::Parts(_) => {
+            unreachable!("a graph in parts is refused on other devices than the processor")
+        }
         Statistics::Batch => {
             let mean = rows.clone().mean_dim(0);
             let variance = (rows.clone() - mean.clone()).powi_scalar(2).mean_dim(0);
@@ -370,7 +390,7 @@ mod tests {
 
     #[test]
     fn kernel_and_generic_body_of_the_relu_form_agree() {
-        let rate = Some(Dropout { probability: 0.3, seed: 3 });
+        let rate = Some(Dropout { probability: 0.3, seed: 3, first: 0 });
         for given in [false, true] {
             assert_same_bodies(
                 &SHAPES,
@@ -406,7 +426,7 @@ mod tests {
             Tensor<1>,
             Statistics,
         ) -> (Tensor<2>, Option<BatchStatistics>);
-        let dropped = Some(Dropout { probability: 0.3, seed: 3 });
+        let dropped = Some(Dropout { probability: 0.3, seed: 3, first: 0 });
         for (given, rate) in [(false, None), (false, dropped), (true, None), (true, dropped)] {
             for (has_branch, has_add) in [(false, false), (true, false), (false, true), (true, true)] {
                 let with = |body: Body| {

@@ -14,10 +14,11 @@
 //!
 //! so no `n×M×l` tensor is ever stored.
 
-use super::Structure;
 use super::engine::{self, Array, Kernel, Slot};
 use super::generic::{pad, unpad};
+use super::{Across, Structure};
 use burn::tensor::Tensor;
+use graphminnet_kernels::others::Others;
 use graphminnet_kernels::spectral_product as kernels;
 use std::sync::Arc;
 
@@ -44,6 +45,19 @@ pub fn spectral_product(
     engine::run(kernel, [projected.into(), entries.into(), factors.into(), output.into()])
 }
 
+/// The same for a part of the only graph: `ā` is the sum over the nodes of all parts.
+pub(crate) fn spectral_product_across(
+    projected: Tensor<2>,
+    entries: Tensor<2>,
+    factors: Tensor<3>,
+    output: Tensor<2>,
+    structure: &Arc<Structure>,
+    across: &Arc<Across>,
+) -> Tensor<2> {
+    let kernel = OfParts { own: Fused { structure: structure.clone() }, across: across.clone() };
+    engine::run(kernel, [projected.into(), entries.into(), factors.into(), output.into()])
+}
+
 /// The kernel; operands `projected`, `entries`, `factors`, `output`.
 #[derive(Debug, Clone)]
 struct Fused {
@@ -61,6 +75,7 @@ impl Fused {
             p: p.values(),
             f: f.values(),
             b: b.values(),
+            others: None,
         }
     }
 }
@@ -84,6 +99,50 @@ impl Kernel<4> for Fused {
             gradient.values(),
             kernels::SpectralGradients { w, p, f, b },
         );
+        slots.map(Slot::into_array)
+    }
+}
+
+/// The kernel for a part of a graph; it keeps `T`, which the parts have in common, beside the operands.
+#[derive(Debug, Clone)]
+struct OfParts {
+    own: Fused,
+    across: Arc<Across>,
+}
+
+impl OfParts {
+    fn inputs<'a>(&'a self, operands: &'a [Array; 4], table: &'a [f32]) -> kernels::SpectralInputs<'a> {
+        let others = Some(kernels::OtherNodes { table, holders: &*self.across });
+        kernels::SpectralInputs { others, ..self.own.inputs(operands) }
+    }
+}
+
+impl Kernel<4> for OfParts {
+    type Saved = ([Array; 4], Vec<f32>);
+
+    fn forward(&self, operands: &[Array; 4], keep: bool) -> (Array, Option<Self::Saved>) {
+        let inputs = self.own.inputs(operands);
+        let mut table = vec![0.0f32; inputs.eigenpairs * inputs.channels];
+        kernels::node_sums(inputs, &mut table);
+        let mut sums: Vec<f64> = table.iter().map(|&sum| f64::from(sum)).collect();
+        self.across.join_sums(&mut sums);
+        table.iter_mut().zip(sums).for_each(|(table, sum)| *table = sum as f32);
+        let s = Array::written([self.own.structure.num_nodes(), inputs.hidden], |s| {
+            kernels::spectral_product(self.inputs(operands, &table), s);
+        });
+        (s, keep.then(|| (operands.clone(), table)))
+    }
+
+    fn backward(
+        &self,
+        (operands, table): Self::Saved,
+        gradient: Array,
+        wanted: [bool; 4],
+    ) -> [Option<Array>; 4] {
+        let mut slots = [0, 1, 2, 3].map(|at| Slot::like(&operands[at], wanted[at]));
+        let [w, p, f, b] = slots.each_mut().map(Slot::as_mut);
+        let gradients = kernels::SpectralGradients { w, p, f, b };
+        kernels::spectral_product_backward(self.inputs(&operands, &table), gradient.values(), gradients);
         slots.map(Slot::into_array)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{GradientPass, TrainError};
 use crate::config::{
-    Activation, Aggregate, ConfigError, DropoutSite, GlobalKind, Identity, InnerProduct, Layout, ModelConfig,
-    TrainConfig,
+    Activation, Aggregate, ConfigError, DropoutSite, GlobalKind, Identity, InnerProduct, Layout, LevelKind,
+    LocalKind, ModelConfig, TrainConfig,
 };
 use crate::model::{Beyond, Carried, GraphMinNet, Model, ModelInput, Noted};
 use crate::nn::Pass;
@@ -76,6 +76,21 @@ pub trait Architecture: Serialize {
         Err(no_pieces("this kind of model cannot be trained on pieces of a graph; leave it out"))
     }
 
+    /// Fails unless the model can be trained on a graph in parts, each of which knows no more of the others than sums and
+    /// the features of neighbours.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::Config`] with what stands in the way.
+    #[doc(hidden)]
+    fn check_parts(&self) -> Result<(), TrainError> {
+        Err(no_parts(
+            "train.parts",
+            "some",
+            "this kind of model cannot be trained on parts of a graph; leave it out",
+        ))
+    }
+
     /// A forward pass in training, with the random numbers of `seed`.
     ///
     /// # Errors
@@ -134,24 +149,34 @@ impl Architecture for ModelConfig {
         input: ModelInput,
         pieces: &[Vec<usize>],
     ) -> Result<Vec<Tensor<3>>, TrainError> {
-        let embeds = self.drop_gmn_at == DropoutSite::Embedding && self.drop_gmn > 0.0;
-        let needs_sums = self.global == GlobalKind::Graphminnet
-            && self.layout == Layout::Channel
-            && self.aggregate == Aggregate::Mul
-            && matches!(self.inner_product, InnerProduct::Type1 | InnerProduct::Type3)
-            && self.nonlinear_wb == Activation::None
-            && !embeds;
-        if !(needs_sums || self.global == GlobalKind::None) {
-            return Err(no_pieces(
-                "the block in its default form (global graphminnet, layout channel, aggregate mul, inner_product type1 or \
-                 type3, nonlinear_wb none, no dropout on the embedding), or no global branch; others need more of a graph \
-                 than sums",
-            ));
+        if !needs_sums_alone(self) {
+            return Err(no_pieces(SUMS_ALONE));
         }
         let noted = Noted::new(pieces).map_err(TrainError::Graph)?;
         let input = ModelInput { beyond: Some(Beyond::Noted(noted.clone())), ..input };
         model.embed(&input, Pass::Measure { share: 1.0 });
         Ok(noted.take_sums())
+    }
+
+    fn check_parts(&self) -> Result<(), TrainError> {
+        if !needs_sums_alone(self) {
+            return Err(no_parts("train.parts", "some", SUMS_ALONE));
+        }
+        match () {
+            () if self.level != LevelKind::Node => {
+                let expected = "node; a graph in parts has targets of its nodes";
+                Err(no_parts("model.level", self.level, expected))
+            }
+            () if !matches!(self.local, LocalKind::None | LocalKind::Gated | LocalKind::Gine) => {
+                let expected = "gatedgcn, gine or none; others cannot see beyond a part of a graph yet";
+                Err(no_parts("model.local", self.local, expected))
+            }
+            () if self.encoder_hops > 0 => {
+                let expected = "0; the encoder cannot see beyond a part of a graph yet";
+                Err(no_parts("model.encoder_hops", self.encoder_hops, expected))
+            }
+            () => Ok(()),
+        }
     }
 
     fn carry(&self, input: &mut ModelInput, sums: Vec<Tensor<2>>) -> Result<(), TrainError> {
@@ -161,6 +186,26 @@ impl Architecture for ModelConfig {
         }
         Ok(())
     }
+}
+
+const SUMS_ALONE: &str = "the block in its default form (global graphminnet, layout channel, aggregate mul, inner_product type1 or \
+     type3, nonlinear_wb none, no dropout on the embedding), or no global branch; others need more of a graph than sums";
+
+/// Whether the global branch reads of other nodes nothing but sums over all of them.
+fn needs_sums_alone(model: &ModelConfig) -> bool {
+    let embeds = model.drop_gmn_at == DropoutSite::Embedding && model.drop_gmn > 0.0;
+    let sums = model.global == GlobalKind::Graphminnet
+        && model.layout == Layout::Channel
+        && model.aggregate == Aggregate::Mul
+        && matches!(model.inner_product, InnerProduct::Type1 | InnerProduct::Type3)
+        && model.nonlinear_wb == Activation::None
+        && !embeds;
+    sums || model.global == GlobalKind::None
+}
+
+pub(super) fn no_parts(key: &str, value: impl ToString, expected: &str) -> TrainError {
+    let (key, value, expected) = (key.to_owned(), value.to_string(), expected.to_owned());
+    TrainError::Config(ConfigError::Invalid { key, value, expected })
 }
 
 fn no_pieces(expected: &str) -> TrainError {

@@ -1,12 +1,16 @@
 //! The data of a run: prepared graphs, who trains and who reports, and a fingerprint of all of it.
 
 use super::{Architecture, TrainError};
+use crate::config::ConfigError;
 use graphminnet_data::cache::Cache;
 use graphminnet_data::exchange::{Alone, Exchange};
+use graphminnet_data::partition::Connection;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
+use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Batch, Dataset, Level, NodeParts, Schema, Split};
 use sha2::{Digest, Sha256};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Prepared graphs with their parts.
@@ -39,23 +43,39 @@ impl TrainingData {
         cache: Option<&Cache>,
         progress: &dyn Progress,
     ) -> Result<(Self, PreparationReport), TrainError> {
-        Self::prepare_among(dataset, splits, model, cache, progress, &Alone)
+        Self::prepare_among(dataset, splits, model, (cache, None), progress, &Alone)
     }
 
-    /// The same on every rank of an exchange; each prepares a part of the graphs.
+    /// The same on every rank of an exchange; each prepares a part of the graphs. The eigenpairs of the only graph may be given in
+    /// a folder.
     pub(super) fn prepare_among(
         dataset: &Dataset,
         splits: Splits,
         model: &impl Architecture,
-        cache: Option<&Cache>,
+        (cache, eigenpairs): (Option<&Cache>, Option<&Path>),
         progress: &dyn Progress,
         exchange: &dyn Exchange,
     ) -> Result<(Self, PreparationReport), TrainError> {
         let fingerprint = data_fingerprint(dataset, &splits);
         let source_schema = dataset.schema.clone();
         let node_parts = dataset.node_parts.clone();
-        let (dataset, report) =
-            prepare_dataset_among(dataset, &model.prepare_options(), cache, progress, exchange)?;
+        let options = model.prepare_options();
+        let (dataset, report) = match eigenpairs.filter(|_| options.eigenpairs > 0) {
+            None => prepare_dataset_among(dataset, &options, cache, progress, exchange)?,
+            Some(folder) => {
+                let rest = PrepareOptions { eigenpairs: 0, ..options.clone() };
+                let (mut dataset, report) = prepare_dataset_among(dataset, &rest, cache, progress, exchange)?;
+                let [only] = dataset.samples.as_mut_slice() else {
+                    return Err(TrainError::Config(ConfigError::Invalid {
+                        key: "train.eigenpairs".to_owned(),
+                        value: folder.display().to_string(),
+                        expected: format!("a single graph; the data has {}", dataset.samples.len()),
+                    }));
+                };
+                only.prepared = only.prepared.clone().with_eigenpairs_of(folder, &options)?;
+                (PreparedDataset { options, ..dataset }, report)
+            }
+        };
         let dataset = Arc::new(dataset);
         let differences = Vec::new();
         Ok((Self { dataset, source_schema, splits, node_parts, fingerprint, differences }, report))
@@ -123,6 +143,11 @@ impl TrainingData {
             Some(parts) => parts.nodes_by_part(),
             None => self.splits.clone(),
         }
+    }
+
+    /// How the other parts of the only graph are reached, where this is the data of one part.
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.dataset.samples.first()?.prepared.part.as_ref()?.others.as_deref()
     }
 
     /// Number of target columns.

@@ -1,5 +1,7 @@
 //! A model over one part of the data: outputs, loss, metric and the worst single error.
 
+mod in_parts;
+
 use super::{Architecture, Settings, TargetScaler, TrainError, TrainingData};
 use crate::config::TrainConfig;
 use crate::model::Model;
@@ -32,6 +34,27 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
+    /// Of outputs as the model gives them and the targets of the same rows; `sample` is that of a row.
+    fn new(
+        mut outputs: Vec<f32>,
+        targets: Vec<f32>,
+        columns: usize,
+        data: &TrainingData,
+        train: &TrainConfig,
+        scaler: Option<&TargetScaler>,
+        sample: impl Fn(usize) -> Option<usize>,
+    ) -> Result<Self, TrainError> {
+        let target_columns = data.target_columns();
+        let loss = loss_of(&outputs, columns, &targets, target_columns, train, scaler)?;
+        if let Some(scaler) = scaler {
+            scaler.restore(&mut outputs);
+        }
+        let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
+        let score = metric::evaluate(train.metric, rows);
+        let worst = worst_error(train.loss, rows).and_then(|worst| Some((worst.error, sample(worst.row)?)));
+        Ok(Self { outputs, columns, targets, target_columns, loss, score, worst })
+    }
+
     /// The metric's value, where it has one.
     pub(super) fn value(&self) -> Option<f64> {
         self.score.as_ref().ok().map(|score| score.value)
@@ -58,12 +81,15 @@ pub(super) fn evaluate<const PARTS: usize>(
     settings: &Settings<'_, impl Architecture>,
     scaler: Option<&TargetScaler>,
 ) -> Result<Option<[Evaluation; PARTS]>, TrainError> {
+    if data.connection().is_some() {
+        return in_parts::evaluate(model, data, parts, settings, scaler);
+    }
     let train = settings.train;
     let mut passed: Option<(&[usize], Passed)> = None;
     let mut found = Vec::with_capacity(PARTS);
     for part in parts {
         let samples = data.splits.part(part);
-        let Passed { mut outputs, mut targets } = match passed.take() {
+        let Passed { outputs, mut targets } = match passed.take() {
             Some((same, passed)) if data.node_parts.is_some() && same == samples => passed,
             _ => {
                 let plan = plan_batches(&data.dataset, samples, batch_limit(train), Order::Given);
@@ -77,16 +103,8 @@ pub(super) fn evaluate<const PARTS: usize>(
             passed = Some((samples, Passed { outputs: outputs.clone(), targets: targets.clone() }));
         }
         data.hide_others(part, samples, &mut targets);
-        let (columns, target_columns) = (model.out_dim(), data.target_columns());
-        let loss = loss_of(&outputs, columns, &targets, target_columns, train, scaler)?;
-        if let Some(scaler) = scaler {
-            scaler.restore(&mut outputs);
-        }
-        let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
-        let score = metric::evaluate(train.metric, rows);
-        let worst = worst_error(train.loss, rows)
-            .and_then(|worst| Some((worst.error, sample_of_row(model.level(), data, samples, worst.row)?)));
-        found.push(Evaluation { outputs, columns, targets, target_columns, loss, score, worst });
+        let row_of = |row| sample_of_row(model.level(), data, samples, row);
+        found.push(Evaluation::new(outputs, targets, model.out_dim(), data, train, scaler, row_of)?);
     }
     Ok(found.try_into().ok())
 }
@@ -134,7 +152,7 @@ pub(super) fn pass_over(
             return Ok(None);
         }
         let mut batch = batch?;
-        let counted = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
+        let mut counted = batch.targets.take().map(Targets::into_counted).unwrap_or_default();
         let pass = pass(batch.layout.num_nodes());
         // Rows of edges stand in the order of the batch, parts in that of the graphs.
         let topology = (model.level() == Level::Edge).then(|| batch.layout.topology().clone());
@@ -142,6 +160,8 @@ pub(super) fn pass_over(
         let said = values(model.forward(&input, pass));
         match topology {
             None => {
+                // A part of a graph answers for its own nodes alone, which come first.
+                counted.truncate(said.len() / model.out_dim().max(1) * data.target_columns());
                 targets.extend(counted);
                 outputs.extend(said);
             }

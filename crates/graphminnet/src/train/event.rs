@@ -6,6 +6,7 @@ use super::norms::TrainingLoss;
 use super::state::Position;
 use super::summary::SeedResult;
 use super::transfer::TakenOver;
+use graphminnet_data::partition::Cut;
 use graphminnet_data::preparation::{PreparationReport, Transform};
 use std::path::PathBuf;
 
@@ -57,6 +58,15 @@ pub enum TrainEvent {
     TakenOver(TakenOver),
     /// Something that makes the result worth little; in words.
     Doubt(String),
+    /// The only graph is cut into parts.
+    InParts {
+        /// Number of parts.
+        parts: usize,
+        /// Edges of the graph.
+        edges: usize,
+        /// What is between the parts.
+        cut: Cut,
+    },
     /// A saved state could not be used; an earlier one is.
     StateDamaged(CheckpointProblem),
     /// An optimizer step is done.

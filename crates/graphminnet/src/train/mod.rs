@@ -96,7 +96,7 @@ pub use gradient_pass::GradientPass;
 #[doc(hidden)]
 pub use norms::recompute as recompute_norms;
 #[doc(hidden)]
-pub use trainer::{Outcome, Settings, train_seed};
+pub use trainer::{Outcome, Settings, train_in_parts, train_parts, train_seed};
 // For the command, which names a run after the time and may be one of several processes.
 #[doc(hidden)]
 pub use run::{assist, dismiss, fresh_run_path};

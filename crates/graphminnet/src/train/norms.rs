@@ -80,6 +80,9 @@ pub fn recompute(
     interrupt: &AtomicBool,
 ) -> Result<bool, TrainError> {
     let plan = sample(data, train, seed, MEASURED);
+    // A pass goes through all parts of a graph or none.
+    let never = AtomicBool::new(false);
+    let interrupt = if data.connection().is_some() { &never } else { interrupt };
     Ok(pass_over(model, data, plan, device, interrupt, shares())?.is_some())
 }
 

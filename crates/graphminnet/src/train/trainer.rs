@@ -5,6 +5,7 @@
 //! happens has no influence on any number.
 
 mod finish;
+mod in_parts;
 mod start;
 mod step;
 mod together;
@@ -19,6 +20,8 @@ use super::record::Recorder;
 use super::state::{Best, EpochSums, Plateau, TrainState};
 use super::summary::SeedResult;
 use super::transfer::{Start, Taken};
+pub use in_parts::{train_in_parts, train_parts};
+
 use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
 use crate::config::{ConfigError, ModelConfig, NormEstimates, Schedule, TrainConfig};
 use crate::optim::{AdamW, learning_rate};
@@ -110,6 +113,8 @@ struct Training<'a, C: Architecture> {
     start: Option<&'a Start>,
     taken: Option<Taken>,
     data: &'a TrainingData,
+    /// The whole graph where `data` is a part of it, on a rank that has it.
+    whole: Option<&'a TrainingData>,
     directory: Option<&'a SeedDir>,
     observer: &'a mut dyn Observer,
     recorder: Option<Recorder>,
@@ -190,10 +195,12 @@ impl<'a, C: Architecture> Training<'a, C> {
         let total = plan.len();
         let steps = total.div_ceil(train.accumulate);
         let exchange = self.settings.exchange;
-        // This rank's batches of a step; all of them if it is alone.
+        let in_parts = self.data.connection().is_some();
+        // This rank's batches of a step; all of them if it is alone, or has a part of each.
         let own = |step: usize| {
             let first = step * train.accumulate;
-            let share = exchange.share(train.accumulate.min(total.saturating_sub(first)));
+            let count = train.accumulate.min(total.saturating_sub(first));
+            let share = if in_parts { 0..count } else { exchange.share(count) };
             first + share.start..first + share.end
         };
         let rest = (done..steps).flat_map(own).map(|number| plan[number].clone()).collect();
@@ -204,9 +211,10 @@ impl<'a, C: Architecture> Training<'a, C> {
             let mut next = |number: usize| {
                 Ok(batches.next().ok_or(LoaderError::Stopped { missing: total - number })??)
             };
-            let sum = match exchange.is_alone() {
-                true => self.accumulate_alone(own(step), &mut next)?,
-                false => self.accumulate_together(own(step), &mut next)?,
+            let sum = match (in_parts, exchange.is_alone()) {
+                (true, _) => self.accumulate_in_parts(next(step)?, step)?,
+                (false, true) => self.accumulate_alone(own(step), &mut next)?,
+                (false, false) => self.accumulate_together(own(step), &mut next)?,
             };
             let Accumulated { loss, labels, graphs, stop, .. } = sum;
             self.step(sum, self.learning_rate(step, steps))?;
@@ -215,7 +223,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             self.steps_since_save += 1;
             let loss = (labels > 0).then(|| loss / labels as f64);
             self.observer.event(&TrainEvent::Step { epoch, step: step + 1, steps, loss, graphs });
-            if stop || (exchange.is_alone() && self.settings.interrupt.load(Ordering::Relaxed)) {
+            if stop || (exchange.is_alone() && !in_parts && self.settings.interrupt.load(Ordering::Relaxed)) {
                 return Ok(false);
             }
             self.save_if_due()?;
@@ -384,7 +392,7 @@ pub(super) fn alone_if_need_be(
     train: &TrainConfig,
 ) -> Result<(), TrainError> {
     let (key, value) = match () {
-        () if exchange.is_alone() => return Ok(()),
+        () if exchange.is_alone() && train.parts.is_none() => return Ok(()),
         () if transfer => ("from", "a model".to_owned()),
         () if train.schedule == Schedule::Plateau => ("train.schedule", train.schedule.to_string()),
         () => match train.pieces {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const NODES: usize = 13;
 const EDGES: usize = 19;
 const GRAPHS: usize = 4;
-const RATE: Option<Dropout> = Some(Dropout { probability: 0.3, seed: 5 });
+const RATE: Option<Dropout> = Some(Dropout { probability: 0.3, seed: 5, first: 0 });
 
 /// Four graphs (one of them empty, one with a single node) with loops and repeated edges.
 fn structure() -> Arc<Structure> {

@@ -4,7 +4,7 @@
 
 use super::directory::RUN;
 use super::{Resources, RunFile};
-use crate::train::trainer::train_seed;
+use crate::train::trainer::{train_in_parts, train_seed};
 use crate::train::{TrainError, TrainingData};
 use graphminnet_data::spectral::SpectralError;
 use serde::{Deserialize, Serialize};
@@ -59,12 +59,19 @@ pub fn assist(resources: &Resources, interrupt: &AtomicBool) -> Result<(), Train
             Task::Prepare { run } => {
                 let run = RunFile::parse(&run, RUN.into())?;
                 let loaded = run.data.load_within(&resources.limits)?;
-                loaded.prepare(&run.model, resources, &mut (), interrupt).map(|prepared| data = prepared)
+                let resources = run.resources(resources);
+                loaded.prepare(&run.model, &resources, &mut (), interrupt).map(|prepared| data = prepared)
             }
             Task::Train { run, seed } => {
                 let run = RunFile::parse(&run, RUN.into())?;
                 let data = data.as_ref().ok_or(TrainError::DataNotGiven)?;
-                train_seed(&run.settings(seed, resources, interrupt), data, None, &mut ()).map(|_| ())
+                let settings = run.settings(seed, resources, interrupt);
+                match run.train.parts {
+                    None => train_seed(&settings, data, None, &mut ()).map(|_| ()),
+                    Some(_) => {
+                        train_in_parts(&settings, &resources.exchange, data, None, &mut ()).map(|_| ())
+                    }
+                }
             }
         };
         match done {
@@ -76,7 +83,7 @@ pub fn assist(resources: &Resources, interrupt: &AtomicBool) -> Result<(), Train
 }
 
 /// Whether rank 0 has this error too: it was told to all, or follows from what all ranks have.
-fn is_everywhere(error: &TrainError) -> bool {
+pub(in crate::train) fn is_everywhere(error: &TrainError) -> bool {
     matches!(
         error,
         TrainError::OnRank { .. }

@@ -152,6 +152,11 @@ impl RunFile {
         Ok((!results.is_empty()).then(|| Summary { ensemble, ..Summary::new(self.train.metric, results) }))
     }
 
+    /// What the run works with: what its process has, and what it asks for itself.
+    pub(super) fn resources(&self, resources: &Resources) -> Resources {
+        Resources { eigenpairs: self.train.eigenpairs.clone(), ..resources.clone() }
+    }
+
     /// What the trainer is told.
     pub(super) fn settings<'a>(
         &'a self,

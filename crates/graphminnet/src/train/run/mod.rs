@@ -17,6 +17,7 @@ mod ensemble;
 mod file;
 mod preparation;
 
+pub(in crate::train) use assist::is_everywhere;
 pub use assist::{assist, dismiss};
 pub(crate) use card::DataCard;
 pub use clock::fresh_run_path;
@@ -29,7 +30,7 @@ pub use file::{RunFile, RunSpec};
 use super::event::{Observer, TrainEvent};
 use super::state::Best;
 use super::summary::Summary;
-use super::trainer::{Outcome, alone_if_need_be, train_seed_from};
+use super::trainer::{Outcome, alone_if_need_be, train_in_parts, train_seed_from};
 use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData, data_fingerprint};
 use crate::bundle::Origin;
 use burn::tensor::Device;
@@ -51,6 +52,9 @@ pub struct Resources {
     pub cache: Option<Cache>,
     /// Limits within which data is read, where they differ from those of its source.
     pub limits: Vec<LimitChange>,
+    /// A folder with the eigenpairs of the only graph, where they are not to be computed. A run has its own
+    /// (`train.eigenpairs`).
+    pub eigenpairs: Option<PathBuf>,
     /// Processes that share the work. Only rank 0 has the run; the others assist it.
     pub exchange: Arc<dyn Exchange>,
 }
@@ -58,7 +62,7 @@ pub struct Resources {
 impl Resources {
     /// A device, no cache, and nobody to share the work with.
     pub fn on(device: Device) -> Self {
-        Self { device, cache: None, limits: Vec::new(), exchange: Arc::new(Alone) }
+        Self { device, cache: None, limits: Vec::new(), eigenpairs: None, exchange: Arc::new(Alone) }
     }
 }
 
@@ -215,7 +219,8 @@ impl Run {
                 }
             };
             assist::ask_to_prepare(&self.file, resources)?;
-            self.data = loaded.prepare(&self.file.model, resources, observer, interrupt)?;
+            let resources = self.file.resources(resources);
+            self.data = loaded.prepare(&self.file.model, &resources, observer, interrupt)?;
             if self.data.is_none() {
                 self.loaded = Some(loaded);
             }
@@ -285,7 +290,13 @@ impl Run {
                     let settings = self.file.settings(seed, resources, interrupt);
                     alone_if_need_be(&*resources.exchange, start.is_some(), &self.file.train)?;
                     assist::ask_to_train(&self.file, seed, resources)?;
-                    match train_seed_from(&settings, start.as_ref(), data, Some(&directory), observer)? {
+                    let trained = match self.file.train.parts {
+                        None => train_seed_from(&settings, start.as_ref(), data, Some(&directory), observer),
+                        Some(_) => {
+                            train_in_parts(&settings, &resources.exchange, data, Some(&directory), observer)
+                        }
+                    };
+                    match trained? {
                         Outcome::Finished(result) => result,
                         // Only who has no directory assists.
                         Outcome::Interrupted(_) | Outcome::Assisted => return Ok(RunOutcome::Interrupted),

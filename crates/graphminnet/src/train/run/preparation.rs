@@ -23,7 +23,8 @@ impl Loaded {
         let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
         let (splits, cache) = (self.splits.clone(), resources.cache.as_ref());
         let exchange = &*resources.exchange;
-        match TrainingData::prepare_among(&self.dataset, splits, model, cache, &watched, exchange) {
+        let given = resources.eigenpairs.as_deref();
+        match TrainingData::prepare_among(&self.dataset, splits, model, (cache, given), &watched, exchange) {
             Ok((mut data, report)) => {
                 observer.prepared(&report);
                 data.differences = self.report.differences.clone();

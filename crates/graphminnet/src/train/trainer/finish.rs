@@ -7,7 +7,7 @@ use crate::train::files::{describe, write_model};
 use crate::train::norms::{self, Compared, TrainingLoss};
 use crate::train::predictions::write_predictions;
 use crate::train::summary::SeedResult;
-use crate::train::{Architecture, Best, Start, TrainError};
+use crate::train::{Architecture, Best, Start, TrainError, TrainingData};
 use crate::weights;
 use burn::module::Module;
 use graphminnet_data::fs::{self, sha256};
@@ -18,6 +18,11 @@ use std::time::Instant;
 impl<C: Architecture> Training<'_, C> {
     /// Writes what remains of a run: weights, predictions, result.
     pub(super) fn finish(mut self) -> Result<Outcome, TrainError> {
+        // Estimates of norms are measured by all parts of a graph together.
+        let measured = match self.data.connection() {
+            None => None,
+            Some(_) => self.settled()?,
+        };
         if self.settings.exchange.rank() > 0 {
             return Ok(Outcome::Assisted);
         }
@@ -28,7 +33,8 @@ impl<C: Architecture> Training<'_, C> {
         }
         self.clock = Instant::now();
         self.save()?;
-        let Some(last) = self.settled()? else { return Ok(Outcome::Interrupted(self.state.position)) };
+        let last = if measured.is_some() { measured } else { self.settled()? };
+        let Some(last) = last else { return Ok(Outcome::Interrupted(self.state.position)) };
         let last = weights::to_bytes(&last)?;
         let (best, selected_by) = match self.state.best.take() {
             Some(best) => (best, self.chosen_by()),
@@ -46,12 +52,17 @@ impl<C: Architecture> Training<'_, C> {
             }
         };
         let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
-        let training_loss = self.compare(&best_weights, &last)?;
+        // Only all parts of a graph together could tell.
+        let training_loss = match self.data.connection() {
+            None => self.compare(&best_weights, &last)?,
+            Some(_) => None,
+        };
         let mut described = self.describe(selection(&best, selected_by));
         let (mut test, mut calibration) = (None, None);
-        if let Some(description) = &described {
+        let has_all = self.data.connection().is_none() || self.whole.is_some();
+        if let Some(description) = described.as_ref().filter(|_| has_all) {
             let selected = Bundle::new(description.clone(), &best_weights, &self.settings.device)?;
-            let splits = &self.data.splits;
+            let splits = &self.all().splits;
             let (Some(answers), Some(kept)) =
                 (self.predict(&selected, &splits.test), self.predict(&selected, &splits.calibration))
             else {
@@ -87,7 +98,7 @@ impl<C: Architecture> Training<'_, C> {
             write_model(directory, "last", self.describe(last_epoch).as_ref(), &last)?;
             if let (Some(description), Some(test)) = (&described, &test) {
                 fs::write_atomically_with(&directory.file("test_predictions.csv"), |out| {
-                    write_predictions(self.data, description, test, out)
+                    write_predictions(self.all(), description, test, out)
                 })?;
             }
             directory.write_result(&result)?;
@@ -133,9 +144,14 @@ impl<C: Architecture> Training<'_, C> {
         }
     }
 
+    /// The whole of the data, where it is known.
+    fn all(&self) -> &TrainingData {
+        self.whole.unwrap_or(self.data)
+    }
+
     fn describe(&self, selection: Selection) -> Option<Description> {
         let from = self.start.map(Start::origin);
-        describe(self.settings, self.data, self.scaler.as_ref(), selection, from)
+        describe(self.settings, self.all(), self.scaler.as_ref(), selection, from)
     }
 
     /// What the model keeps about the graphs that were set aside; `None` if there are none.
@@ -145,13 +161,13 @@ impl<C: Architecture> Training<'_, C> {
         kept: &'a Answers,
         test: &'a Answers,
     ) -> Option<Calibration> {
-        let splits = &self.data.splits;
+        let splits = &self.all().splits;
         if splits.calibration.is_empty() {
             return None;
         }
         // A graph without an answer is none that an interval could hold.
         let labelled = |answers: &'a Answers, part: &[usize]| -> Vec<_> {
-            let samples = part.iter().filter_map(|&at| self.data.dataset.samples.get(at));
+            let samples = part.iter().filter_map(|&at| self.all().dataset.samples.get(at));
             let pairs = answers.iter().zip(samples.map(|sample| sample.targets.as_slice()));
             pairs.filter_map(|(answer, targets)| Some((answer.ok()?, targets))).collect()
         };
@@ -161,7 +177,7 @@ impl<C: Architecture> Training<'_, C> {
 
     /// What a user of the model file would get for a part; `None` if interrupted.
     fn predict(&self, model: &Bundle, part: &[usize]) -> Option<Answers> {
-        let samples = part.iter().filter_map(|&at| self.data.dataset.samples.get(at));
+        let samples = part.iter().filter_map(|&at| self.all().dataset.samples.get(at));
         let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
         let is_interrupted = || self.settings.interrupt.load(Ordering::Relaxed);
         model.predict_prepared(&graphs, &is_interrupted).ok()

@@ -50,8 +50,13 @@ impl<'a, C: Architecture> Training<'a, C> {
             return Err(TrainError::Level { model: model.level(), data: level });
         }
         data.check_negatives(train.negatives)?;
-        for doubt in doubts(data, train)?.into_iter().chain(together::idle_ranks(settings.exchange, train)) {
-            observer.event(&TrainEvent::Doubt(doubt));
+        // A part of a graph does not know what there is in others.
+        if data.connection().is_none() {
+            for doubt in
+                doubts(data, train)?.into_iter().chain(together::idle_ranks(settings.exchange, train))
+            {
+                observer.event(&TrainEvent::Doubt(doubt));
+            }
         }
         let optimizer_settings = AdamWSettings::with_decay(train.weight_decay);
         let mut optimizer = AdamW::new(optimizer_settings);
@@ -60,7 +65,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         let of_start = start.map(Start::identity).unwrap_or_default();
         let config_hash = identity.hash().to_owned() + &of_start;
         let mut state = TrainState::new(seed, config_hash, data.fingerprint.clone());
-        let scaler = fit_scaler(train.target_scaling, data);
+        let scaler = fit_scaler(train.target_scaling, data, settings.exchange);
         let mut best_weights = None;
         let saved = match directory.map(SeedDir::checkpoints) {
             None => None,
@@ -74,7 +79,12 @@ impl<'a, C: Architecture> Training<'a, C> {
         let (mut resumed_at, mut saved_average) = (None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
-            model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>());
+            match (data.connection(), graph(&0)) {
+                (Some(connection), Some(part)) => {
+                    model.fit_part(part, connection.halo().own(), settings.exchange)
+                }
+                _ => model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>()),
+            }
         }
         let taken = match (start, config.model_file()) {
             (None, _) => None,
@@ -135,6 +145,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             start,
             taken,
             data,
+            whole: None,
             directory,
             observer,
             recorder,

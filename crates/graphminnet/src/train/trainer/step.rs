@@ -140,7 +140,7 @@ impl<C: Architecture> Training<'_, C> {
     }
 
     /// Describes a batch that broke training in a file, and the error in words.
-    fn not_finite(
+    pub(super) fn not_finite(
         &mut self,
         what: &'static str,
         place: Option<String>,

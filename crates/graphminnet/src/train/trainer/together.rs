@@ -29,8 +29,8 @@ const STOP: usize = 5;
 const FAILED: usize = 6;
 const PARAMETERS: usize = 7;
 
-/// One batch of a step.
-struct Part {
+/// One batch of a step, or a part of a graph.
+pub(super) struct Part {
     /// Gradients, [`NOTHING`] where there are none, then what the batch contributes to the estimates of norms.
     numbers: Vec<f32>,
     counts: Vec<f64>,
@@ -58,7 +58,6 @@ impl<C: Architecture> Training<'_, C> {
         let before = estimates(&self.model);
         let nothing = vec![NOTHING; before.len()];
         let sizes = weights::parameter_sizes(&self.model);
-        let parameters: usize = sizes.iter().map(|(_, size)| size).sum();
         let (mut parts, mut failure) = (Vec::with_capacity(own.len()), None);
         for number in own {
             self.model = with_estimates(self.model.clone(), &nothing);
@@ -72,7 +71,21 @@ impl<C: Architecture> Training<'_, C> {
             }
         }
 
+        self.fold(parts, &sizes, before, failure)
+    }
+
+    /// The sum over the batches (or parts of a graph) of all ranks, in their order; estimates of norms follow them from
+    /// where they were `before`, unless that is empty.
+    pub(super) fn fold(
+        &mut self,
+        parts: Vec<Part>,
+        sizes: &[(String, usize)],
+        before: Vec<f32>,
+        failure: Option<TrainError>,
+    ) -> Result<Accumulated, TrainError> {
+        let parameters: usize = sizes.iter().map(|(_, size)| size).sum();
         let exchange = self.settings.exchange;
+        let follows = !before.is_empty();
         let mut numbers = vec![NOTHING; parameters];
         numbers.extend(before);
         exchange.chain(&mut numbers, |from, piece| {
@@ -99,12 +112,14 @@ impl<C: Architecture> Training<'_, C> {
         if counts[FAILED] > 0.0 {
             return Err(self.tell_failure(counts[FAILED] as usize - 1, failure)?);
         }
-        self.model = with_estimates(self.model.clone(), &numbers[parameters..]);
+        if follows {
+            self.model = with_estimates(self.model.clone(), &numbers[parameters..]);
+        }
         let mut rest = &numbers[..parameters];
-        let gradients = sizes.into_iter().zip(&counts[PARAMETERS..]).map(|((name, size), count)| {
-            let (own, others) = rest.split_at(size);
+        let gradients = sizes.iter().zip(&counts[PARAMETERS..]).map(|((name, size), count)| {
+            let (own, others) = rest.split_at(*size);
             rest = others;
-            (name, (*count > 0.0).then(|| own.to_vec()))
+            (name.clone(), (*count > 0.0).then(|| own.to_vec()))
         });
         Ok(Accumulated {
             gradients: NamedGradients::new(gradients.collect()),
@@ -138,7 +153,7 @@ impl<C: Architecture> Training<'_, C> {
 }
 
 impl Part {
-    fn new(sum: &Accumulated, sizes: &[(String, usize)], estimates: Vec<f32>) -> Self {
+    pub(super) fn new(sum: &Accumulated, sizes: &[(String, usize)], estimates: Vec<f32>) -> Self {
         let mut counts: Vec<f64> = vec![sum.loss];
         counts.extend([sum.labels, sum.graphs, sum.used, sum.skipped, 0, 0].map(|count| count as f64));
         let mut numbers = Vec::new();

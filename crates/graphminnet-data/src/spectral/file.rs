@@ -1,0 +1,152 @@
+//! Eigenpairs that another program computed: a folder with `eigenvalues.npy`, `[pairs]`, ascending, the trivial one first,
+//! and `eigenvectors.npy`, `[nodes, pairs]`, a row per node. Both are 32- or 64-bit floats, little-endian and in C order,
+//! which is what NumPy writes; more pairs than needed are left out.
+
+use super::{PrepareOptions, PreparedGraph};
+use crate::error::{DataError, Place};
+use crate::fs;
+use std::path::{Path, PathBuf};
+
+/// Eigenvalues below this count as zero, one for each connected component.
+const ZERO: f32 = 1e-6;
+
+impl PreparedGraph {
+    /// The graph with the eigenpairs of a folder, which are taken as they are; their eigenspaces count as whole.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError`] if a file is not there or is no such array, or has a number that is not finite.
+    pub fn with_eigenpairs_of(self, folder: &Path, options: &PrepareOptions) -> Result<Self, DataError> {
+        let (nodes, stored) = (self.graph.num_nodes(), options.eigenpairs);
+        let count = stored.min(nodes);
+        let values = Array::read(folder.join("eigenvalues.npy"))?;
+        let vectors = Array::read(folder.join("eigenvectors.npy"))?;
+        values.expect(&[None], &[count], "eigenvalues")?;
+        vectors.expect(&[Some(nodes), None], &[nodes, count], "rows and columns")?;
+        let row = |row: &[f32]| {
+            let mut row = row[..count].to_vec();
+            row.resize(stored, 0.0);
+            row
+        };
+        let columns = vectors.shape[1].max(1);
+        Ok(Self {
+            eigenvalues: row(&values.values),
+            eigenvectors: vectors.values.chunks_exact(columns).flat_map(row).collect(),
+            num_eigenpairs: count,
+            usable_eigenpairs: count,
+            splits_eigenspace: false,
+            num_components: values.values[..count].iter().filter(|value| value.abs() < ZERO).count().max(1),
+            ..self
+        })
+    }
+}
+
+/// The content of a `.npy` file.
+struct Array {
+    path: PathBuf,
+    shape: Vec<usize>,
+    values: Vec<f32>,
+}
+
+impl Array {
+    fn read(path: PathBuf) -> Result<Self, DataError> {
+        let bytes = fs::read(&path)?;
+        let wrong = |found: &str, expected: &str| DataError::malformed(Place::file(&path), found, expected);
+        let not_npy = || wrong("something else", "a .npy file of NumPy");
+        // Magic, version, length of the header in 2 or 4 bytes, the header as a Python literal, the numbers.
+        let (start, length) = match bytes.get(..8) {
+            Some([0x93, b'N', b'U', b'M', b'P', b'Y', 1, _]) => (10, 2),
+            Some([0x93, b'N', b'U', b'M', b'P', b'Y', 2 | 3, _]) => (12, 4),
+            _ => return Err(not_npy()),
+        };
+        let field = bytes.get(8..8 + length).ok_or_else(not_npy)?;
+        let header = field.iter().rev().fold(0usize, |length, &byte| length << 8 | usize::from(byte));
+        let end = start + header;
+        let text = String::from_utf8_lossy(bytes.get(start..end).ok_or_else(not_npy)?).into_owned();
+        let width = match () {
+            () if text.contains("'<f4'") => 4,
+            () if text.contains("'<f8'") => 8,
+            () => return Err(wrong(&text, "32- or 64-bit floats, little-endian (<f4 or <f8)")),
+        };
+        if !text.contains("'fortran_order': False") {
+            return Err(wrong(&text, "an array in C order"));
+        }
+        let shape = text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(shape, _)| shape);
+        let sizes = shape.unwrap_or_default().split(',').map(str::trim).filter(|size| !size.is_empty());
+        let shape = sizes.map(str::parse).collect::<Result<Vec<usize>, _>>().map_err(|_| not_npy())?;
+        let numbers = &bytes[end..];
+        let expected = shape.iter().try_fold(width, |product: usize, &size| product.checked_mul(size));
+        if expected != Some(numbers.len()) {
+            let found = format!("{} bytes of numbers for the shape {shape:?}", numbers.len());
+            return Err(wrong(&found, "a whole file"));
+        }
+        let values: Vec<f32> = match width {
+            4 => numbers.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect(),
+            _ => numbers.as_chunks::<8>().0.iter().map(|&bytes| f64::from_le_bytes(bytes) as f32).collect(),
+        };
+        if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+            return Err(wrong(&format!("{} at position {at}", values[at]), "finite numbers"));
+        }
+        Ok(Self { path, shape, values })
+    }
+
+    /// Fails unless the shape has these sizes, where they are given, and at least those.
+    fn expect(&self, exactly: &[Option<usize>], at_least: &[usize], what: &str) -> Result<(), DataError> {
+        let fits = self.shape.len() == exactly.len()
+            && self.shape.iter().zip(exactly).all(|(found, size)| size.is_none_or(|size| size == *found))
+            && self.shape.iter().zip(at_least).all(|(found, least)| found >= least);
+        if fits {
+            return Ok(());
+        }
+        let (found, expected) =
+            (format!("the shape {:?}", self.shape), format!("at least {at_least:?} {what}"));
+        Err(DataError::malformed(Place::file(&self.path), found, expected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::prepare_graph;
+    use super::*;
+    use crate::graph::Graph;
+    use std::sync::Arc;
+
+    fn npy(kind: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(numbers);
+        bytes
+    }
+
+    #[test]
+    fn eigenpairs_of_a_folder_take_the_place_of_computed_ones_and_others_are_named() {
+        let graph = Arc::new(Graph::from_edges(3, vec![[0, 1], [1, 2]]).unwrap());
+        let options = PrepareOptions { eigenpairs: 4, ..Default::default() };
+        let computed = prepare_graph(&graph, &options).unwrap();
+        let bare = prepare_graph(&graph, &PrepareOptions::default()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+        let doubles: Vec<u8> =
+            computed.eigenvalues[..3].iter().flat_map(|value| f64::from(*value).to_le_bytes()).collect();
+        let singles: Vec<u8> = computed.eigenvectors.iter().flat_map(|value| value.to_le_bytes()).collect();
+        write("eigenvalues.npy", &npy("<f8", "(3,)", &doubles));
+        write("eigenvectors.npy", &npy("<f4", "(3, 4)", &singles));
+        let read =
+            || bare.clone().with_eigenpairs_of(folder.path(), &options).map_err(|error| error.to_string());
+        assert_eq!(read().unwrap(), computed);
+        for (bytes, expected) in [
+            (npy("<f4", "(2, 6)", &singles), "the shape [2, 6]"),
+            (npy("<f4", "(3, 3)", &singles), "48 bytes of numbers"),
+            (npy(">f4", "(3, 4)", &singles), "<f4 or <f8"),
+            (npy("<f4", "(3, 4)", &[0xff; 48]), "NaN at position 0"),
+            (b"no array".to_vec(), "a .npy file of NumPy"),
+            (b"\x93NUMPY\x01\x00\xff\xff".to_vec(), "a .npy file of NumPy"),
+        ] {
+            write("eigenvectors.npy", &bytes);
+            let error = read().unwrap_err();
+            assert!(error.contains(expected) && error.contains("eigenvectors.npy"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The preparation of a graph of which every rank of an exchange has a part.
+//!
+//! The iteration is that of one process: vectors are spread over the ranks, inner products are sums over the ranks in their
+//! order, and a product with the Laplacian fetches the rows of neighbours in other parts first. A small graph is solved
+//! densely by every rank.
+
+use super::eigenpairs::Eigenpairs;
+use super::laplacian::Laplacian;
+use super::prepared::StoredEigenpairs;
+use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
+use super::spread::Spread;
+use super::{PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
+use crate::exchange::Exchange;
+use crate::graph::{Encodings, Graph, Part};
+use crate::partition::{Connection, Halo, owner};
+use std::sync::Arc;
+
+/// Connects a part of a graph with the others and computes what the options ask for, all ranks together. The part's nodes must
+/// be those after the nodes of the ranks before.
+///
+/// # Errors
+///
+/// [`SpectralError`], the same on all ranks: [`SpectralError::NotConnected`] for a large graph that is not connected,
+/// [`SpectralError::NotInParts`] for random walks and degree profiles.
+pub fn prepare_part(
+    exchange: &Arc<dyn Exchange>,
+    graph: &Arc<Graph>,
+    part: Part,
+    options: &PrepareOptions,
+    stop: Stop<'_>,
+) -> Result<PreparedGraph, SpectralError> {
+    for (asked, what) in [
+        (options.random_walk_steps > 0, "random-walk return probabilities"),
+        (options.degree_profile, "degree profiles"),
+    ] {
+        if asked {
+            return Err(SpectralError::NotInParts { what });
+        }
+    }
+    let bare = PreparedGraph {
+        graph: Arc::clone(graph),
+        eigenvalues: Vec::new(),
+        eigenvectors: Vec::new(),
+        num_eigenpairs: 0,
+        usable_eigenpairs: 0,
+        splits_eigenspace: false,
+        num_components: 0,
+        random_walk: Vec::new(),
+        log_degree: Vec::new(),
+        encodings: Encodings::default(),
+        part: Some(part),
+    };
+    let connected = Connection::establish(Arc::clone(exchange), bare);
+    let Some(part) = &connected.part else { return Ok(connected) };
+    let Some(connection) = &part.others else { return Ok(connected) };
+    let laplacian = laplacian(graph, part, connection);
+    let mut log_degree: Vec<f32> =
+        (0..part.own_nodes).map(|node| (laplacian.degree(node) as f64).ln_1p() as f32).collect();
+    log_degree.resize(graph.num_nodes(), 0.0);
+    let stored = options.eigenpairs;
+    let mut found = StoredEigenpairs::default();
+    if stored > 0 {
+        let pairs = lowest(&laplacian, connection, stored, stop)?;
+        found = StoredEigenpairs::of(&pairs, graph.num_nodes(), stored);
+    }
+    let usable = if options.whole_eigenspaces { found.count_in_whole_eigenspaces } else { found.count };
+    Ok(PreparedGraph {
+        eigenvalues: found.values,
+        eigenvectors: found.vectors,
+        num_eigenpairs: found.count,
+        usable_eigenpairs: usable,
+        splits_eigenspace: found.count_in_whole_eigenspaces < found.count,
+        num_components: found.num_components,
+        log_degree,
+        ..connected
+    })
+}
+
+/// The rows of a part. Every edge counts both ways, so parts tell each other of edges that leave them.
+fn laplacian(graph: &Graph, part: &Part, connection: &Connection) -> Laplacian {
+    let (exchange, offsets) = (&**connection.exchange(), &connection.offsets);
+    let own = offsets[exchange.rank()]..offsets[exchange.rank() + 1];
+    let mut around: Vec<[u64; 2]> = Vec::with_capacity(2 * graph.num_edges());
+    let mut told: Vec<Vec<u8>> = (0..exchange.size()).map(|_| Vec::new()).collect();
+    for edge in graph.edges() {
+        let [source, target] = edge.map(|node| part.whole_numbers[node as usize]);
+        if source == target {
+            continue;
+        }
+        around.push([target, source]);
+        match own.contains(&source) {
+            true => around.push([source, target]),
+            false => told[owner(offsets, source)].extend(bytemuck::cast_slice(&[source, target])),
+        }
+    }
+    for heard in exchange.swap(told) {
+        let numbers: Vec<u64> =
+            heard.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        around.extend(numbers.as_chunks::<2>().0);
+    }
+    around.sort_unstable();
+    around.dedup();
+    let mut border: Vec<u64> =
+        around.iter().map(|pair| pair[1]).filter(|other| !own.contains(other)).collect();
+    border.sort_unstable();
+    border.dedup();
+    let mut starts = vec![0u32; part.own_nodes + 1];
+    for [node, _] in &around {
+        starts[(node - own.start) as usize + 1] += 1;
+    }
+    for node in 0..part.own_nodes {
+        starts[node + 1] += starts[node];
+    }
+    let place = |[_, other]: &[u64; 2]| match own.contains(other) {
+        true => (other - own.start) as u32,
+        false => (part.own_nodes + border.partition_point(|number| number < other)) as u32,
+    };
+    let neighbours = around.iter().map(place).collect();
+    let halo = Halo::agree(exchange, offsets, &border);
+    let (before, total) = (connection.nodes_before, connection.nodes);
+    let exchange = Arc::clone(connection.exchange());
+    Laplacian::of_part(starts, neighbours, Spread { exchange, halo, before, total })
+}
+
+/// The lowest eigenpairs, rows of this part.
+fn lowest(
+    laplacian: &Laplacian,
+    connection: &Connection,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Eigenpairs, SpectralError> {
+    let nodes = laplacian.total_nodes();
+    let count = count.min(nodes);
+    if is_small(nodes, count) {
+        return lowest_of_small(laplacian, connection, count);
+    }
+    let components = count_components(laplacian);
+    if components > 1 {
+        return Err(SpectralError::NotConnected { components });
+    }
+    // One pair more than asked for tells whether the cut splits an eigenspace.
+    let Solution { values: above, vectors: table } = lowest_above_zero(laplacian, count, stop)?;
+    let mut values = vec![0.0];
+    values.extend(&above[..count - 1]);
+    let trivial = 1.0 / (nodes as f64).sqrt();
+    let rows = table.data().chunks_exact(table.stride());
+    let vectors =
+        rows.flat_map(|row| std::iter::once(trivial).chain(row[..count - 1].iter().copied())).collect();
+    let (next_value, spectral_bound) = (above.get(count - 1).copied(), laplacian.spectral_bound());
+    Ok(Eigenpairs { values, vectors, next_value, num_components: 1, spectral_bound })
+}
+
+/// Those of a graph that every rank can hold.
+fn lowest_of_small(
+    laplacian: &Laplacian,
+    connection: &Connection,
+    count: usize,
+) -> Result<Eigenpairs, SpectralError> {
+    let numbers: Vec<u64> =
+        (0..laplacian.num_nodes() as u64).map(|node| connection.nodes_before + node).collect();
+    let mut all = numbers.clone();
+    all.extend(laplacian.border(1, &numbers));
+    let ends = |node: usize| laplacian.neighbours(node).iter().map(move |&other| [node, other as usize]);
+    let mine: Vec<u32> = (0..numbers.len()).flat_map(ends).flatten().map(|node| all[node] as u32).collect();
+    let heard = connection.exchange().collect(bytemuck::cast_slice(&mine).to_vec()).concat();
+    let ends: Vec<u32> = heard.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    let whole = Graph::from_edges(laplacian.total_nodes(), ends.as_chunks::<2>().0.to_vec())?;
+    let pairs = lowest_eigenpairs(&whole, count)?;
+    let (first, rows) = (connection.nodes_before as usize * count, numbers.len() * count);
+    Ok(Eigenpairs { vectors: pairs.vectors[first..first + rows].to_vec(), ..pairs })
+}
+
+/// How many connected components the whole graph has: every node takes the lowest number that it hears of.
+fn count_components(laplacian: &Laplacian) -> usize {
+    let Some(spread) = laplacian.spread() else { return 1 };
+    let nodes = laplacian.num_nodes();
+    let mut labels: Vec<u64> = (0..nodes as u64).map(|node| spread.before + node).collect();
+    let mut queue: Vec<u32> = (0..nodes as u32).collect();
+    loop {
+        // Within the part until nothing changes, lower labels going on to their neighbours.
+        while let Some(node) = queue.pop() {
+            let label = labels[node as usize];
+            for &other in
+                laplacian.neighbours(node as usize).iter().filter(|&&other| (other as usize) < nodes)
+            {
+                if label < labels[other as usize] {
+                    labels[other as usize] = label;
+                    queue.push(other);
+                }
+            }
+        }
+        let border = laplacian.border(1, &labels);
+        for (node, own) in labels.iter_mut().enumerate() {
+            let beyond = laplacian
+                .neighbours(node)
+                .iter()
+                .filter_map(|&other| border.get((other as usize).checked_sub(nodes)?));
+            if let Some(&label) = beyond.min().filter(|&&label| label < *own) {
+                *own = label;
+                queue.push(node as u32);
+            }
+        }
+        if !spread.exchange.any(!queue.is_empty()) {
+            break;
+        }
+    }
+    let own = (0..nodes).filter(|&node| labels[node] == spread.before + node as u64).count();
+    let mut count = [own as f64];
+    spread.join(&mut count);
+    count[0] as usize
+}
