@@ -68,8 +68,8 @@ pub(super) fn train(lab: &Lab<'_>, request: &Request, root: Option<&Path>) -> Re
     }
     sheet.note(match request.norms {
         NormEstimates::Recomputed => {
-            "Batch norms are evaluated with estimates that are measured again with the weights as they are, as on data of \
-             one's own; `--norms running` takes those that followed training, as the paper's recipes do."
+            "Batch norms are evaluated with estimates that are measured again with the weights as they are. Graphs that a \
+             model cannot distinguish differ by rounding alone; norms enlarge that, so accuracy above chance is no proof."
         }
         NormEstimates::Running => "Batch norms are evaluated with the estimates that followed training.",
     });

@@ -33,9 +33,9 @@ pub struct Arguments {
     /// Epochs of the trainings instead of 60 (CSL) and 20 (EXP).
     #[arg(long, conflicts_with = "untrained")]
     epochs: Option<usize>,
-    /// What batch norms of the trained models are evaluated with: `recomputed` measures it again with the weights as they
-    /// are, `running` takes what followed training, as the paper's recipes do.
-    #[arg(long, default_value_t = NormEstimates::Recomputed, conflicts_with = "untrained")]
+    /// What batch norms of the trained models are evaluated with: `running` takes what followed training, as the paper's
+    /// recipes do, `recomputed` measures it again with the weights as they are.
+    #[arg(long, default_value_t = NormEstimates::Running, conflicts_with = "untrained")]
     norms: NormEstimates,
     /// Folder with the benchmark data sets, of which `expressiveness` is read; also GRAPHMINNET_DATA.
     #[arg(long, value_name = "FOLDER")]
