@@ -198,8 +198,8 @@ mod tests {
     fn skipped_numbers_are_those_that_would_have_come() {
         for (before, skipped) in [(0, 0), (0, 1), (0, 8), (3, 5), (3, 100), (8, 8), (1, 7)] {
             let [mut one, mut other] = [stream(1, "skip", &[]), stream(1, "skip", &[])];
-            (0..before + skipped).for_each(|_| drop(one.next_u64()));
-            (0..before).for_each(|_| drop(other.next_u64()));
+            (0..before + skipped).for_each(|_| _ = one.next_u64());
+            (0..before).for_each(|_| _ = other.next_u64());
             other.skip(skipped);
             assert_eq!(one.next_u64(), other.next_u64(), "{before} {skipped}");
         }
