@@ -51,7 +51,7 @@ mod tests {
         }
         let graph = Graph::from_edges(200, edges).unwrap();
         let [given, greedy] = [Partition::in_order(200, 4), Partition::greedy(&graph, 4)];
-        assert!(2 * greedy.cut(&graph).edges < given.cut(&graph).edges, "{:?}", greedy.cut(&graph));
+        assert!(3 * greedy.cut(&graph).edges < 2 * given.cut(&graph).edges, "{:?}", greedy.cut(&graph));
         assert_eq!(greedy.offsets(), [0, 50, 100, 150, 200]);
     }
 

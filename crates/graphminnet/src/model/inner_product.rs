@@ -17,7 +17,8 @@ use super::beyond::Beyond;
 use crate::config::{Aggregate, InnerProduct, Layout, ModelConfig, PairKind};
 use crate::nn::Projection;
 use crate::ops::{
-    self, Dropout, Structure, batched_rows, spectral_product, spectral_product_across, sum_per_graph,
+    self, Dropout, Epilogue, Structure, batched_rows, spectral_product, spectral_product_across,
+    sum_per_graph,
 };
 use burn::tensor::Tensor;
 use std::sync::Arc;
@@ -35,6 +36,12 @@ pub(super) struct Terms<'a> {
     pub(super) layer: usize,
 }
 
+/// `[rows, columns] → [rows, width]`, every value the sum of its row.
+fn times_ones(rows: Tensor<2>, width: usize) -> Tensor<2> {
+    let ([_, columns], device) = (rows.dims(), rows.device());
+    ops::linear(rows, Tensor::ones([width, columns], &device), None, Epilogue::None)
+}
+
 impl Terms<'_> {
     /// `s`, `[nodes, hidden]` (or `[nodes, 1]` for scalar products, which broadcast).
     pub(super) fn similarity(&self, w: Tensor<2>, embedding_dropout: Option<Dropout>) -> Tensor<2> {
@@ -46,8 +53,9 @@ impl Terms<'_> {
         let [nodes, width] = similarity.dims();
         match (nodes, width == hidden) {
             (_, true) => similarity,
-            // The engine refuses to expand to no rows. Other parts of the graph wait for the gradient of none, too.
-            (0, false) => Tensor::cat(vec![similarity; hidden], 1),
+            // The engine refuses to expand to no rows. Other parts of the graph wait for the gradient of none, too, and
+            // expect as many operations on its way.
+            (0, false) => times_ones(similarity, hidden),
             (_, false) => similarity.expand([nodes, hidden]),
         }
     }
@@ -57,7 +65,10 @@ impl Terms<'_> {
         use InnerProduct::{Type1, Type2, Type3, Type4a, Type4b};
         match (self.config.inner_product, self.config.aggregate) {
             (Type1, Aggregate::Mul) => self.product(w, b),
-            (Type3, Aggregate::Mul) => self.product(w, b).sum_dim(1),
+            (Type3, Aggregate::Mul) => match w.dims() {
+                [0, _] => times_ones(self.product(w, b), 1),
+                _ => self.product(w, b).sum_dim(1),
+            },
             (Type2, Aggregate::Mul) => self.type2_of_product(w, b),
             (Type1 | Type2 | Type3, Aggregate::Add) => self.of_sum(w, b),
             (Type4a, _) if self.config.type4_second == PairKind::Type3 => self.type4a(w, b),
