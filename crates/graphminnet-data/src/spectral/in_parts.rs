@@ -191,10 +191,8 @@ fn count_components(laplacian: &Laplacian) -> usize {
         }
         let border = laplacian.border(1, &labels);
         for (node, own) in labels.iter_mut().enumerate() {
-            let beyond = laplacian
-                .neighbours(node)
-                .iter()
-                .filter_map(|&other| border.get((other as usize).checked_sub(nodes)?));
+            let around = laplacian.neighbours(node).iter();
+            let beyond = around.filter_map(|&other| border.get((other as usize).checked_sub(nodes)?));
             if let Some(&label) = beyond.min().filter(|&&label| label < *own) {
                 *own = label;
                 queue.push(node as u32);
