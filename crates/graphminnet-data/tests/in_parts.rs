@@ -2,9 +2,7 @@
 
 use graphminnet_data::exchange::{Exchange, Threads};
 use graphminnet_data::partition::Partition;
-use graphminnet_data::spectral::{
-    NEVER, PrepareOptions, PreparedGraph, SpectralError, prepare_graph, prepare_part,
-};
+use graphminnet_data::spectral::{PrepareOptions, PreparedGraph, SpectralError, prepare_graph, prepare_part};
 use graphminnet_data::{Graph, rng};
 use std::sync::Arc;
 
@@ -31,7 +29,7 @@ fn in_parts(
                 scope.spawn(move || {
                     let part = partition.part(whole, rank.rank()).unwrap();
                     let exchange: Arc<dyn Exchange> = Arc::new(rank);
-                    prepare_part(&exchange, &part.graph, part.part.unwrap(), options, NEVER)
+                    prepare_part(&exchange, &part.graph, part.part.unwrap(), options)
                 })
             })
             .collect();

@@ -9,7 +9,7 @@ use super::laplacian::Laplacian;
 use super::prepared::StoredEigenpairs;
 use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
 use super::spread::Spread;
-use super::{PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
+use super::{PrepareOptions, PreparedGraph, SpectralError, lowest_eigenpairs};
 use crate::exchange::Exchange;
 use crate::graph::{Encodings, Graph, Part};
 use crate::partition::{Connection, Halo, owner};
@@ -27,7 +27,6 @@ pub fn prepare_part(
     graph: &Arc<Graph>,
     part: Part,
     options: &PrepareOptions,
-    stop: Stop<'_>,
 ) -> Result<PreparedGraph, SpectralError> {
     for (asked, what) in [
         (options.random_walk_steps > 0, "random-walk return probabilities"),
@@ -60,7 +59,7 @@ pub fn prepare_part(
     let stored = options.eigenpairs;
     let mut found = StoredEigenpairs::default();
     if stored > 0 {
-        let pairs = lowest(&laplacian, connection, stored, stop)?;
+        let pairs = lowest(&laplacian, connection, stored)?;
         found = StoredEigenpairs::of(&pairs, graph.num_nodes(), stored);
     }
     let usable = if options.whole_eigenspaces { found.count_in_whole_eigenspaces } else { found.count };
@@ -123,12 +122,7 @@ fn laplacian(graph: &Graph, part: &Part, connection: &Connection) -> Laplacian {
 }
 
 /// The lowest eigenpairs, rows of this part.
-fn lowest(
-    laplacian: &Laplacian,
-    connection: &Connection,
-    count: usize,
-    stop: Stop<'_>,
-) -> Result<Eigenpairs, SpectralError> {
+fn lowest(laplacian: &Laplacian, connection: &Connection, count: usize) -> Result<Eigenpairs, SpectralError> {
     let nodes = laplacian.total_nodes();
     let count = count.min(nodes);
     if is_small(nodes, count) {
@@ -139,7 +133,7 @@ fn lowest(
         return Err(SpectralError::NotConnected { components });
     }
     // One pair more than asked for tells whether the cut splits an eigenspace.
-    let Solution { values: above, vectors: table } = lowest_above_zero(laplacian, count, stop)?;
+    let Solution { values: above, vectors: table } = lowest_above_zero(laplacian, count)?;
     let mut values = vec![0.0];
     values.extend(&above[..count - 1]);
     let trivial = 1.0 / (nodes as f64).sqrt();

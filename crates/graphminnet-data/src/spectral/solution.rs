@@ -90,14 +90,9 @@ fn make_canonical(solution: &mut Solution, spread: Option<&Spread>) {
 /// # Errors
 ///
 /// [`SpectralError`] on all ranks.
-pub(super) fn in_parts(
-    laplacian: &Laplacian,
-    count: usize,
-    stop: Stop<'_>,
-) -> Result<Solution, SpectralError> {
-    let Some(spread) = laplacian.spread() else { return lowest_above_zero(laplacian, count, stop) };
-    // A rank that stops alone would leave the others waiting.
-    let _ = stop;
+pub(super) fn in_parts(laplacian: &Laplacian, count: usize) -> Result<Solution, SpectralError> {
+    // A rank that stopped alone would leave the others waiting.
+    let Some(spread) = laplacian.spread() else { return lowest_above_zero(laplacian, count, NEVER) };
     let mut solution = krylov::lowest_above_zero(laplacian, count, NEVER)?;
     verify(laplacian, &solution)?;
     make_canonical(&mut solution, Some(spread));
