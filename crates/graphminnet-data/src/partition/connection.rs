@@ -63,6 +63,8 @@ impl Connection {
     }
 
     /// What crosses the border.
+    // For the library, whose layers fetch rows across it.
+    #[doc(hidden)]
     pub fn halo(&self) -> &Halo {
         &self.halo
     }

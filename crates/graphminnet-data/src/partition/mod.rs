@@ -29,6 +29,8 @@ mod halo;
 mod pieces;
 
 pub use connection::Connection;
+// For the library, whose layers fetch rows across the border.
+#[doc(hidden)]
 pub use halo::Halo;
 pub use pieces::part_graph;
 

@@ -86,6 +86,8 @@ pub(crate) use run_environment::RunEnvironment;
 pub use source::{DataSource, FoldBy, Generator, SplitChoice};
 pub use state::{Best, Position};
 pub use summary::{MeanStd, SeedResult, Summary};
+// For programs with a graph that no machine holds as a whole, which no run can read from a file.
+pub use trainer::{Outcome, Settings, train_parts};
 pub use transfer::{Start, TakenOver, Transfer, TransferError};
 
 // For the laboratory and tests, which train without a run around it; a user calls `Run::train`.
@@ -96,7 +98,7 @@ pub use gradient_pass::GradientPass;
 #[doc(hidden)]
 pub use norms::recompute as recompute_norms;
 #[doc(hidden)]
-pub use trainer::{Outcome, Settings, train_in_parts, train_parts, train_seed};
+pub use trainer::{train_in_parts, train_seed};
 // For the command, which names a run after the time and may be one of several processes.
 #[doc(hidden)]
 pub use run::{assist, dismiss, fresh_run_path};
