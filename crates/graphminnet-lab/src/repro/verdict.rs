@@ -21,8 +21,6 @@ pub enum Verdict {
     NotInThePaper,
     /// There is no number that anybody published.
     NoPublishedCount,
-    /// Taken from the paper, where it is taken from elsewhere.
-    Cited,
 }
 
 impl fmt::Display for Verdict {
@@ -35,7 +33,6 @@ impl fmt::Display for Verdict {
             Self::NotRun(reason) => write!(formatter, "not run: {reason}"),
             Self::NotInThePaper => formatter.write_str("not in the paper"),
             Self::NoPublishedCount => formatter.write_str("no published count"),
-            Self::Cited => formatter.write_str("cited"),
         }
     }
 }
