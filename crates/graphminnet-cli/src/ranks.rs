@@ -6,17 +6,26 @@
 //! Work that can be cut into shards needs no such bond: every rank does its own shard, and what the others did is kept if
 //! one fails.
 
+mod apart;
 #[cfg(feature = "mpi")]
 mod mpi;
 
 use crate::cmd::shards::Sharded;
 use crate::cmd::train::execute::Context;
 use crate::failure::Failure;
+use crate::ui::say::say;
 #[cfg(any(feature = "lab", feature = "mpi"))]
 use graphminnet_data::exchange::Exchange;
 use std::process::ExitCode;
 #[cfg(any(feature = "lab", feature = "mpi"))]
 use std::sync::Arc;
+
+/// Warns if other processes were started with this one that it knows nothing of.
+fn warn_if_apart() {
+    if let Some(warning) = apart::apart(|name| std::env::var(name).ok()) {
+        say!("{warning}");
+    }
+}
 
 /// Does the same work on all processes that `mpirun` or `srun` started.
 ///
@@ -47,7 +56,10 @@ pub fn on_all(
 
 /// Does all of some work, or the shard of it that the arguments name.
 #[cfg(not(feature = "mpi"))]
-pub fn in_shards(arguments: impl Sharded) -> Result<ExitCode, Failure> {
+pub fn in_shards(mut arguments: impl Sharded) -> Result<ExitCode, Failure> {
+    if arguments.shards().shard().is_none() {
+        warn_if_apart();
+    }
     arguments.run()
 }
 
@@ -59,18 +71,18 @@ pub fn in_shards(arguments: impl Sharded) -> Result<ExitCode, Failure> {
 /// Those of the work. A rank that fails says so itself, and the others finish their shards.
 #[cfg(feature = "mpi")]
 pub fn in_shards(mut arguments: impl Sharded) -> Result<ExitCode, Failure> {
-    use crate::ui::say::say;
     use graphminnet_data::Shard;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     if arguments.shards().shard().is_some() {
         return arguments.run();
     }
-    let Some(world) = mpi::World::join()? else { return arguments.run() };
-    let exchange: &dyn Exchange = &world;
-    if exchange.is_alone() {
+    let world = mpi::World::join()?.filter(|world| world.size() > 1);
+    let Some(world) = world else {
+        warn_if_apart();
         return arguments.run();
-    }
+    };
+    let exchange: &dyn Exchange = &world;
     if let Some(ended) = refuse_strangers(exchange) {
         return ended;
     }
@@ -125,6 +137,7 @@ pub fn together(
     context: &Context,
     work: impl FnOnce(&Context) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
+    warn_if_apart();
     work(context)
 }
 
@@ -138,16 +151,17 @@ pub fn together(
     context: &Context,
     work: impl FnOnce(&Context) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
-    use crate::ui::say::{Verbosity, say};
+    use crate::ui::say::Verbosity;
     use graphminnet::train::{Resources, assist, dismiss};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    let Some(world) = mpi::World::join()? else { return work(context) };
+    let world = mpi::World::join()?.filter(|world| world.size() > 1);
+    let Some(world) = world else {
+        warn_if_apart();
+        return work(context);
+    };
     let world = Arc::new(world);
     let exchange: Arc<dyn Exchange> = Arc::clone(&world) as _;
-    if exchange.is_alone() {
-        return work(context);
-    }
     let resources = Resources { exchange: Arc::clone(&exchange), ..context.resources.clone() };
     let context = Context {
         resources,

@@ -268,3 +268,19 @@ fn a_spreadsheet_is_checked_and_predicted() {
     let refused = workspace.run("predict -m run --data sheet.xlsx --shard 1/2 -o parts");
     assert!(refused.code == 3 && refused.stderr.contains("in shards"), "{refused:?}");
 }
+
+#[test]
+fn processes_that_were_started_together_but_know_nothing_of_each_other_are_warned() {
+    let workspace = prepared();
+    let warned = |arguments: &str, rank: &str| {
+        let tasks = [("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", rank)];
+        let run = ok(workspace.run_with(arguments, &tasks));
+        run.stderr.contains("warning: 2 processes were started together but know nothing of each other")
+    };
+    let predict = "predict -m run --data train.csv -o all.csv";
+    assert!(warned(predict, "0"));
+    // One of them is enough.
+    assert!(!warned(predict, "1"));
+    // These know what they are doing.
+    assert!(!warned("predict -m run --data train.csv -o parts --shard 1/2", "0"));
+}

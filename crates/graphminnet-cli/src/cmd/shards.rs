@@ -22,10 +22,6 @@ pub struct ShardArguments {
 }
 
 /// A command whose work can be shared out.
-#[cfg_attr(
-    not(feature = "mpi"),
-    expect(dead_code, reason = "without MPI a process is told its shard, and another joins them")
-)]
 pub trait Sharded {
     /// Which part of the work this process does.
     fn shards(&mut self) -> &mut ShardArguments;
