@@ -29,6 +29,8 @@ class Epoch:
     epochs: int
     #: Mean training loss.
     loss: float
+    #: The metric of what the model answered while it was trained; None where it has no value, and for nodes, edges and pairs.
+    train: float | None
     #: The metric of the validation part; None where it has no value.
     valid: float | None
     #: The metric of the test part; None where it has no value.
@@ -183,7 +185,7 @@ class _Watcher:
             self.seed = event["seed"]
         self.progress(event)
         if event["event"] == "epoch" and self.callbacks:
-            names = ("epochs", "loss", "valid", "test", "improved", "learning_rate", "seconds")
+            names = ("epochs", "loss", "train", "valid", "test", "improved", "learning_rate", "seconds")
             epoch = Epoch(self.seed, event["epoch"] + 1, **{name: event[name] for name in names})
             for callback in self.callbacks:
                 callback(epoch)

@@ -86,6 +86,7 @@ def test_a_callback_is_told_every_epoch_and_the_history_has_them(smiles):
     assert [row["epoch"] for row in history] == [1, 2, 3]
     assert [row["valid_rmse"] for row in history] == [epoch.valid for epoch in told]
     assert [row["train_loss"] for row in history] == [epoch.loss for epoch in told]
+    assert [row["train_rmse"] for row in history] == [epoch.train for epoch in told] and told[0].train > 0
     frame = model.history
     assert list(frame["epoch"]) == [1, 2, 3] and "test_rmse" in frame.columns
 

@@ -118,6 +118,7 @@ fn epoch(report: &EpochReport) -> Value {
         "epochs": report.epochs,
         "learning_rate": report.learning_rate,
         "loss": report.train_loss,
+        "train": report.train,
         "valid": report.valid,
         "test": report.test,
         "worst_valid": report.worst_valid,

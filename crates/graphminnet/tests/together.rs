@@ -3,7 +3,7 @@
 #![cfg(feature = "train")]
 
 use burn::tensor::Device;
-use graphminnet::config::{Override, RING_TRANSFER, Recipe, with_overrides};
+use graphminnet::config::{LevelKind, Override, RING_TRANSFER, Recipe, with_overrides};
 use graphminnet::train::{
     DataSource, Generator, Observer, Outcome, Resources, Run, RunOutcome, RunSpec, SeedDir, SeedResult,
     Settings, TrainError, TrainEvent, TrainingData, assist, dismiss, train_seed,
@@ -43,10 +43,10 @@ metric = "accuracy"
 "#;
 
 /// Rings of which some have no label, so that batches are skipped.
-fn rings() -> Dataset {
+fn rings(level: Level) -> Dataset {
     let sizes = PartSizes { train: 31, valid: 10, test: 7 };
     let mut dataset =
-        RingTransfer { sizes, smallest: 4, largest: 8, classes: 3, level: Level::Node, ..Default::default() }
+        RingTransfer { sizes, smallest: 4, largest: 8, classes: 3, level, ..Default::default() }
             .generate(1)
             .unwrap();
     for sample in dataset.samples.iter_mut().step_by(3) {
@@ -69,10 +69,13 @@ fn data(recipe: &Recipe, dataset: &Dataset) -> TrainingData {
     TrainingData::prepare(dataset, splits, &recipe.model, None, &()).unwrap().0
 }
 
+/// Training loss, metrics of training and validation, batches that were skipped.
+type EpochNumbers = (u64, Option<f64>, Option<f64>, usize);
+
 /// Remembers what was reported, and sets a flag after some step.
 #[derive(Default)]
 struct Seen<'a> {
-    epochs: Vec<(u64, Option<f64>, usize)>,
+    epochs: Vec<EpochNumbers>,
     losses: Vec<Option<u64>>,
     stop_after: Option<(usize, &'a AtomicBool)>,
 }
@@ -81,7 +84,12 @@ impl Observer for Seen<'_> {
     fn event(&mut self, event: &TrainEvent) {
         match event {
             TrainEvent::Epoch(report) => {
-                self.epochs.push((report.train_loss.to_bits(), report.valid, report.skipped_batches));
+                self.epochs.push((
+                    report.train_loss.to_bits(),
+                    report.train,
+                    report.valid,
+                    report.skipped_batches,
+                ));
             }
             TrainEvent::Step { loss, .. } => {
                 self.losses.push(loss.map(f64::to_bits));
@@ -110,7 +118,7 @@ fn train(
 }
 
 /// All that the numbers of a run can show.
-type Shown = (String, String, Option<f64>, usize, Vec<(u64, Option<f64>, usize)>, Vec<Option<u64>>);
+type Shown = (String, String, Option<f64>, usize, Vec<EpochNumbers>, Vec<Option<u64>>);
 
 fn shown(result: SeedResult, seen: Seen<'_>) -> Shown {
     let SeedResult { best_weights_sha256, last_weights_sha256, best, epochs, .. } = result;
@@ -133,14 +141,19 @@ fn whole(recipe: &Recipe, data: &TrainingData, ranks: usize) -> Shown {
 
 #[test]
 fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
-    let dataset = rings();
-    let plain = recipe(|_| {});
-    let plain_data = data(&plain, &dataset);
-    let alone = whole(&plain, &plain_data, 1);
-    assert!(alone.4.iter().all(|(_, _, skipped)| *skipped > 0), "no batch was without labels");
-    for ranks in 2..=4 {
-        assert_eq!(whole(&plain, &plain_data, ranks), alone, "{ranks} ranks");
+    for (level, kind) in [(Level::Graph, LevelKind::Graph), (Level::Node, LevelKind::Node)] {
+        let plain = recipe(|recipe| recipe.model.level = kind);
+        let data = data(&plain, &rings(level));
+        let alone = whole(&plain, &data, 1);
+        assert!(alone.4.iter().all(|(.., skipped)| *skipped > 0), "no batch was without labels");
+        // Of a row per graph the metric of training is kept.
+        assert!(alone.4.iter().all(|(_, metric, ..)| metric.is_some() == (level == Level::Graph)));
+        for ranks in 2..=4 {
+            assert_eq!(whole(&plain, &data, ranks), alone, "{level}, {ranks} ranks");
+        }
     }
+    let dataset = rings(Level::Node);
+    let plain_data = data(&recipe(|_| {}), &dataset);
     // Of every kind of local branch, protocol and number of batches in a step.
     proptest!(ProptestConfig::with_cases(8), |(
         ranks in 2usize..=4,
@@ -169,8 +182,11 @@ fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
 
 #[test]
 fn a_rank_that_is_asked_to_stop_stops_all_and_any_number_goes_on() {
-    let dataset = rings();
-    let recipe = recipe(|recipe| recipe.train.checkpoint_steps = Some(1));
+    let dataset = rings(Level::Graph);
+    let recipe = recipe(|recipe| {
+        recipe.model.level = LevelKind::Graph;
+        recipe.train.checkpoint_steps = Some(1);
+    });
     let data = data(&recipe, &dataset);
     let expected = whole(&recipe, &data, 1);
     let folder = tempfile::tempdir().unwrap();
@@ -192,9 +208,13 @@ fn a_rank_that_is_asked_to_stop_stops_all_and_any_number_goes_on() {
         );
     }
     let outcomes = Threads::run(3, |exchange| {
-        train(&recipe, &data, exchange, Some(&directory), &mut (), &AtomicBool::new(false)).unwrap()
+        let mut seen = Seen::default();
+        let never = AtomicBool::new(false);
+        (train(&recipe, &data, exchange, Some(&directory), &mut seen, &never).unwrap(), seen.epochs)
     });
-    let Some(Outcome::Finished(result)) = outcomes.into_iter().next() else { panic!() };
+    let Some((Outcome::Finished(result), epochs)) = outcomes.into_iter().next() else { panic!() };
+    // Of the second epoch the first step was done before.
+    assert_eq!(epochs, expected.4[1..]);
     assert_eq!((&result.best_weights_sha256, &result.last_weights_sha256), (&expected.0, &expected.1));
 }
 
@@ -205,7 +225,7 @@ fn a_number_that_is_not_finite_on_one_rank_ends_all_and_rank_0_describes_the_bat
         .replace("accuracy", "mae")
         .replace("out_dim = 3", "out_dim = 1");
     let recipe = Recipe::parse("test", &text).unwrap();
-    let mut dataset = rings();
+    let mut dataset = rings(Level::Node);
     dataset.samples[8].targets[0] = f32::INFINITY;
     let data = data(&recipe, &dataset);
     let folder = tempfile::tempdir().unwrap();
@@ -235,7 +255,7 @@ fn a_number_that_is_not_finite_on_one_rank_ends_all_and_rank_0_describes_the_bat
 #[test]
 fn ranks_with_other_data_are_told_so() {
     let recipe = recipe(|_| {});
-    let (mine, mut theirs) = (rings(), rings());
+    let (mine, mut theirs) = (rings(Level::Node), rings(Level::Node));
     theirs.samples[1].targets[0] = 2.0;
     let (mine, theirs) = (data(&recipe, &mine), data(&recipe, &theirs));
     let errors = Threads::run(2, |exchange| {
@@ -294,7 +314,7 @@ fn a_run_of_several_seeds_asks_its_ranks_to_read_prepare_and_train() {
 
 #[test]
 fn ranks_prepare_a_part_each_and_all_get_the_whole_from_them_or_from_the_cache_of_rank_0() {
-    let dataset = rings();
+    let dataset = rings(Level::Node);
     let options = PrepareOptions { eigenpairs: 4, random_walk_steps: 3, ..PrepareOptions::default() };
     let plain = prepare_dataset(&dataset, &options, None, &()).unwrap().0;
     let folder = tempfile::tempdir().unwrap();

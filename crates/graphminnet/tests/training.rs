@@ -3,10 +3,11 @@
 
 use burn::module::Module;
 use burn::tensor::Device;
-use graphminnet::config::Recipe;
+use graphminnet::config::{LevelKind, Loss, MetricKind, Recipe, TargetScaling};
 use graphminnet::nn::Pass;
 use graphminnet::train::{
-    Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData, train_seed,
+    EpochReport, Observer, Outcome, SeedDir, SeedResult, Settings, TrainError, TrainEvent, TrainingData,
+    train_seed,
 };
 use graphminnet::{GraphMinNet, ModelInput, weights};
 use graphminnet_data::Batch;
@@ -245,6 +246,50 @@ fn standardised_targets_give_metrics_in_the_units_of_the_data() {
     // The targets spread over 200: without scaling the error after three epochs would be about a thousand.
     let valid = result.best.valid.unwrap();
     assert!(valid > 1.0 && valid < 300.0, "{valid}");
+}
+
+#[test]
+fn the_training_metric_is_that_of_the_answers_the_loss_was_computed_of() {
+    let recipe = recipe(|recipe| {
+        recipe.model.level = LevelKind::Graph;
+        recipe.model.out_dim = 1;
+        recipe.train.loss = Loss::L1;
+        recipe.train.metric = MetricKind::MeanAbsoluteError;
+    });
+    let mut dataset = rings(Level::Graph);
+    for (at, sample) in dataset.samples.iter_mut().enumerate() {
+        sample.targets = vec![(at % 3) as f32];
+    }
+    let trained = |scaling| {
+        let mut recipe = recipe.clone();
+        recipe.train.target_scaling = scaling;
+        let mut reports = Reports::default();
+        train(&recipe, &data(&recipe, &dataset), None, &mut reports).unwrap();
+        reports.0
+    };
+    for report in trained(TargetScaling::None) {
+        assert!((report.train.unwrap() - report.train_loss).abs() < 1e-6, "{report:?}");
+    }
+    // The loss is in standard deviations of the training targets, the metric in the units of the data.
+    let targets: Vec<f64> = (0..30).map(|at| f64::from(at % 3)).collect();
+    let mean = targets.iter().sum::<f64>() / 30.0;
+    let deviation = (targets.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 30.0).sqrt();
+    for report in trained(TargetScaling::Standard) {
+        let expected = report.train_loss * deviation;
+        assert!((report.train.unwrap() - expected).abs() < 1e-5 * expected, "{report:?}, {expected}");
+    }
+}
+
+/// Remembers the epochs.
+#[derive(Default)]
+struct Reports(Vec<EpochReport>);
+
+impl Observer for Reports {
+    fn event(&mut self, event: &TrainEvent) {
+        if let TrainEvent::Epoch(report) = event {
+            self.0.push(report.clone());
+        }
+    }
 }
 
 /// Remembers what was doubted.

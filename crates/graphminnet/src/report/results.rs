@@ -111,6 +111,10 @@ pub(super) fn curves(page: &mut Page, runs: &[Run]) {
         };
         let mut lines = part(Split::Valid, false);
         lines.extend(part(Split::Test, true));
+        // Of several runs it would hide the others.
+        if !several {
+            lines.extend(part(Split::Train, false));
+        }
         figures.extend(chart(&metric, &lines, &name));
     }
     if figures.is_empty() {
@@ -146,6 +150,7 @@ fn chart(title: &str, lines: &[Curve<'_>], name: &dyn Fn(&Run, Split) -> String)
                 ..Series::line(name(run, part), Vec::new())
             }
         })
+        .filter(|series| !series.points.is_empty())
         .collect();
     let chart = LineChart {
         title: format!("{title} by epoch"),

@@ -23,6 +23,7 @@ const OPTIMIZER: &str = "optim.safetensors";
 const BEST: &str = "best.safetensors";
 const AVERAGE: &str = "average.safetensors";
 const CARRIED: &str = "carried.safetensors";
+const SEEN: &str = "seen.safetensors";
 const STATE: &str = "train.json";
 /// Complete states that are kept.
 const KEPT: usize = 2;
@@ -55,6 +56,8 @@ pub struct Checkpoint {
     pub average: Option<Vec<u8>>,
     /// What is carried between pieces of a graph, as safetensors, where there are some.
     pub carried: Option<Vec<u8>>,
+    /// What the model answered in the current epoch so far, as safetensors, where its metric is kept.
+    pub seen: Option<Vec<u8>>,
     /// The rest.
     pub state: TrainState,
 }
@@ -229,7 +232,7 @@ impl Checkpoint {
         }
         let mut contents = BTreeMap::new();
         for (name, entry) in manifest.files {
-            if ![MODEL, OPTIMIZER, BEST, AVERAGE, CARRIED, STATE].contains(&name.as_str()) {
+            if ![MODEL, OPTIMIZER, BEST, AVERAGE, CARRIED, SEEN, STATE].contains(&name.as_str()) {
                 return Err(problem(&manifest_path, format!("lists `{}`", name.escape_debug())));
             }
             let path = folder.join(&name);
@@ -249,7 +252,8 @@ impl Checkpoint {
         let state: TrainState = serde_json::from_slice(&take(STATE)?)
             .map_err(|error| problem(&folder.join(STATE), error.to_string()))?;
         let (best, average, carried) = (take(BEST).ok(), take(AVERAGE).ok(), take(CARRIED).ok());
-        Ok(Self { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, carried, state })
+        let seen = take(SEEN).ok();
+        Ok(Self { model: take(MODEL)?, optimizer: take(OPTIMIZER)?, best, average, carried, seen, state })
     }
 
     /// A state from its files by name, with a manifest that agrees with them whatever they hold: for the fuzzer, which
@@ -289,7 +293,12 @@ fn write_files(folder: &Path, name: &str, checkpoint: &Checkpoint) -> Result<(),
     let state = encode("describe the state in", serde_json::to_vec_pretty(&checkpoint.state))?;
     let mut files =
         vec![(MODEL, checkpoint.model.as_slice()), (OPTIMIZER, &checkpoint.optimizer), (STATE, &state)];
-    let optional = [(BEST, &checkpoint.best), (AVERAGE, &checkpoint.average), (CARRIED, &checkpoint.carried)];
+    let optional = [
+        (BEST, &checkpoint.best),
+        (AVERAGE, &checkpoint.average),
+        (CARRIED, &checkpoint.carried),
+        (SEEN, &checkpoint.seen),
+    ];
     for (name, bytes) in optional {
         files.extend(bytes.as_deref().map(|bytes| (name, bytes)));
     }
@@ -325,6 +334,7 @@ mod tests {
             best: Some(bytes("best")),
             average: Some(bytes("average")),
             carried: Some(bytes("carried")),
+            seen: Some(bytes("seen")),
             state,
         }
     }

@@ -10,6 +10,7 @@ use crate::ops::values;
 use crate::task::{Rows, Score, Undefined, loss, metric, worst_error};
 use burn::tensor::Device;
 use graphminnet_data::batch::{BatchLimit, Batches, Order, Targets, plan_batches};
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::{Level, Split};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -130,11 +131,13 @@ fn pass_together(
     }
     let stop = exchange.any(passed.is_none());
     let Some(Passed { outputs, targets }) = passed.filter(|_| !stop) else { return Ok(None) };
-    let gather = |mine: Vec<f32>| {
-        let all = exchange.collect(mine.iter().flat_map(|value| value.to_le_bytes()).collect()).concat();
-        all.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
-    };
-    Ok(Some(Passed { outputs: gather(outputs), targets: gather(targets) }))
+    Ok(Some(Passed { outputs: gather(*exchange, &outputs), targets: gather(*exchange, &targets) }))
+}
+
+/// The numbers of all ranks, one rank's after the other's.
+pub(super) fn gather(exchange: &dyn Exchange, own: &[f32]) -> Vec<f32> {
+    let all = exchange.collect(own.iter().flat_map(|value| value.to_le_bytes()).collect()).concat();
+    all.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
 }
 
 /// Passes batches through a model that is not trained by them; `pass` is told the number of nodes of each.

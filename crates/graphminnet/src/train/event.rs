@@ -21,6 +21,9 @@ pub struct EpochReport {
     pub learning_rate: f64,
     /// Mean training loss over the labels seen, while the weights were moving.
     pub train_loss: f64,
+    /// Training metric over the graphs seen, while the weights were moving; `None` where it has no value, and for nodes,
+    /// edges and pairs, whose answers would take too much memory.
+    pub train: Option<f64>,
     /// Validation metric; `None` where it has no value.
     pub valid: Option<f64>,
     /// Test metric; `None` where it has no value.

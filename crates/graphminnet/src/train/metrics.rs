@@ -50,6 +50,9 @@ pub struct TrainingRecord {
     pub loss: f64,
     /// Mean norm of the gradients before clipping.
     pub mean_gradient_norm: f64,
+    /// The metric of what the model answered while the weights were moving; `None` where it is not kept.
+    #[serde(flatten)]
+    pub score: Option<ScoreRecord>,
     /// Wall-clock seconds, evaluation included.
     pub seconds: f64,
     /// Batches that were skipped for want of labels.
@@ -126,10 +129,10 @@ impl EpochRecord {
         }
     }
 
-    /// The metric, where there is one; training has none.
+    /// The metric, where there is one.
     pub fn score(&self) -> Option<f64> {
         match self {
-            Self::Train(_) => None,
+            Self::Train(record) => record.score?.value,
             Self::Valid(record) | Self::Test(record) => record.score.value,
         }
     }
@@ -223,6 +226,8 @@ mod tests {
     const LINES: &str = concat!(
         r#"{"clipped_steps":313,"epoch":0,"graphs_per_second":304.50394750357935,"largest_gradient_norm":5.340589126002228,"learning_rate":1e-9,"loss":1.51286391074711,"mean_gradient_norm":3.9517423619459024,"seconds":34.403720905,"skipped_batches":0,"split":"train","steps":313}"#,
         "\n",
+        r#"{"clipped_steps":0,"epoch":0,"graphs_per_second":304.5,"largest_gradient_norm":5.3,"learning_rate":0.001,"loss":0.5,"mae":0.25,"mean_gradient_norm":3.9,"seconds":34.4,"skipped_batches":0,"split":"train","steps":313}"#,
+        "\n",
         r#"{"accuracy_class_mean":0.16716666666666666,"epoch":0,"loss":1.8047091266549111,"split":"valid","worst_error":1.9596997929614393,"worst_id":"cluster-valid-30"}"#,
         "\n",
         r#"{"epoch":0,"loss":0.651537781452809,"roc_auc":0.573124239556577,"skipped_tasks":2,"split":"test","worst_error":0.7903086767192264,"worst_id":"5927"}"#,
@@ -237,10 +242,11 @@ mod tests {
         let records = EpochRecord::parse(lines.as_bytes(), Path::new(METRICS)).unwrap();
         let written: String = records.iter().map(|record| record.to_line().unwrap()).collect();
         assert_eq!(written, lines);
-        let EpochRecord::Valid(valid) = &records[1] else { panic!("{:?}", records[1]) };
+        let EpochRecord::Valid(valid) = &records[2] else { panic!("{:?}", records[2]) };
+        assert_eq!((records[0].score(), records[1].score()), (None, Some(0.25)));
         let expected = (MetricKind::AccuracyClassMean, Some(0.16716666666666666));
         assert_eq!((valid.score.metric, valid.score.value), expected);
-        assert_eq!((records[3].epoch(), records[3].loss()), (2, None));
+        assert_eq!((records[4].epoch(), records[4].loss()), (2, None));
         // As an earlier version wrote it.
         assert_eq!(EpochRecord::parse(LINES.as_bytes(), Path::new(METRICS)).unwrap(), records);
     }
@@ -248,7 +254,7 @@ mod tests {
     #[test]
     fn a_line_that_is_being_written_is_left_out_and_a_damaged_one_is_an_error() {
         let parse = |text: &str| EpochRecord::parse(text.as_bytes(), Path::new(METRICS));
-        assert_eq!(parse(&LINES[..LINES.len() - 9]).unwrap().len(), 3);
+        assert_eq!(parse(&LINES[..LINES.len() - 9]).unwrap().len(), 4);
         assert_eq!(parse("").unwrap(), []);
         let error = parse(&LINES.replacen("\"epoch\":0", "\"epoch\":x", 1)).unwrap_err().to_string();
         assert!(error.starts_with("metrics.jsonl is damaged: line 1: "), "{error}");

@@ -59,6 +59,7 @@ mod record;
 mod run;
 mod run_environment;
 mod scaler;
+mod seen;
 mod source;
 mod state;
 mod summary;

@@ -39,6 +39,7 @@ impl Recorder {
         report: &EpochReport,
         sums: &EpochSums,
         steps: usize,
+        metric: MetricKind,
     ) -> Result<(), TrainError> {
         self.line(&EpochRecord::Train(TrainingRecord {
             clipped_steps: sums.clipped_steps,
@@ -48,11 +49,13 @@ impl Recorder {
             learning_rate: report.learning_rate,
             loss: report.train_loss,
             mean_gradient_norm: sums.gradient_norm / steps.max(1) as f64,
+            score: report.train.map(|value| ScoreRecord { metric, value: Some(value) }),
             seconds: report.seconds,
             skipped_batches: sums.skipped_batches,
             steps,
         }))?;
         self.scalar(report.epoch, "train/loss", Some(report.train_loss))?;
+        self.scalar(report.epoch, &format!("train/{metric}"), report.train)?;
         self.scalar(report.epoch, "train/learning_rate", Some(report.learning_rate))
     }
 

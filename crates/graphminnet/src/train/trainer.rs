@@ -17,6 +17,7 @@ use super::event::{EpochReport, Observer, TrainEvent};
 use super::norms;
 use super::pieces::Pieces;
 use super::record::Recorder;
+use super::seen::Seen;
 use super::state::{Best, EpochSums, Plateau, TrainState};
 use super::summary::SeedResult;
 use super::transfer::{Start, Taken};
@@ -24,13 +25,14 @@ pub use in_parts::{train_in_parts, train_parts};
 
 use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
 use crate::config::{ConfigError, ModelConfig, NormEstimates, Schedule, TrainConfig};
+use crate::model::Model;
 use crate::optim::{AdamW, learning_rate};
 use crate::weights;
 use burn::module::Module;
 use burn::tensor::Device;
 use graphminnet_data::batch::{BatchLimit, Batches, LoaderError, Order, plan_batches};
 use graphminnet_data::exchange::Exchange;
-use graphminnet_data::{EdgeDirection, Split};
+use graphminnet_data::{EdgeDirection, Level, Split};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use step::{Accumulated, BatchReport};
@@ -125,6 +127,8 @@ struct Training<'a, C: Architecture> {
     average: Option<Average>,
     /// The training graphs in pieces, where they are cut.
     pieces: Option<Pieces>,
+    /// What the model answered in this epoch, where its metric is kept.
+    seen: Option<Seen>,
     /// The description of a batch that broke training, on a rank without a directory.
     unwritten: Option<BatchReport>,
     /// The selected weights, as a safetensors file.
@@ -183,6 +187,12 @@ impl<'a, C: Architecture> Training<'a, C> {
         }
     }
 
+    /// Whether the metric of what the model answers in training is kept: where a row is a graph, which is little to
+    /// keep.
+    fn keeps_seen(&self) -> bool {
+        self.data.dataset.schema.level == Level::Graph
+    }
+
     /// The rest of the current epoch's steps; false if interrupted.
     fn train_epoch(&mut self) -> Result<bool, TrainError> {
         let (train, seed) = (self.settings.train, self.settings.seed);
@@ -191,6 +201,9 @@ impl<'a, C: Architecture> Training<'a, C> {
         let plan = plan(self.pieces.as_ref(), self.data, train, order);
         if let (Some(pieces), 0) = (&mut self.pieces, done) {
             pieces.carry(self.settings.model, &self.model, self.data, &self.settings.device)?;
+        }
+        if done == 0 {
+            self.seen = self.keeps_seen().then(Seen::default);
         }
         let total = plan.len();
         let steps = total.div_ceil(train.accumulate);
@@ -284,12 +297,16 @@ impl<'a, C: Architecture> Training<'a, C> {
         }
         self.add_time();
         let sums = std::mem::take(&mut self.state.sums);
+        let (columns, target_columns) = (self.model.out_dim(), self.data.target_columns());
+        let seen = self.seen.take();
         let report = EpochReport {
             epoch,
             epochs: train.epochs,
             learning_rate: self
                 .learning_rate(self.state.position.step.saturating_sub(1), self.state.position.step),
             train_loss: sums.loss / sums.labels.max(1) as f64,
+            train: seen
+                .and_then(|seen| seen.score(train.metric, columns, target_columns, self.scaler.as_ref())),
             valid: valid.value(),
             test: test.value(),
             worst_valid: valid.worst.map(|(error, _)| error),
@@ -299,7 +316,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             graphs_per_second: sums.graphs as f64 / training_seconds.max(1e-9),
         };
         if let Some(recorder) = &mut self.recorder {
-            recorder.train(&report, &sums, self.state.position.step)?;
+            recorder.train(&report, &sums, self.state.position.step, train.metric)?;
             recorder.evaluation(&report, Split::Valid, train.metric, &valid, valid_id.as_deref())?;
             recorder.evaluation(&report, Split::Test, train.metric, &test, test_id.as_deref())?;
         }
@@ -364,6 +381,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             optimizer: self.optimizer.to_bytes()?,
             best: self.best_weights.clone(),
             average,
+            seen: self.seen.as_ref().map(Seen::to_bytes).transpose()?,
             carried: self.pieces.as_ref().map(Pieces::to_bytes).transpose()?.flatten(),
             state: self.state.clone(),
         };

@@ -13,6 +13,7 @@ use crate::train::metrics::METRICS;
 use crate::train::pieces::Pieces;
 use crate::train::record::Recorder;
 use crate::train::scaler::fit_scaler;
+use crate::train::seen::Seen;
 use crate::train::state::TrainState;
 use crate::train::transfer::{Start, TransferError};
 use crate::train::{Architecture, SeedDir, TrainError, TrainingData};
@@ -76,7 +77,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         };
         let mut pieces = train.pieces.map(|pieces| Pieces::cut(data, pieces)).transpose()?;
         let saved = together::state_of_rank_0(settings.exchange, saved, &state)?;
-        let (mut resumed_at, mut saved_average) = (None, None);
+        let (mut resumed_at, mut saved_average, mut seen) = (None, None, None);
         if saved.is_none() {
             let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
             match (data.connection(), graph(&0)) {
@@ -109,6 +110,9 @@ impl<'a, C: Architecture> Training<'a, C> {
             unchanged("the seed", &checkpoint.state.seed.to_string(), &seed.to_string())?;
             model = weights::from_bytes(model, &checkpoint.model)?;
             saved_average = checkpoint.average;
+            if let Some(bytes) = &checkpoint.seen {
+                seen = Seen::from_bytes(bytes, model.out_dim(), data.target_columns())?;
+            }
             if let (Some(pieces), Some(bytes)) = (&mut pieces, &checkpoint.carried) {
                 pieces.restore(bytes, &settings.device)?;
             }
@@ -154,6 +158,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             optimizer,
             average,
             pieces,
+            seen,
             unwritten: None,
             best_weights,
             state,

@@ -71,6 +71,9 @@ impl<C: Architecture> Training<'_, C> {
         let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
         let pass = self.settings.model.gradient_pass(&self.model, &input, seed, train)?;
         let outputs = values(pass.output().clone());
+        if let Some(seen) = &mut self.seen {
+            seen.add(&outputs, &targets);
+        }
         if let Some(scaler) = &self.scaler {
             scaler.scale(&mut targets);
         }

@@ -10,6 +10,7 @@ use crate::config::TrainConfig;
 use crate::nn::estimates::{NOTHING, contributions, estimates, follow, with_estimates};
 use crate::optim::NamedGradients;
 use crate::train::checkpoint::{Checkpoint, CheckpointProblem};
+use crate::train::seen::Seen;
 use crate::train::state::TrainState;
 use crate::train::{Architecture, TrainError};
 use crate::weights;
@@ -58,6 +59,7 @@ impl<C: Architecture> Training<'_, C> {
         let before = estimates(&self.model);
         let nothing = vec![NOTHING; before.len()];
         let sizes = weights::parameter_sizes(&self.model);
+        let mark = self.seen.as_ref().map(Seen::mark);
         let (mut parts, mut failure) = (Vec::with_capacity(own.len()), None);
         for number in own {
             self.model = with_estimates(self.model.clone(), &nothing);
@@ -70,8 +72,11 @@ impl<C: Architecture> Training<'_, C> {
                 }
             }
         }
-
-        self.fold(parts, &sizes, before, failure)
+        let sum = self.fold(parts, &sizes, before, failure)?;
+        if let (Some(seen), Some(mark)) = (&mut self.seen, mark) {
+            seen.gather(mark, self.settings.exchange);
+        }
+        Ok(sum)
     }
 
     /// The sum over the batches (or parts of a graph) of all ranks, in their order; estimates of norms follow them from
@@ -180,6 +185,7 @@ struct Start {
     saved: Option<TrainState>,
     has_best: bool,
     has_average: bool,
+    has_seen: bool,
 }
 
 /// The state that rank 0 resumes from, on every rank.
@@ -203,6 +209,7 @@ pub(super) fn state_of_rank_0(
         saved: checkpoint.map(|checkpoint| checkpoint.state.clone()),
         has_best: checkpoint.is_some_and(|checkpoint| checkpoint.best.is_some()),
         has_average: checkpoint.is_some_and(|checkpoint| checkpoint.average.is_some()),
+        has_seen: checkpoint.is_some_and(|checkpoint| checkpoint.seen.is_some()),
     };
     let rank = exchange.rank();
     let told = exchange.tell(0, serde_json::to_vec(&start).unwrap_or_default());
@@ -224,12 +231,14 @@ pub(super) fn state_of_rank_0(
     let optimizer = tell(checkpoint.map(|checkpoint| &checkpoint.optimizer));
     let best = tell(checkpoint.and_then(|checkpoint| checkpoint.best.as_ref()));
     let average = tell(checkpoint.and_then(|checkpoint| checkpoint.average.as_ref()));
+    let seen = tell(checkpoint.and_then(|checkpoint| checkpoint.seen.as_ref()));
     if rank == 0 {
         return Ok(saved);
     }
     let (best, average) = (there.has_best.then_some(best), there.has_average.then_some(average));
+    let seen = there.has_seen.then_some(seen);
     // Graphs in pieces are trained in one process.
-    Ok(Some((Checkpoint { model, optimizer, best, average, carried: None, state }, Vec::new())))
+    Ok(Some((Checkpoint { model, optimizer, best, average, carried: None, seen, state }, Vec::new())))
 }
 
 /// A warning, where ranks have nothing to do.
