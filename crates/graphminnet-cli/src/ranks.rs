@@ -12,10 +12,8 @@ mod mpi;
 use crate::cmd::shards::Sharded;
 use crate::cmd::train::execute::Context;
 use crate::failure::Failure;
-#[cfg(any(feature = "lab", feature = "mpi"))]
 use graphminnet_data::exchange::Exchange;
 use std::process::ExitCode;
-#[cfg(any(feature = "lab", feature = "mpi"))]
 use std::sync::Arc;
 
 /// Does the same work on all processes that `mpirun` or `srun` started.
@@ -23,7 +21,6 @@ use std::sync::Arc;
 /// # Errors
 ///
 /// Those of the work, if no other process waits for this one. Does not return otherwise.
-#[cfg(feature = "lab")]
 pub fn on_all(
     work: impl FnOnce(Arc<dyn Exchange>) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
@@ -32,6 +29,9 @@ pub fn on_all(
         use std::panic::{AssertUnwindSafe, catch_unwind};
         let world = Arc::new(world);
         let exchange: Arc<dyn Exchange> = Arc::clone(&world) as _;
+        if let Some(ended) = refuse_strangers(&*exchange) {
+            return ended;
+        }
         return match catch_unwind(AssertUnwindSafe(|| work(exchange))) {
             Ok(Err(failure)) if world.size() > 1 => {
                 let code = failure.code();

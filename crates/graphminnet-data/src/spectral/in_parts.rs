@@ -4,12 +4,13 @@
 //! order, and a product with the Laplacian fetches the rows of neighbours in other parts first. A small graph is solved
 //! densely by every rank.
 
+use super::components::Components;
 use super::eigenpairs::Eigenpairs;
 use super::laplacian::Laplacian;
 use super::prepared::StoredEigenpairs;
 use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
 use super::spread::Spread;
-use super::{PrepareOptions, PreparedGraph, SpectralError, lowest_eigenpairs};
+use super::{NEVER, PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
 use crate::exchange::Exchange;
 use crate::graph::{Encodings, Graph, Part};
 use crate::partition::{Connection, Halo, owner};
@@ -56,23 +57,58 @@ pub fn prepare_part(
     let mut log_degree: Vec<f32> =
         (0..part.own_nodes).map(|node| (laplacian.degree(node) as f64).ln_1p() as f32).collect();
     log_degree.resize(graph.num_nodes(), 0.0);
-    let stored = options.eigenpairs;
     let mut found = StoredEigenpairs::default();
-    if stored > 0 {
-        let pairs = lowest(&laplacian, connection, stored)?;
-        found = StoredEigenpairs::of(&pairs, graph.num_nodes(), stored);
+    if options.eigenpairs > 0 {
+        let pairs = lowest(&laplacian, connection, options.eigenpairs, NEVER)?;
+        found = StoredEigenpairs::of(&pairs, graph.num_nodes(), options.eigenpairs);
     }
-    let usable = if options.whole_eigenspaces { found.count_in_whole_eigenspaces } else { found.count };
-    Ok(PreparedGraph {
-        eigenvalues: found.values,
-        eigenvectors: found.vectors,
-        num_eigenpairs: found.count,
-        usable_eigenpairs: usable,
-        splits_eigenspace: found.count_in_whole_eigenspaces < found.count,
-        num_components: found.num_components,
-        log_degree,
-        ..connected
-    })
+    Ok(PreparedGraph { log_degree, ..connected.with_eigenpairs(found, options) })
+}
+
+/// The eigenpairs of a part that is connected with the others, all ranks together, unless they are to stop: `stop` is asked by all
+/// ranks at the same time, and must answer all of them alike.
+///
+/// # Errors
+///
+/// As [`prepare_part`].
+pub(crate) fn eigenpairs_of_part(
+    connected: &PreparedGraph,
+    stored: usize,
+    stop: Stop<'_>,
+) -> Result<StoredEigenpairs, SpectralError> {
+    let (graph, part) = (&connected.graph, connected.part.as_ref());
+    let Some((part, connection)) = part.and_then(|part| Some((part, part.others.as_ref()?))) else {
+        return StoredEigenpairs::compute_unless(graph, stored, stop);
+    };
+    let pairs = lowest(&laplacian(graph, part, connection), connection, stored, stop)?;
+    Ok(StoredEigenpairs::of(&pairs, graph.num_nodes(), stored))
+}
+
+/// How eigenpairs were computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eigensolver {
+    /// A graph that is small, densely; in parts, by every rank.
+    Dense,
+    /// By the iteration, of which every rank has its parts.
+    InParts,
+    /// By the iteration of one process: the graph has several connected components, which the one in parts cannot tell apart.
+    OneProcess {
+        /// Connected components.
+        components: usize,
+    },
+}
+
+impl Eigensolver {
+    /// The one that suits a graph in parts. Needs the graph as a whole.
+    pub fn for_parts_of(graph: &Graph, stored: usize) -> Self {
+        if is_small(graph.num_nodes(), stored.min(graph.num_nodes())) {
+            return Self::Dense;
+        }
+        match Components::of(&Laplacian::of(graph)).len() {
+            1 => Self::InParts,
+            components => Self::OneProcess { components },
+        }
+    }
 }
 
 /// The rows of a part. Every edge counts both ways, so parts tell each other of edges that leave them.
@@ -122,7 +158,12 @@ fn laplacian(graph: &Graph, part: &Part, connection: &Connection) -> Laplacian {
 }
 
 /// The lowest eigenpairs, rows of this part.
-fn lowest(laplacian: &Laplacian, connection: &Connection, count: usize) -> Result<Eigenpairs, SpectralError> {
+fn lowest(
+    laplacian: &Laplacian,
+    connection: &Connection,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Eigenpairs, SpectralError> {
     let nodes = laplacian.total_nodes();
     let count = count.min(nodes);
     if is_small(nodes, count) {
@@ -133,7 +174,7 @@ fn lowest(laplacian: &Laplacian, connection: &Connection, count: usize) -> Resul
         return Err(SpectralError::NotConnected { components });
     }
     // One pair more than asked for tells whether the cut splits an eigenspace.
-    let Solution { values: above, vectors: table } = lowest_above_zero(laplacian, count)?;
+    let Solution { values: above, vectors: table } = lowest_above_zero(laplacian, count, stop)?;
     let mut values = vec![0.0];
     values.extend(&above[..count - 1]);
     let trivial = 1.0 / (nodes as f64).sqrt();

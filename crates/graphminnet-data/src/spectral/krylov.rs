@@ -21,7 +21,7 @@ use super::operator::Operator;
 use super::shift_invert::ShiftInverse;
 use super::solution::Solution;
 use super::tall::Tall;
-use super::{Stop, unless_stopped};
+use super::{NEVER, Stop, unless_stopped};
 use crate::rng::stream;
 use faer::Mat;
 
@@ -159,7 +159,9 @@ impl<'a> Search<'a> {
         let first = self.size;
         self.basis.set_columns(first, &self.block, columns);
         self.size += columns;
-        self.operator.apply::<BLOCK>(self.laplacian, &mut self.block, &mut self.scratch, self.stop);
+        // Ranks stop together or not at all, and agreeing on it takes as long as a product.
+        let within = if self.laplacian.spread().is_some() { NEVER } else { self.stop };
+        self.operator.apply::<BLOCK>(self.laplacian, &mut self.block, &mut self.scratch, within);
         unless_stopped(self.stop)?;
         self.block.subtract_means(BLOCK);
         let before = self.block.column_norms(columns).into_iter().fold(0.0, f64::max);
