@@ -119,10 +119,7 @@ fn the_eigensolver_is_chosen_by_the_graph_and_named() {
     let workspace = Workspace::new();
     for (sizes, expected) in [
         (&[60][..], "eigenpairs (densely: the graph is small): computed"),
-        (
-            &[500, 400],
-            "eigenpairs (by one process on the whole graph, which has 2 connected components): computed",
-        ),
+        (&[500, 400], "eigenpairs (by iteration, each rank on its parts): computed"),
     ] {
         write(&workspace, "graph.jsonl", &graph(sizes));
         let run = format!("train --data graph.jsonl {MODEL} --parts 2 --run-dir run-{}", sizes.len());

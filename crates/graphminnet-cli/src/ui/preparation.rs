@@ -49,13 +49,10 @@ pub fn transform_name(transform: Transform) -> &'static str {
 }
 
 /// How eigenpairs are computed, in words.
-fn solver(solver: Eigensolver) -> String {
+fn solver(solver: Eigensolver) -> &'static str {
     match solver {
-        Eigensolver::Dense => "densely: the graph is small".to_owned(),
-        Eigensolver::InParts => "by iteration, each rank on its parts".to_owned(),
-        Eigensolver::OneProcess { components } => {
-            format!("by one process on the whole graph, which has {components} connected components")
-        }
+        Eigensolver::Dense => "densely: the graph is small",
+        Eigensolver::InParts => "by iteration, each rank on its parts",
     }
 }
 

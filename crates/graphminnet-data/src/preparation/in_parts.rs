@@ -65,7 +65,7 @@ impl GraphInParts {
     }
 
     /// Gives the parts their eigenpairs, all hosts together: from the cache if all parts find theirs there, else computed, and
-    /// each part's are stored. Bits depend on the parts, not on the number of hosts. The whole graph must be small or connected.
+    /// each part's are stored. Bits depend on the parts, not on the number of hosts.
     ///
     /// # Errors
     ///

@@ -85,7 +85,7 @@ fn make_canonical(solution: &mut Solution, spread: Option<&Spread>) {
     }
 }
 
-/// The same for the rows of a part, all ranks together. The whole graph must be connected and not small.
+/// The same for the rows of a part, all ranks together. The whole graph must be connected, or its components known, and not small.
 ///
 /// # Errors
 ///

@@ -7,15 +7,13 @@ use graphminnet_data::Graph;
 use graphminnet_data::exchange::{Exchange, Team};
 use graphminnet_data::partition::{Connection, Partition};
 use graphminnet_data::preparation::GraphInParts;
-use graphminnet_data::spectral::{Eigensolver, NEVER, PrepareOptions, SpectralError, prepare_graph};
+use graphminnet_data::spectral::{NEVER, PrepareOptions, SpectralError, prepare_graph};
 use std::sync::Arc;
 
 /// A graph in parts, and the models that want to know the same of it.
 struct Prepared<'a> {
     graph: GraphInParts,
     options: PrepareOptions,
-    /// Whether the eigenpairs are computed in parts.
-    lacks_pairs: bool,
     /// The models with their places in the ensemble.
     models: Vec<(usize, &'a Bundle)>,
 }
@@ -48,7 +46,7 @@ impl Ensemble {
             }
         }
         drop(graph);
-        for prepared in prepared.iter_mut().filter(|prepared| prepared.lacks_pairs) {
+        for prepared in prepared.iter_mut().filter(|prepared| prepared.options.eigenpairs > 0) {
             prepared.graph.find_eigenpairs(hosts, &prepared.options, None, &())?;
         }
         let work = |member: &Arc<dyn Exchange>| -> Result<Vec<Vec<f32>>, PredictError> {
@@ -81,12 +79,8 @@ impl<'a> Prepared<'a> {
         options: PrepareOptions,
         model: (usize, &'a Bundle),
     ) -> Result<Self, PredictError> {
-        let one_process =
-            || matches!(Eigensolver::for_parts_of(graph, options.eigenpairs), Eigensolver::OneProcess { .. });
-        let lacks_pairs = options.eigenpairs > 0 && !one_process();
-        let eigenpairs = if lacks_pairs { 0 } else { options.eigenpairs };
-        let whole = prepare_graph(graph, &PrepareOptions { eigenpairs, ..options.clone() })?;
+        let whole = prepare_graph(graph, &PrepareOptions { eigenpairs: 0, ..options.clone() })?;
         let graph = GraphInParts::cut(&whole, partition, hosts, &options)?;
-        Ok(Self { graph, options, lacks_pairs, models: vec![model] })
+        Ok(Self { graph, options, models: vec![model] })
     }
 }

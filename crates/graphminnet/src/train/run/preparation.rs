@@ -6,7 +6,6 @@ use crate::train::trainer::check_parts;
 use crate::train::{Architecture, Loaded, Observer, TrainError, TrainingData};
 use graphminnet_data::preparation::{Progress, Transform};
 use graphminnet_data::spectral::{Eigensolver, PrepareOptions, SpectralError};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -49,8 +48,7 @@ impl Loaded {
         let parts = train.parts.unwrap_or(1);
         check_parts(&run.model, train, &resources.device, &**hosts, parts)?;
         let (options, given) = (run.model.prepare_options(), resources.eigenpairs.as_deref());
-        let solver = self.solver(&options, given);
-        let in_parts = matches!(solver, Some(Eigensolver::Dense | Eigensolver::InParts));
+        let in_parts = given.is_none() && options.eigenpairs > 0;
         // What is computed in parts is left out of what is computed for the whole.
         let eigenpairs = if in_parts { 0 } else { options.eigenpairs };
         let of_whole = PrepareOptions { eigenpairs, ..options.clone() };
@@ -64,26 +62,17 @@ impl Loaded {
         Arc::make_mut(&mut whole.dataset).options = options.clone();
         drop(self.dataset);
         let (data, mut graphs) = DataInParts::cut(&whole, train, &**hosts)?;
+        let nodes = whole.dataset.samples.iter().map(|sample| sample.prepared.graph.num_nodes()).sum();
         drop(whole);
         if in_parts {
             let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
             let found = graphs.find_eigenpairs(hosts, &options, resources.cache.as_ref(), &watched);
             let Some(found) = unless_interrupted(found.map_err(TrainError::from))? else { return Ok(None) };
             report.parts.push(found);
+            report.eigensolver = Some(Eigensolver::of(nodes, options.eigenpairs));
         }
-        report.eigensolver = solver;
         observer.prepared(&report);
         Ok(Some(data.with_graphs(graphs.into_own())))
-    }
-
-    /// How the eigenpairs of the only graph are computed; `None` if they are not.
-    fn solver(&self, options: &PrepareOptions, given: Option<&Path>) -> Option<Eigensolver> {
-        match self.dataset.samples.as_slice() {
-            [only] if given.is_none() && options.eigenpairs > 0 => {
-                Some(Eigensolver::for_parts_of(&only.graph, options.eigenpairs))
-            }
-            _ => None,
-        }
     }
 }
 
