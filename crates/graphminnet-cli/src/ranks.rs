@@ -14,10 +14,8 @@ use crate::cmd::shards::Sharded;
 use crate::cmd::train::execute::Context;
 use crate::failure::Failure;
 use crate::ui::say::say;
-#[cfg(any(feature = "lab", feature = "mpi"))]
 use graphminnet_data::exchange::Exchange;
 use std::process::ExitCode;
-#[cfg(any(feature = "lab", feature = "mpi"))]
 use std::sync::Arc;
 
 /// Warns if other processes were started with this one that it knows nothing of.
@@ -32,7 +30,6 @@ fn warn_if_apart() {
 /// # Errors
 ///
 /// Those of the work, if no other process waits for this one. Does not return otherwise.
-#[cfg(feature = "lab")]
 pub fn on_all(
     work: impl FnOnce(Arc<dyn Exchange>) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
@@ -41,6 +38,9 @@ pub fn on_all(
         use std::panic::{AssertUnwindSafe, catch_unwind};
         let world = Arc::new(world);
         let exchange: Arc<dyn Exchange> = Arc::clone(&world) as _;
+        if let Some(ended) = refuse_strangers(&*exchange) {
+            return ended;
+        }
         return match catch_unwind(AssertUnwindSafe(|| work(exchange))) {
             Ok(Err(failure)) if world.size() > 1 => {
                 let code = failure.code();
@@ -51,6 +51,7 @@ pub fn on_all(
             Err(_) => world.abort(101),
         };
     }
+    warn_if_apart();
     work(Arc::new(graphminnet_data::exchange::Alone))
 }
 

@@ -110,6 +110,17 @@ impl CacheKey {
         Self { transform, hash: *hasher.finalize().as_bytes() }
     }
 
+    /// The key of what a transform gives for one of several things that these graphs are cut into; `numbers` tell them apart.
+    pub(crate) fn within(&self, transform: &'static str, numbers: impl Iterator<Item = u64>) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(transform.as_bytes());
+        hasher.update(&self.hash);
+        numbers.for_each(|number| {
+            hasher.update(&number.to_le_bytes());
+        });
+        Self { transform, hash: *hasher.finalize().as_bytes() }
+    }
+
     /// The hash in hexadecimal.
     pub(crate) fn to_hex(&self) -> String {
         blake3::Hash::from_bytes(self.hash).to_hex().to_string()

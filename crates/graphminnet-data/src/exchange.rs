@@ -176,6 +176,12 @@ impl dyn Exchange + '_ {
         (0..self.size()).map(said).collect()
     }
 
+    /// The numbers of all ranks, one after the other, on one of them; nothing on the others.
+    pub fn gather_numbers(&self, to: usize, mine: &[f32]) -> Vec<f32> {
+        let all = self.gather(to, bytemuck::cast_slice(mine).to_vec()).concat();
+        all.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
+    }
+
     /// Hands one message to each rank and takes one of each, both of any length; a rank's own goes nowhere.
     ///
     /// Ranks meet in pairs, in an order in which nobody waits for a rank that waits for somebody else.
@@ -284,6 +290,8 @@ mod tests {
         }
         let gathered = Threads::run(3, |exchange| exchange.gather(1, said(exchange.rank())));
         assert_eq!(gathered, [vec![], (0..3).map(said).collect(), vec![]]);
+        let numbers = Threads::run(3, |exchange| exchange.gather_numbers(0, &vec![0.5; exchange.rank()]));
+        assert_eq!(numbers, [vec![0.5; 3], vec![], vec![]]);
     }
 
     #[test]

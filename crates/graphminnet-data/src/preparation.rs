@@ -17,11 +17,15 @@
 //! and degree profiles are not stored, because computing them takes less time than reading them.
 
 mod codec;
+mod in_parts;
+
+pub use in_parts::GraphInParts;
 
 use super::cache::{Cache, CacheError, CacheKey};
 use super::dataset::{Column, ColumnKind, Dataset, Schema, Split};
 use super::exchange::{Alone, Exchange};
 use crate::graph::Graph;
+use crate::spectral::Eigensolver;
 use crate::spectral::{
     PreparationCounts, PrepareOptions, PreparedGraph, SpectralError, StoredEigenpairs,
     return_probabilities_unless,
@@ -33,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Raise it whenever the numbers of a transform can change.
-const EIGENPAIRS_VERSION: u32 = 1;
+const EIGENPAIRS_VERSION: u32 = 2;
 const RANDOM_WALK_VERSION: u32 = 2;
 
 /// One sample with everything that was computed for its graph.
@@ -128,6 +132,8 @@ pub struct PreparationReport {
     pub graphs: PreparationCounts,
     /// Where each part came from and how long it took.
     pub parts: Vec<(Transform, Origin, Duration)>,
+    /// How the eigenpairs of a graph in parts are computed.
+    pub eigensolver: Option<Eigensolver>,
 }
 
 /// Prepares all graphs of a data set, taking from the cache what is there and storing what is not.
@@ -189,8 +195,8 @@ pub fn prepare_dataset_among(
         through_cache(&graphs, Transform::RandomWalk, key, codec, (cache, exchange), progress, &mut parts)?
     };
     let prepared = join(&graphs, options, eigenpairs, walks)?;
-    let report =
-        PreparationReport { graphs: PreparationCounts::new(&prepared, options, start.elapsed()), parts };
+    let graphs = PreparationCounts::new(&prepared, options, start.elapsed());
+    let report = PreparationReport { graphs, parts, eigensolver: None };
     let samples = dataset.samples.iter().zip(prepared).map(|(sample, prepared)| PreparedSample {
         id: sample.id.clone(),
         prepared,

@@ -84,18 +84,62 @@ fn eigenpairs_and_degrees_are_those_of_one_process() {
     }
 }
 
+/// Components of several sizes, with nodes that have no edges between and after them.
 #[test]
-fn a_large_graph_that_is_not_connected_and_what_has_no_parts_are_refused() {
-    let mut edges = graph(1_000).edges().to_vec();
-    edges.retain(|[a, b]| (*a < 400) == (*b < 400));
-    let whole =
-        prepare_graph(&Arc::new(Graph::from_edges(1_000, edges).unwrap()), &PrepareOptions::default())
-            .unwrap();
-    let partition = Partition::in_order(1_000, 3);
-    let options = PrepareOptions { eigenpairs: 4, ..Default::default() };
-    for error in in_parts(&whole, &partition, &options) {
-        assert_eq!(error.unwrap_err(), SpectralError::NotConnected { components: 2 });
+fn eigenpairs_of_a_graph_that_is_not_connected_are_those_of_its_components() {
+    let nodes = 1_500;
+    let mut edges = graph(nodes).edges().to_vec();
+    let component = |node: u32| match node {
+        0..300 => 0,
+        300 => 1,
+        301..900 => 2,
+        901..1_490 => 3,
+        _ => node,
+    };
+    edges.retain(|[a, b]| component(*a) == component(*b));
+    let scattered: Vec<u32> = (0..nodes as u32).map(|node| node / 7 % 3).collect();
+    // 15 components: more than pairs, as many, and fewer.
+    for pairs in [5, 15, 24] {
+        let options = PrepareOptions { eigenpairs: pairs, whole_eigenspaces: true, ..Default::default() };
+        let whole =
+            prepare_graph(&Arc::new(Graph::from_edges(nodes, edges.clone()).unwrap()), &options).unwrap();
+        assert_eq!(whole.num_components, 15);
+        for partition in
+            [Partition::in_order(nodes, 1), Partition::in_order(nodes, 4), Partition::of(&scattered, 3)]
+        {
+            for (number, part) in in_parts(&whole, &partition, &options).into_iter().enumerate() {
+                let part = part.unwrap();
+                assert_eq!((part.num_eigenpairs, part.num_components), (pairs, 15));
+                assert_eq!(part.usable_eigenpairs, whole.usable_eigenpairs);
+                for (found, expected) in part.eigenvalues.iter().zip(&whole.eigenvalues) {
+                    assert!(
+                        (found - expected).abs() < 1e-6,
+                        "{:?} {:?}",
+                        part.eigenvalues,
+                        whole.eigenvalues
+                    );
+                }
+                // Those of the value 0 come in the order of the parts.
+                let first = if partition.parts() == 3 { 15.min(pairs) } else { 0 };
+                for (row, node) in partition.nodes_of(number).enumerate() {
+                    for pair in first..pairs {
+                        let (found, expected) =
+                            (part.eigenvectors[pairs * row + pair], whole.eigenvectors[pairs * node + pair]);
+                        assert!(
+                            (found - expected).abs() < 1e-5,
+                            "{pairs}, {node}, {pair}: {found} {expected}"
+                        );
+                    }
+                }
+            }
+        }
     }
+}
+
+#[test]
+fn what_has_no_parts_is_refused() {
+    let whole = prepare_graph(&Arc::new(graph(1_000)), &PrepareOptions::default()).unwrap();
+    let partition = Partition::in_order(1_000, 3);
     let options = PrepareOptions { random_walk_steps: 4, ..Default::default() };
     for error in in_parts(&whole, &partition, &options) {
         assert!(error.unwrap_err().to_string().contains("random-walk"));

@@ -42,6 +42,10 @@ pub struct Arguments {
     /// Training steps on a graph in parts, at least 2.
     #[arg(long, value_name = "STEPS", requires = "parts", default_value_t = 3, value_parser = clap::value_parser!(u64).range(2..))]
     steps: u64,
+    /// Take the steps on a graph in parts once more, with both sides of every message meeting before it goes: tells how long a rank
+    /// waits for the others, and how long it sends and receives.
+    #[arg(long, requires = "parts")]
+    waiting: bool,
     /// Compute this many layers at a time again in the backward pass instead of keeping what they computed (the same
     /// as `train.recompute_layers`): less memory, more time.
     #[arg(long, value_name = "LAYERS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -99,9 +103,10 @@ fn in_parts(
     arguments: &Arguments,
     hosts: &Arc<dyn Exchange>,
 ) -> Result<ExitCode, Failure> {
-    let Arguments { reach, local, steps, .. } = *arguments;
+    let Arguments { reach, local, steps, waiting: tell_waiting, .. } = *arguments;
     let recompute_layers = arguments.recompute_layers.map(|layers| layers as usize);
-    let graph = LargeGraph { nodes, parts, reach, local, recompute_layers, steps: steps as usize };
+    let steps = steps as usize;
+    let graph = LargeGraph { nodes, parts, reach, local, recompute_layers, steps, tell_waiting };
     let device = arguments.device.open()?;
     let measured = arguments.threads.pool()?.install(|| measure_in_parts(graph, hosts, device))?;
     let object = json!({
@@ -113,6 +118,8 @@ fn in_parts(
         "border": measured.border,
         "step_seconds": measured.step_seconds,
         "step_bytes_sent": measured.step_bytes,
+        "step_waiting_seconds": measured.waiting_and_communication.map(|[waiting, _]| waiting),
+        "step_communication_seconds": measured.waiting_and_communication.map(|[_, communication]| communication),
         "peak_bytes": peak_memory(),
         "last_loss": measured.losses.last(),
     });

@@ -2,8 +2,10 @@
 
 use super::data::join::{collect, damaged, files};
 use super::model_args::{InputColumns, ModelArguments};
+use super::parts_args::PartsArguments;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
+use crate::ranks;
 use crate::ui::coverage::coverage_text;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
@@ -11,14 +13,16 @@ use clap::Args;
 use graphminnet::bundle::{AnswerKind, Ensemble, Labelled, evaluate_answers};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::links::{LinkQuestion, LinkScores};
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::fs::AtomicFile;
 use graphminnet_data::parts::PartFolder;
 use graphminnet_data::text::grouped;
-use graphminnet_data::{Dataset, Level, OnBadRow, ReadOptions, Split, escape, open};
+use graphminnet_data::{Dataset, Level, OnBadRow, ReadOptions, Sample, Split, escape, open};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// What to evaluate, on what.
 #[derive(Args)]
@@ -29,7 +33,7 @@ pub struct Arguments {
     #[arg(long, value_name = "PATH", required_unless_present = "join")]
     data: Option<PathBuf>,
     /// Evaluate the answers that `evaluate --shard` left in this folder.
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "shard", "part", "skip_bad_rows", "format",
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["data", "shard", "parts", "part", "skip_bad_rows", "format",
         "smiles_column", "header", "memory", "limits"])]
     join: Option<PathBuf>,
     /// With --shard or several ranks, a folder for the parts.
@@ -37,6 +41,8 @@ pub struct Arguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     shards: ShardArguments,
+    #[command(flatten)]
+    parts: PartsArguments,
     #[command(flatten)]
     columns: InputColumns,
     /// Only the part of the data's own split: train, valid or test.
@@ -106,15 +112,24 @@ impl Sharded for Arguments {
     }
 
     fn run(&self) -> Result<ExitCode, Failure> {
-        run(self)
+        run(self, None)
     }
 
     fn join(self) -> Result<ExitCode, Failure> {
-        run(&Self { join: self.output, data: None, output: None, ..self })
+        run(&Self { join: self.output, data: None, output: None, ..self }, None)
     }
 }
 
-fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+/// Runs the command on all processes that were started together: on shards of the data, or on parts of its only graph.
+pub fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if !arguments.parts.are_given() {
+        return ranks::in_shards(arguments);
+    }
+    arguments.shards.refuse("--parts")?;
+    ranks::on_all(|hosts| run(&arguments, Some(&hosts)))
+}
+
+fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitCode, Failure> {
     arguments.shards.refuse_folder(arguments.output.as_deref())?;
     if !(arguments.level > 0.0 && arguments.level < 1.0) {
         return Err(Failure::usage(format!(
@@ -123,13 +138,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         )));
     }
     arguments.model.on_threads(|| {
-        let ensemble = arguments.model.load()?;
+        let ensemble = arguments.model.load_for(hosts.map_or(0, |hosts| hosts.rank()))?;
         let (labelled, links, data) = match (&arguments.join, &arguments.data) {
             (Some(folder), _) => {
                 let (labelled, data) = join(arguments, folder, &ensemble)?;
                 (labelled, None, data)
             }
-            (None, Some(data)) => match answer(arguments, data, &ensemble)? {
+            (None, Some(data)) => match answer(arguments, data, &ensemble, hosts)? {
                 Some((labelled, links)) => (labelled, links, data.clone()),
                 None => return Ok(ExitCode::SUCCESS),
             },
@@ -202,6 +217,7 @@ fn answer(
     arguments: &Arguments,
     data: &Path,
     ensemble: &Ensemble,
+    hosts: Option<&Arc<dyn Exchange>>,
 ) -> Result<Option<(Labelled, Option<LinkScores>)>, Failure> {
     let on_bad_row = if arguments.skip_bad_rows { OnBadRow::Skip } else { OnBadRow::Error };
     let options = ReadOptions {
@@ -244,6 +260,9 @@ fn answer(
             }
         }
     }
+    if let Some(hosts) = hosts {
+        return Ok(answer_in_parts(arguments, dataset, ensemble, hosts)?.map(|labelled| (labelled, None)));
+    }
     let labelled = Labelled::answer(ensemble, &dataset)?;
     let Some(shared) = shared else { return Ok(Some((labelled, links))) };
     let mut file = AtomicFile::create(&shared.file(PART)?)?;
@@ -251,6 +270,20 @@ fn answer(
     file.commit()?;
     shared.finish(Some(PART), labelled.len() + bad, bad)?;
     Ok(None)
+}
+
+/// The answers for the only graph, on rank 0.
+fn answer_in_parts(
+    arguments: &Arguments,
+    dataset: Dataset,
+    ensemble: &Ensemble,
+    hosts: &Arc<dyn Exchange>,
+) -> Result<Option<Labelled>, Failure> {
+    let several = |_| Failure::usage("--parts is for data that is a single graph");
+    let [Sample { graph, targets, .. }] = <[Sample; 1]>::try_from(dataset.samples).map_err(several)?;
+    let partition = arguments.parts.cut(&graph, &**hosts)?;
+    let answers = ensemble.answer_in_parts(graph, &partition, hosts)?;
+    Ok(answers.map(|answers| Labelled::new(answers, vec![targets])).transpose()?)
 }
 
 /// The answers of all shards, and the file that they are about.

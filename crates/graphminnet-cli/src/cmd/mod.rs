@@ -12,6 +12,7 @@ pub mod explain;
 pub mod inspect;
 pub mod limit_args;
 pub mod model_args;
+mod parts_args;
 pub mod predict;
 mod predict_pairs;
 mod prediction_writer;

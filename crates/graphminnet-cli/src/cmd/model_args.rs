@@ -39,9 +39,20 @@ impl ModelArguments {
     ///
     /// What is wrong with them.
     pub fn load(&self) -> Result<Ensemble, Failure> {
+        self.load_for(0)
+    }
+
+    /// The same on one of several processes that do one thing together, of which rank 0 speaks.
+    ///
+    /// # Errors
+    ///
+    /// As [`ModelArguments::load`].
+    pub fn load_for(&self, rank: usize) -> Result<Ensemble, Failure> {
         let ensemble = Ensemble::load_on(&self.models, &self.device.open()?)?;
-        for member in ensemble.members() {
-            say!("model: {}", describe(member));
+        if rank == 0 {
+            for member in ensemble.members() {
+                say!("model: {}", describe(member));
+            }
         }
         Ok(ensemble)
     }

@@ -2,23 +2,28 @@
 
 use super::data::join::check;
 use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
+use super::parts_args::PartsArguments;
 use super::predict_pairs::{likeliest, listed};
 use super::prediction_writer::PredictionWriter;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
+use crate::ranks;
 use crate::ui::coverage::coverage_text;
 use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{
-    AnswerKind, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictionTable, Shift,
+    AnswerKind, Answers, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictError, PredictionTable,
+    Shift,
 };
+use graphminnet_data::exchange::Exchange;
 use graphminnet_data::formats::NodeNames;
 use graphminnet_data::parts::InputIdentity;
-use graphminnet_data::{Level, ReadOptions, Shard, open};
+use graphminnet_data::{Graph, InputRow, Level, ReadOptions, RowReader, Shard, open};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What to predict, with what.
@@ -34,9 +39,11 @@ pub struct Arguments {
     output: PathBuf,
     #[command(flatten)]
     shards: ShardArguments,
+    #[command(flatten)]
+    parts: PartsArguments,
     /// Labelled graphs that were neither trained on nor used to choose the epoch; adds intervals or sets that hold the
     /// truth with probability `--level`. A model from `train --calibrate` needs no file.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "parts")]
     calibrate: Option<PathBuf>,
     /// How sure intervals and sets are, between 0 and 1 (default: 0.9).
     #[arg(long)]
@@ -44,11 +51,20 @@ pub struct Arguments {
     /// Pairs of nodes to ask about, of a model that answers for pairs: a CSV table with the columns source and destination
     /// (the node_ids of nodes.csv, or else numbers from 0), and graph_id where there are several graphs. Without it: the pairs
     /// of the data.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "level", "shard"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["calibrate", "level", "shard", "parts"])]
     pairs: Option<PathBuf>,
     /// The likeliest pairs of every graph that have no edge, so many of them, of a model that predicts links.
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["calibrate", "level", "shard", "pairs"])]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["calibrate", "level", "shard", "pairs", "parts"])]
     top: Option<usize>,
+}
+
+/// Runs the command on all processes that were started together: on shards of the input, or on parts of its only graph.
+pub fn start(arguments: Arguments) -> Result<ExitCode, Failure> {
+    if !arguments.parts.are_given() {
+        return ranks::in_shards(arguments);
+    }
+    arguments.shards.refuse("--parts")?;
+    ranks::on_all(|hosts| run(&arguments, Some(&hosts)))
 }
 
 impl Sharded for Arguments {
@@ -57,7 +73,7 @@ impl Sharded for Arguments {
     }
 
     fn run(&self) -> Result<ExitCode, Failure> {
-        run(self)
+        run(self, None)
     }
 
     fn join(self) -> Result<ExitCode, Failure> {
@@ -65,10 +81,10 @@ impl Sharded for Arguments {
     }
 }
 
-fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     arguments.model.on_threads(|| {
-        let ensemble = arguments.model.load()?;
+        let ensemble = arguments.model.load_for(hosts.map_or(0, |hosts| hosts.rank()))?;
         let level = arguments.level.unwrap_or(DEFAULT_LEVEL);
         let conformal = match &arguments.calibrate {
             None => ensemble.conformal(level)?.inspect(|found| say_calibrated(&ensemble, found)),
@@ -85,6 +101,14 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
         let shard = shared.as_ref().map(SharedWork::shard);
         let mut reader = arguments.input.open(ensemble.description(), shard)?;
+        let mut answered = None;
+        if let Some(hosts) = hosts {
+            answered = answer_in_parts(arguments, &ensemble, &mut reader, hosts)?;
+            if answered.is_none() {
+                // Rank 0 has the answers.
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
         let names = match arguments.input.path() {
             Some(path) if path.as_os_str() != "-" && ensemble.description().schema.level != Level::Graph => {
                 NodeNames::read(path, &arguments.input.options(ensemble.description()))?
@@ -116,12 +140,15 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let has_header = shard.is_none_or(Shard::is_first);
         let mut writer = PredictionWriter::begin(&reader, &ensemble, table, names, out, is_parquet, has_header)?;
         writer.shift = conformal.as_ref().map(Shift::new);
-        loop {
-            let rows = reader.next_rows(ROWS)?;
-            if rows.is_empty() {
-                break;
-            }
-            writer.write(&rows, &ensemble.answer(&rows))?;
+        match answered {
+            Some((row, answers)) => writer.write(&[row], &answers)?,
+            None => loop {
+                let rows = reader.next_rows(ROWS)?;
+                if rows.is_empty() {
+                    break;
+                }
+                writer.write(&rows, &ensemble.answer(&rows))?;
+            },
         }
         if let Some(distance) = writer.shift.as_ref().and_then(Shift::distance) {
             say!(
@@ -138,6 +165,22 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
+}
+
+/// The only graph of the input, without its edges and features, and what is said about its nodes; `None` on ranks besides 0.
+fn answer_in_parts(
+    arguments: &Arguments,
+    ensemble: &Ensemble,
+    reader: &mut RowReader,
+    hosts: &Arc<dyn Exchange>,
+) -> Result<Option<(InputRow, Answers)>, Failure> {
+    let several = || Failure::usage("--parts is for an input that is a single graph");
+    let [row] = <[InputRow; 1]>::try_from(reader.next_rows(2)?).map_err(|_| several())?;
+    let graph = row.graph.map_err(|bad| Failure::usage(format!("--parts: {bad}")))?;
+    let outline = Graph::from_edges(graph.num_nodes(), Vec::new()).map_err(PredictError::from)?;
+    let partition = arguments.parts.cut(&graph, &**hosts)?;
+    let answers = ensemble.answer_in_parts(graph, &partition, hosts)?;
+    Ok(answers.map(|answers| (InputRow { graph: Ok(Arc::new(outline)), ..row }, answers)))
 }
 
 /// This process's part of the work, if it does not do everything.

@@ -57,6 +57,20 @@ impl ShardArguments {
         self.shard = shard;
     }
 
+    /// Refuses a shard beside another way to share the work.
+    ///
+    /// # Errors
+    ///
+    /// A usage error.
+    pub fn refuse(&self, instead: &str) -> Result<(), Failure> {
+        match self.shard {
+            Some(_) => Err(Failure::usage(format!(
+                "--shard and {instead}: the work is shared in one way or the other"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Refuses a folder for parts where there are none.
     ///
     /// # Errors

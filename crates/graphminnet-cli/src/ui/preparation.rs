@@ -6,6 +6,7 @@ use super::say::Verbosity;
 use super::signals::Interrupt;
 use graphminnet::train::Loaded;
 use graphminnet_data::preparation::{self, Origin, PreparationReport, Transform};
+use graphminnet_data::spectral::Eigensolver;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Says what was read.
@@ -47,10 +48,21 @@ pub fn transform_name(transform: Transform) -> &'static str {
     }
 }
 
+/// How eigenpairs are computed, in words.
+fn solver(solver: Eigensolver) -> &'static str {
+    match solver {
+        Eigensolver::Dense => "densely: the graph is small",
+        Eigensolver::InParts => "by iteration, each rank on its parts",
+    }
+}
+
 /// Says what a preparation did.
 pub fn say_preparation(verbosity: Verbosity, report: &PreparationReport) {
     for (transform, origin, time) in &report.parts {
-        let name = transform_name(*transform);
+        let mut name = transform_name(*transform).to_owned();
+        if let (Transform::Eigenpairs, Some(found)) = (transform, report.eigensolver) {
+            name.push_str(&format!(" ({})", solver(found)));
+        }
         let seconds = time.as_secs_f64();
         match origin {
             Origin::Cached => verbosity.say(format_args!("{name}: from the cache ({seconds:.1} s)")),

@@ -4,6 +4,7 @@
 
 use super::{Exchange, Threads};
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// A member of a team whose members are spread over hosts, consecutive ones on each.
@@ -26,6 +27,66 @@ impl Team {
         let near = Threads::team(here.len());
         let members = here.zip(near);
         members.map(|(rank, near)| Self { rank, size, near, hosts: Arc::clone(hosts) }).collect()
+    }
+
+    /// Does some work on each member of this host: the first on the thread that calls, each of the others on one of its own, with a
+    /// pool of its own, because a member that waits for another must not keep it from computing. What they gave, in their
+    /// order.
+    ///
+    /// # Errors
+    ///
+    /// That of the first member that failed. A panic ends all hosts.
+    pub fn run<T: Send, E: Send>(
+        hosts: &Arc<dyn Exchange>,
+        size: usize,
+        first: impl FnOnce(&Arc<dyn Exchange>) -> Result<T, E>,
+        other: impl Fn(&Arc<dyn Exchange>) -> Result<T, E> + Sync,
+    ) -> Result<Vec<T>, E> {
+        fn watched<T>(member: &Arc<dyn Exchange>, work: impl FnOnce() -> T) -> std::thread::Result<T> {
+            let done = catch_unwind(AssertUnwindSafe(work));
+            if done.is_err() {
+                // The others would wait for it.
+                member.give_up("panicked");
+            }
+            done
+        }
+        let members: Vec<Arc<dyn Exchange>> =
+            Self::of(hosts, size).into_iter().map(|member| Arc::new(member) as _).collect();
+        let threads = (rayon::current_num_threads() / members.len().max(1)).max(1);
+        let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let other = &other;
+        let done: Vec<std::thread::Result<Result<T, E>>> = std::thread::scope(|scope| {
+            let mut members = members.into_iter();
+            let Some(own) = members.next() else { return Vec::new() };
+            let others: Vec<_> = members
+                .map(|member| {
+                    scope.spawn(move || {
+                        let work = || watched(&member, || other(&member));
+                        match pool() {
+                            Ok(pool) => pool.install(work),
+                            Err(_) => work(),
+                        }
+                    })
+                })
+                .collect();
+            let first = watched(&own, || first(&own));
+            // Who waits for a member that failed fails there.
+            drop(own);
+            let others = others.into_iter().map(|other| other.join().and_then(|done| done));
+            std::iter::once(first).chain(others).collect()
+        });
+        // A member that failed says more than those that missed it.
+        let (mut results, mut panic) = (Vec::with_capacity(done.len()), None);
+        for done in done {
+            match done {
+                Ok(done) => results.push(done?),
+                Err(other) => panic = panic.or(Some(other)),
+            }
+        }
+        match panic {
+            None => Ok(results),
+            Some(panic) => resume_unwind(panic),
+        }
     }
 
     /// The members on a host.
@@ -99,6 +160,22 @@ impl Exchange for Team {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_member_that_fails_says_more_than_those_that_waited_for_it() {
+        let alone: Arc<dyn Exchange> = Arc::new(super::super::Alone);
+        let work = |member: &Arc<dyn Exchange>| match member.rank() {
+            2 => Err("no".to_owned()),
+            rank => Ok((rank, member.any(true))),
+        };
+        assert_eq!(Team::run(&alone, 3, work, work).unwrap_err(), "no");
+        let sum = |member: &Arc<dyn Exchange>| {
+            let mut sum = [0u64];
+            member.chain(&mut sum, |_, sum| sum[0] = sum[0] * 10 + member.rank() as u64);
+            Ok::<_, ()>((member.rank(), sum[0]))
+        };
+        assert_eq!(Team::run(&alone, 3, sum, sum), Ok(vec![(0, 12), (1, 12), (2, 12)]));
+    }
 
     /// Everything that ranks say to each other, on teams of every size and number of hosts.
     #[test]

@@ -112,6 +112,23 @@ impl Partition {
         self.order.get(number as usize).map_or(number as usize, |&node| node as usize)
     }
 
+    /// The nodes of a part.
+    pub fn nodes_of(&self, part: usize) -> impl Iterator<Item = usize> + Clone + use<'_> {
+        self.numbers(part).map(|number| self.node(number))
+    }
+
+    /// Rows of `columns` values each, from the order of the parts to that of the nodes.
+    pub fn rows_in_order(&self, rows: &[f32], columns: usize) -> Vec<f32> {
+        if self.order.is_empty() {
+            return rows.to_vec();
+        }
+        let mut ordered = vec![0.0; rows.len()];
+        for (&node, row) in self.order.iter().zip(rows.chunks_exact(columns.max(1))) {
+            ordered[node as usize * columns..][..columns].copy_from_slice(row);
+        }
+        ordered
+    }
+
     /// The number of every node of the graph; `None` where it is the node's own.
     fn number_of_node(&self) -> Option<Vec<u32>> {
         if self.order.is_empty() {
@@ -190,6 +207,10 @@ pub(crate) mod tests {
             }
             let border = seen.iter().map(|seen| seen.len()).collect();
             prop_assert_eq!(partition.cut(&graph), Cut { edges, border });
+            let row = |node: usize| [node as f32, -(node as f32)];
+            let by_part = (0..partition.parts()).flat_map(|part| partition.nodes_of(part)).flat_map(row);
+            let in_order: Vec<f32> = (0..graph.num_nodes()).flat_map(row).collect();
+            prop_assert_eq!(partition.rows_in_order(&by_part.collect::<Vec<_>>(), 2), in_order);
         }
     }
 

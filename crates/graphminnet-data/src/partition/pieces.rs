@@ -77,7 +77,7 @@ impl Partition {
             });
         }
         let own = self.numbers(part);
-        let nodes: Vec<usize> = own.clone().map(|number| self.node(number)).collect();
+        let nodes: Vec<usize> = self.nodes_of(part).collect();
         let numbers = self.number_of_node();
         let number = |node: u32| u64::from(numbers.as_ref().map_or(node, |numbers| numbers[node as usize]));
         let mut kept = Vec::new();

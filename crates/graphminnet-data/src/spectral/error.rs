@@ -64,15 +64,6 @@ pub enum SpectralError {
     /// The degree profile could not be attached to the graph.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The eigenpairs of a graph in parts that is not connected.
-    #[error(
-        "the graph has {components} connected components, and eigenpairs of a graph in parts are computed for one; \
-         compute them in one process, or give those of another program"
-    )]
-    NotConnected {
-        /// Connected components.
-        components: usize,
-    },
     /// Something that is not computed for a graph in parts.
     #[error("{what} cannot be computed for a graph in parts; choose a model that does without")]
     NotInParts {

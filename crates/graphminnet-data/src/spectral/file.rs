@@ -1,21 +1,29 @@
 //! Eigenpairs that another program computed: a folder with `eigenvalues.npy`, `[pairs]`, ascending, the trivial one first,
 //! and `eigenvectors.npy`, `[nodes, pairs]`, a row per node. Both are 32- or 64-bit floats, little-endian and in C order,
 //! which is what NumPy writes; more pairs than needed are left out.
+//!
+//! They are checked: `L v = λ v` on this graph, orthonormal columns, ascending values. That they are the lowest is taken on trust.
 
-use super::{PrepareOptions, PreparedGraph};
+use super::components::Components;
+use super::laplacian::Laplacian;
+use super::solution::Solution;
+use super::verify::{Accuracy, verify_to};
+use super::{PrepareOptions, PreparedGraph, SpectralError};
 use crate::error::{DataError, Place};
 use crate::fs;
+use crate::graph::Graph;
 use std::path::{Path, PathBuf};
 
-/// Eigenvalues below this count as zero, one for each connected component.
-const ZERO: f32 = 1e-6;
+/// What is asked of another program, whose numbers may have 32 bits: rounding to them gives residuals of 10⁻⁷ of the bound.
+const GIVEN: Accuracy = Accuracy { of_bound: 1e-5, of_eigenvalue: 1e-3, orthogonality: 1e-4 };
 
 impl PreparedGraph {
-    /// The graph with the eigenpairs of a folder, which are taken as they are; their eigenspaces count as whole.
+    /// The graph with the eigenpairs of a folder, whose eigenspaces count as whole.
     ///
     /// # Errors
     ///
-    /// [`DataError`] if a file is not there or is no such array, or has a number that is not finite.
+    /// [`DataError`] if a file is not there or is no such array, has a number that is not finite, or does not hold eigenpairs of this
+    /// graph.
     pub fn with_eigenpairs_of(self, folder: &Path, options: &PrepareOptions) -> Result<Self, DataError> {
         let (nodes, stored) = (self.graph.num_nodes(), options.eigenpairs);
         let count = stored.min(nodes);
@@ -29,15 +37,55 @@ impl PreparedGraph {
             row
         };
         let columns = vectors.shape[1].max(1);
+        let components = check(&self.graph, &values, &vectors, count)?;
         Ok(Self {
             eigenvalues: row(&values.values),
             eigenvectors: vectors.values.chunks_exact(columns).flat_map(row).collect(),
             num_eigenpairs: count,
             usable_eigenpairs: count,
             splits_eigenspace: false,
-            num_components: values.values[..count].iter().filter(|value| value.abs() < ZERO).count().max(1),
+            num_components: components,
             ..self
         })
+    }
+}
+
+/// Fails unless these are eigenpairs of a graph; how many connected components it has.
+fn check(graph: &Graph, values: &Array, vectors: &Array, count: usize) -> Result<usize, DataError> {
+    let wrong = |array: &Array, found: String, expected: &str| {
+        Err(DataError::malformed(Place::file(&array.path), found, expected))
+    };
+    let given = &values.values[..count];
+    if let Some(at) = given.windows(2).position(|two| two[0] > two[1]) {
+        let found = format!("{} before {} at position {at}", given[at], given[at + 1]);
+        return wrong(values, found, "ascending eigenvalues, that of the constant vector (0) first");
+    }
+    let laplacian = Laplacian::of(graph);
+    let mut table = laplacian.tall(count.max(1));
+    let rows = vectors.values.chunks_exact(vectors.shape[1].max(1));
+    for (to, from) in table.data_mut().chunks_exact_mut(count.max(1)).zip(rows) {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = f64::from(*from));
+    }
+    let solution = Solution { values: given.iter().map(|value| f64::from(*value)).collect(), vectors: table };
+    match verify_to(&laplacian, &solution, GIVEN) {
+        Ok(()) => Ok(Components::of(&laplacian).len()),
+        Err(SpectralError::Residual { pair, eigenvalue, residual, limit }) => {
+            let found =
+                format!("column {pair} (eigenvalue {eigenvalue:e}) with ‖L v − λ v‖ = {residual:.1e}");
+            let expected = format!(
+                "at most {limit:.1e}: eigenvectors of L = Deg − A of this graph without directions, a row for each node in the order of \
+                 the data"
+            );
+            wrong(vectors, found, &expected)
+        }
+        Err(SpectralError::Orthogonality { first, second, difference, .. }) => {
+            let found = match first == second {
+                true => format!("column {first}, whose squared length is off 1 by {difference:.1e}"),
+                false => format!("columns {second} and {first} with inner product {difference:.1e}"),
+            };
+            wrong(vectors, found, "orthogonal columns of length 1")
+        }
+        Err(other) => wrong(vectors, other.to_string(), "eigenpairs of this graph"),
     }
 }
 
@@ -108,7 +156,6 @@ impl Array {
 mod tests {
     use super::super::prepare_graph;
     use super::*;
-    use crate::graph::Graph;
     use std::sync::Arc;
 
     fn npy(kind: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
@@ -128,7 +175,7 @@ mod tests {
         let bare = prepare_graph(&graph, &PrepareOptions::default()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
-        let doubles: Vec<u8> =
+        let mut doubles: Vec<u8> =
             computed.eigenvalues[..3].iter().flat_map(|value| f64::from(*value).to_le_bytes()).collect();
         let singles: Vec<u8> = computed.eigenvectors.iter().flat_map(|value| value.to_le_bytes()).collect();
         write("eigenvalues.npy", &npy("<f8", "(3,)", &doubles));
@@ -141,6 +188,8 @@ mod tests {
             (npy("<f4", "(3, 3)", &singles), "48 bytes of numbers"),
             (npy(">f4", "(3, 4)", &singles), "<f4 or <f8"),
             (npy("<f4", "(3, 4)", &[0xff; 48]), "NaN at position 0"),
+            (npy("<f4", "(3, 4)", &[&singles[16..], &singles[..16]].concat()), "in the order of the data"),
+            (npy("<f4", "(3, 4)", &[0; 48]), "column 0, whose squared length is off 1"),
             (b"no array".to_vec(), "a .npy file of NumPy"),
             (b"\x93NUMPY\x01\x00\xff\xff".to_vec(), "a .npy file of NumPy"),
         ] {
@@ -148,5 +197,10 @@ mod tests {
             let error = read().unwrap_err();
             assert!(error.contains(expected) && error.contains("eigenvectors.npy"), "{error}");
         }
+        write("eigenvectors.npy", &npy("<f4", "(3, 4)", &singles));
+        doubles.rotate_left(8);
+        write("eigenvalues.npy", &npy("<f8", "(3,)", &doubles));
+        let error = read().unwrap_err();
+        assert!(error.contains("ascending") && error.contains("eigenvalues.npy"), "{error}");
     }
 }

@@ -8,8 +8,8 @@ use super::eigenpairs::Eigenpairs;
 use super::laplacian::Laplacian;
 use super::prepared::StoredEigenpairs;
 use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
-use super::spread::Spread;
-use super::{PrepareOptions, PreparedGraph, SpectralError, lowest_eigenpairs};
+use super::spread::{Groups, Spread};
+use super::{NEVER, PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
 use crate::exchange::Exchange;
 use crate::graph::{Encodings, Graph, Part};
 use crate::partition::{Connection, Halo, owner};
@@ -20,8 +20,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 ///
-/// [`SpectralError`], the same on all ranks: [`SpectralError::NotConnected`] for a large graph that is not connected,
-/// [`SpectralError::NotInParts`] for random walks and degree profiles.
+/// [`SpectralError`], the same on all ranks: [`SpectralError::NotInParts`] for random walks and degree profiles.
 pub fn prepare_part(
     exchange: &Arc<dyn Exchange>,
     graph: &Arc<Graph>,
@@ -56,23 +55,47 @@ pub fn prepare_part(
     let mut log_degree: Vec<f32> =
         (0..part.own_nodes).map(|node| (laplacian.degree(node) as f64).ln_1p() as f32).collect();
     log_degree.resize(graph.num_nodes(), 0.0);
-    let stored = options.eigenpairs;
     let mut found = StoredEigenpairs::default();
-    if stored > 0 {
-        let pairs = lowest(&laplacian, connection, stored)?;
-        found = StoredEigenpairs::of(&pairs, graph.num_nodes(), stored);
+    if options.eigenpairs > 0 {
+        let pairs = lowest(laplacian, connection, options.eigenpairs, NEVER)?;
+        found = StoredEigenpairs::of(&pairs, graph.num_nodes(), options.eigenpairs);
     }
-    let usable = if options.whole_eigenspaces { found.count_in_whole_eigenspaces } else { found.count };
-    Ok(PreparedGraph {
-        eigenvalues: found.values,
-        eigenvectors: found.vectors,
-        num_eigenpairs: found.count,
-        usable_eigenpairs: usable,
-        splits_eigenspace: found.count_in_whole_eigenspaces < found.count,
-        num_components: found.num_components,
-        log_degree,
-        ..connected
-    })
+    Ok(PreparedGraph { log_degree, ..connected.with_eigenpairs(found, options) })
+}
+
+/// The eigenpairs of a part that is connected with the others, all ranks together, unless they are to stop: `stop` is asked by all
+/// ranks at the same time, and must answer all of them alike.
+///
+/// # Errors
+///
+/// As [`prepare_part`].
+pub(crate) fn eigenpairs_of_part(
+    connected: &PreparedGraph,
+    stored: usize,
+    stop: Stop<'_>,
+) -> Result<StoredEigenpairs, SpectralError> {
+    let (graph, part) = (&connected.graph, connected.part.as_ref());
+    let Some((part, connection)) = part.and_then(|part| Some((part, part.others.as_ref()?))) else {
+        return StoredEigenpairs::compute_unless(graph, stored, stop);
+    };
+    let pairs = lowest(laplacian(graph, part, connection), connection, stored, stop)?;
+    Ok(StoredEigenpairs::of(&pairs, graph.num_nodes(), stored))
+}
+
+/// How the eigenpairs of a graph in parts are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eigensolver {
+    /// Densely, by every rank: the graph is small.
+    Dense,
+    /// By the iteration, of which every rank has its parts.
+    InParts,
+}
+
+impl Eigensolver {
+    /// The one for so many pairs of a graph with so many nodes.
+    pub fn of(nodes: usize, pairs: usize) -> Self {
+        if is_small(nodes, pairs.min(nodes)) { Self::Dense } else { Self::InParts }
+    }
 }
 
 /// The rows of a part. Every edge counts both ways, so parts tell each other of edges that leave them.
@@ -118,30 +141,76 @@ fn laplacian(graph: &Graph, part: &Part, connection: &Connection) -> Laplacian {
     let halo = Halo::agree(exchange, offsets, &border);
     let (before, total) = (connection.nodes_before, connection.nodes);
     let exchange = Arc::clone(connection.exchange());
-    Laplacian::of_part(starts, neighbours, Spread { exchange, halo, before, total })
+    Laplacian::of_part(starts, neighbours, Spread { exchange, halo, before, total, groups: None })
 }
 
 /// The lowest eigenpairs, rows of this part.
-fn lowest(laplacian: &Laplacian, connection: &Connection, count: usize) -> Result<Eigenpairs, SpectralError> {
+fn lowest(
+    laplacian: Laplacian,
+    connection: &Connection,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Eigenpairs, SpectralError> {
     let nodes = laplacian.total_nodes();
     let count = count.min(nodes);
     if is_small(nodes, count) {
-        return lowest_of_small(laplacian, connection, count);
+        return lowest_of_small(&laplacian, connection, count);
     }
-    let components = count_components(laplacian);
-    if components > 1 {
-        return Err(SpectralError::NotConnected { components });
-    }
+    let labels = component_labels(&laplacian);
+    let (components, groups) = groups(&labels, connection, count);
+    let zeros = groups.sizes.len();
+    let entries: Vec<f64> = groups.sizes.iter().map(|size| 1.0 / size.sqrt()).collect();
+    let of_row = groups.of_row.clone();
+    let spectral_bound = laplacian.spectral_bound();
     // One pair more than asked for tells whether the cut splits an eigenspace.
-    let Solution { values: above, vectors: table } = lowest_above_zero(laplacian, count)?;
-    let mut values = vec![0.0];
-    values.extend(&above[..count - 1]);
-    let trivial = 1.0 / (nodes as f64).sqrt();
-    let rows = table.data().chunks_exact(table.stride());
-    let vectors =
-        rows.flat_map(|row| std::iter::once(trivial).chain(row[..count - 1].iter().copied())).collect();
-    let (next_value, spectral_bound) = (above.get(count - 1).copied(), laplacian.spectral_bound());
-    Ok(Eigenpairs { values, vectors, next_value, num_components: 1, spectral_bound })
+    let wanted = (count + 1).saturating_sub(components).min(nodes - components);
+    let laplacian = if components > 1 && wanted > 0 { laplacian.with_groups(groups) } else { laplacian };
+    let solution = match wanted {
+        0 => Solution { values: Vec::new(), vectors: laplacian.tall(1) },
+        _ => lowest_above_zero(&laplacian, wanted, stop)?,
+    };
+    let Solution { values: above, vectors: table } = solution;
+    let mut values = vec![0.0; zeros];
+    values.extend(&above[..count - zeros]);
+    let mut vectors = Vec::with_capacity(of_row.len() * count);
+    for (row, group) in table.data().chunks_exact(table.stride()).zip(&of_row) {
+        let first = vectors.len();
+        vectors.resize(first + zeros, 0.0);
+        if let Some(group) = group {
+            vectors[first + *group as usize] = entries[*group as usize];
+        }
+        vectors.extend(&row[..count - zeros]);
+    }
+    let next_value = match components > count {
+        true => Some(0.0),
+        false => above.get(count - zeros).copied(),
+    };
+    Ok(Eigenpairs { values, vectors, next_value, num_components: components, spectral_bound })
+}
+
+/// How many connected components there are, and the first `most` of them, by their lowest nodes.
+fn groups(labels: &[u64], connection: &Connection, most: usize) -> (usize, Groups) {
+    let (exchange, before) = (&**connection.exchange(), connection.nodes_before);
+    // A component is known by its lowest number.
+    let roots = labels.iter().enumerate().filter(|&(node, label)| *label == before + node as u64);
+    let roots: Vec<u64> = roots.map(|(_, label)| *label).collect();
+    let mut components = [0u64];
+    exchange.chain(&mut components, |_, count| count[0] += roots.len() as u64);
+    // Numbers of later ranks are higher.
+    let heard = exchange.collect(bytemuck::cast_slice(&roots[..roots.len().min(most)]).to_vec()).concat();
+    let mut first: Vec<u64> =
+        heard.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes)).collect();
+    first.truncate(most);
+    let of_row = labels.iter().map(|label| first.binary_search(label).ok().map(|at| at as u32)).collect();
+    let mut groups = Groups { of_row, sizes: vec![0.0; first.len()] };
+    let own = groups.of_row.iter().flatten().fold(vec![0.0; first.len()], |mut sizes, &group| {
+        sizes[group as usize] += 1.0;
+        sizes
+    });
+    exchange.chain(&mut groups.sizes, |from, piece| {
+        piece.iter_mut().zip(&own[from..]).for_each(|(sum, own)| *sum += own);
+    });
+    (components[0] as usize, groups)
 }
 
 /// Those of a graph that every rank can hold.
@@ -164,9 +233,9 @@ fn lowest_of_small(
     Ok(Eigenpairs { vectors: pairs.vectors[first..first + rows].to_vec(), ..pairs })
 }
 
-/// How many connected components the whole graph has: every node takes the lowest number that it hears of.
-fn count_components(laplacian: &Laplacian) -> usize {
-    let Some(spread) = laplacian.spread() else { return 1 };
+/// The lowest number in the connected component of every node here: a node takes the lowest that it hears of.
+fn component_labels(laplacian: &Laplacian) -> Vec<u64> {
+    let Some(spread) = laplacian.spread() else { return vec![0; laplacian.num_nodes()] };
     let nodes = laplacian.num_nodes();
     let mut labels: Vec<u64> = (0..nodes as u64).map(|node| spread.before + node).collect();
     let mut queue: Vec<u32> = (0..nodes as u32).collect();
@@ -193,11 +262,7 @@ fn count_components(laplacian: &Laplacian) -> usize {
             }
         }
         if !spread.exchange.any(!queue.is_empty()) {
-            break;
+            return labels;
         }
     }
-    let own = (0..nodes).filter(|&node| labels[node] == spread.before + node as u64).count();
-    let mut count = [own as f64];
-    spread.join(&mut count);
-    count[0] as usize
 }

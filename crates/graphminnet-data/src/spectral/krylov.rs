@@ -6,7 +6,8 @@
 //! to its best Ritz vectors and goes on. Residuals come from the small projected matrix, so a step costs the operator
 //! and one orthogonalisation, nothing else.
 //!
-//! * The eigenvalue 0 is known and kept out: all vectors are orthogonal to the constant one.
+//! * The eigenvalue 0 is known and kept out: all vectors are orthogonal to the constant one (on a graph in parts, to that of each
+//!   connected component).
 //! * Copies of a repeated eigenvalue: a block of [`BLOCK`] vectors sees that many at once; directions that are used
 //!   up are replaced by random ones; and when all wanted pairs are accurate, a fresh random block is iterated until
 //!   the first pair *beyond* them is known well enough to say that none below was missed.
@@ -21,7 +22,7 @@ use super::operator::Operator;
 use super::shift_invert::ShiftInverse;
 use super::solution::Solution;
 use super::tall::Tall;
-use super::{Stop, unless_stopped};
+use super::{NEVER, Stop, unless_stopped};
 use crate::rng::stream;
 use faer::Mat;
 
@@ -38,10 +39,12 @@ const KNOWN: f64 = 1e-3;
 const MAX_ITERATIONS: usize = 4_000;
 /// What is left of a vector after projection must exceed this part of it to count as a new direction.
 const NEW_DIRECTION: f64 = 1e-13;
+/// How often a cut may turn out to be too low before no such cut is tried again.
+const TOO_LOW: usize = 3;
 /// Degree of the polynomial, in units of `√(bound / cut)`.
 const STEEPNESS: f64 = 2.5;
 
-/// The lowest `wanted` eigenpairs above the trivial one of a connected graph.
+/// The lowest `wanted` eigenpairs above zero of a connected graph, or of one whose components are known.
 ///
 /// # Errors
 ///
@@ -60,6 +63,8 @@ struct Search<'a> {
     wanted: usize,
     bound: f64,
     operator: Operator,
+    /// How often the cut of a polynomial turned out to be too low, and the highest of these cuts.
+    too_low: (usize, f64),
     /// Orthonormal basis in the leading `size` columns; the operator was applied to all of them.
     basis: Tall,
     size: usize,
@@ -82,7 +87,6 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(laplacian: &'a Laplacian, wanted: usize, stop: Stop<'a>) -> Self {
-        let nodes = laplacian.total_nodes();
         let bound = laplacian.spectral_bound();
         // A factorisation needs all rows in one place.
         let inverse = if laplacian.spread().is_none() { ShiftInverse::new(laplacian, bound) } else { None };
@@ -90,13 +94,14 @@ impl<'a> Search<'a> {
             Some(inverse) => Operator::Inverse(Box::new(inverse)),
             None => Operator::Polynomial(filter(bound, bound / 30.0)),
         };
-        let capacity = (2 * wanted + 12 * BLOCK).min(nodes - 1);
+        let capacity = (2 * wanted + 12 * BLOCK).min(laplacian.nodes_above_zero());
         Self {
             laplacian,
             stop,
             wanted,
             bound,
             operator,
+            too_low: (0, 0.0),
             basis: laplacian.tall(capacity),
             size: 0,
             capacity,
@@ -159,7 +164,9 @@ impl<'a> Search<'a> {
         let first = self.size;
         self.basis.set_columns(first, &self.block, columns);
         self.size += columns;
-        self.operator.apply::<BLOCK>(self.laplacian, &mut self.block, &mut self.scratch, self.stop);
+        // Ranks stop together or not at all, and agreeing on it takes as long as a product.
+        let within = if self.laplacian.spread().is_some() { NEVER } else { self.stop };
+        self.operator.apply::<BLOCK>(self.laplacian, &mut self.block, &mut self.scratch, within);
         unless_stopped(self.stop)?;
         self.block.subtract_means(BLOCK);
         let before = self.block.column_norms(columns).into_iter().fold(0.0, f64::max);
@@ -250,7 +257,7 @@ impl<'a> Search<'a> {
     /// Whether the first pair beyond the wanted ones is known well enough to exclude a missed one below them.
     fn none_below(&self, solution: &Solution) -> bool {
         let Some(&last) = solution.values.last() else { return true };
-        if self.wanted >= self.laplacian.total_nodes() - 1 {
+        if self.wanted >= self.laplacian.nodes_above_zero() {
             return true;
         }
         if self.size <= self.wanted {
@@ -345,15 +352,21 @@ impl<'a> Search<'a> {
     }
 
     /// A cut that suits the spectrum better than the present one: above all wanted pairs, but not far above.
-    fn better_cut(&self) -> Option<f64> {
+    fn better_cut(&mut self) -> Option<f64> {
         let Operator::Polynomial(present) = &self.operator else { return None };
-        let highest = self.bound * 0.9;
+        let (present, highest) = (present.cut, self.bound * 0.9);
         let cut = match self.estimate((self.wanted + 2 * BLOCK).min(self.size - 1)) {
             // Ritz values err upwards, so this is above the true one.
             Some((value, _)) => value.clamp(1e-7 * self.bound, highest),
-            None => (3.0 * present.cut).min(highest),
+            None => {
+                self.too_low = (self.too_low.0 + 1, self.too_low.1.max(present));
+                (3.0 * present).min(highest)
+            }
         };
-        (cut < 0.6 * present.cut || cut > present.cut).then_some(cut)
+        // Once may be by chance; going back again and again to where the cut was too low would go on for ever.
+        let (times, too_low) = self.too_low;
+        let lower = cut < 0.6 * present && (times < TOO_LOW || cut > 1.2 * too_low);
+        (lower || cut > present).then_some(cut)
     }
 }
 

@@ -3,7 +3,7 @@
 //! No value is stored: off-diagonal entries are −1 and the diagonal is the length of the neighbour list. The rows may be those
 //! of one part of a graph; neighbours in other parts are numbered after the part's own nodes.
 
-use super::spread::Spread;
+use super::spread::{Groups, Spread};
 use super::tall::{CHUNK_ROWS, Tall};
 use crate::graph::Graph;
 use rayon::prelude::*;
@@ -52,6 +52,20 @@ impl Laplacian {
     /// Where the other rows are, if there are any.
     pub(super) fn spread(&self) -> Option<&Spread> {
         self.spread.as_deref()
+    }
+
+    /// The same with the connected components of the whole graph, of which there are several.
+    pub(super) fn with_groups(mut self, groups: Groups) -> Self {
+        if let Some(spread) = self.spread.as_mut().and_then(Arc::get_mut) {
+            spread.groups = Some(groups);
+        }
+        self
+    }
+
+    /// Number of eigenvalues above zero, here and elsewhere: all but one for each connected component.
+    pub(super) fn nodes_above_zero(&self) -> usize {
+        let groups = self.spread().and_then(|spread| spread.groups.as_ref());
+        self.total_nodes() - groups.map_or(1, |groups| groups.sizes.len())
     }
 
     /// A matrix with as many rows.

@@ -92,21 +92,34 @@ impl PreparedGraph {
             true => Arc::new(Graph::clone(graph).with_node_features(degree_profile(graph)?)?),
             false => Arc::clone(graph),
         };
-        let usable =
-            if options.whole_eigenspaces { eigenpairs.count_in_whole_eigenspaces } else { eigenpairs.count };
-        Ok(Self {
+        let bare = Self {
             graph,
-            eigenvalues: eigenpairs.values,
-            eigenvectors: eigenpairs.vectors,
-            num_eigenpairs: eigenpairs.count,
-            usable_eigenpairs: usable,
-            splits_eigenspace: eigenpairs.count_in_whole_eigenspaces < eigenpairs.count,
-            num_components: eigenpairs.num_components,
+            eigenvalues: Vec::new(),
+            eigenvectors: Vec::new(),
+            num_eigenpairs: 0,
+            usable_eigenpairs: 0,
+            splits_eigenspace: false,
+            num_components: 0,
             random_walk,
             log_degree,
             encodings: Encodings::default(),
             part: None,
-        })
+        };
+        Ok(bare.with_eigenpairs(eigenpairs, options))
+    }
+
+    /// The same graph with these eigenpairs.
+    pub(crate) fn with_eigenpairs(self, found: StoredEigenpairs, options: &PrepareOptions) -> Self {
+        let whole = found.count_in_whole_eigenspaces;
+        Self {
+            usable_eigenpairs: if options.whole_eigenspaces { whole } else { found.count },
+            splits_eigenspace: whole < found.count,
+            eigenvalues: found.values,
+            eigenvectors: found.vectors,
+            num_eigenpairs: found.count,
+            num_components: found.num_components,
+            ..self
+        }
     }
 }
 

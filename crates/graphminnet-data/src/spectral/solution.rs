@@ -8,7 +8,7 @@ use super::laplacian::Laplacian;
 use super::spread::Spread;
 use super::tall::Tall;
 use super::verify::verify;
-use super::{NEVER, Stop, unless_stopped};
+use super::{Stop, unless_stopped};
 use faer::Mat;
 
 /// Components up to this size are solved densely.
@@ -85,15 +85,18 @@ fn make_canonical(solution: &mut Solution, spread: Option<&Spread>) {
     }
 }
 
-/// The same for the rows of a part, all ranks together. The whole graph must be connected and not small.
+/// The same for the rows of a part, all ranks together. The whole graph must be connected, or its components known, and not small.
 ///
 /// # Errors
 ///
 /// [`SpectralError`] on all ranks.
-pub(super) fn in_parts(laplacian: &Laplacian, count: usize) -> Result<Solution, SpectralError> {
-    // A rank that stopped alone would leave the others waiting.
-    let Some(spread) = laplacian.spread() else { return lowest_above_zero(laplacian, count, NEVER) };
-    let mut solution = krylov::lowest_above_zero(laplacian, count, NEVER)?;
+pub(super) fn in_parts(
+    laplacian: &Laplacian,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Solution, SpectralError> {
+    let Some(spread) = laplacian.spread() else { return lowest_above_zero(laplacian, count, stop) };
+    let mut solution = krylov::lowest_above_zero(laplacian, count, stop)?;
     verify(laplacian, &solution)?;
     make_canonical(&mut solution, Some(spread));
     Ok(solution)

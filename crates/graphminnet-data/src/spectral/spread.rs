@@ -14,6 +14,17 @@ pub(crate) struct Spread {
     pub(super) before: u64,
     /// Rows of all ranks.
     pub(super) total: u64,
+    /// The connected components, where there are several.
+    pub(super) groups: Option<Groups>,
+}
+
+/// The connected components of a graph that is spread over ranks, or the first of them.
+#[derive(Debug)]
+pub(crate) struct Groups {
+    /// The component of every row here.
+    pub(super) of_row: Vec<Option<u32>>,
+    /// Rows of each component, here and elsewhere.
+    pub(super) sizes: Vec<f64>,
 }
 
 impl Spread {

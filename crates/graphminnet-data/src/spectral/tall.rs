@@ -4,7 +4,7 @@
 //! contiguous slice that one thread can own. Every operation cuts the rows into chunks of [`CHUNK_ROWS`] and adds
 //! partial sums in the order of the chunks: results are the same bits for any number of threads.
 
-use super::spread::Spread;
+use super::spread::{Groups, Spread};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef, Par};
 use rayon::prelude::*;
@@ -167,8 +167,13 @@ impl Tall {
         });
     }
 
-    /// Makes the leading columns orthogonal to the constant vector.
+    /// Makes the leading columns orthogonal to the constant vector, or to that of each connected component.
     pub(super) fn subtract_means(&mut self, columns: usize) {
+        if let Some(spread) = self.spread.clone()
+            && let Some(groups) = &spread.groups
+        {
+            return self.subtract_means_of(groups, &spread, columns);
+        }
         let rows = self.spread.as_ref().map_or(self.rows() as u64, |spread| spread.total) as f64;
         let means: Vec<f64> =
             self.column_sums(columns, |entry| entry).into_iter().map(|sum| sum / rows).collect();
@@ -180,6 +185,25 @@ impl Tall {
                 }
             }
         });
+    }
+}
+
+impl Tall {
+    fn subtract_means_of(&mut self, groups: &Groups, spread: &Spread, columns: usize) {
+        let mut means = vec![0.0; groups.sizes.len() * columns];
+        let place = |group: &Option<u32>| {
+            group.map_or(0..0, |group| group as usize * columns..(group as usize + 1) * columns)
+        };
+        for (row, group) in self.data.chunks_exact(self.stride).zip(&groups.of_row) {
+            means[place(group)].iter_mut().zip(row).for_each(|(sum, entry)| *sum += entry);
+        }
+        spread.join(&mut means);
+        for (means, size) in means.chunks_exact_mut(columns.max(1)).zip(&groups.sizes) {
+            means.iter_mut().for_each(|mean| *mean /= size);
+        }
+        for (row, group) in self.data.chunks_exact_mut(self.stride).zip(&groups.of_row) {
+            row.iter_mut().zip(&means[place(group)]).for_each(|(entry, mean)| *entry -= mean);
+        }
     }
 }
 

@@ -6,10 +6,19 @@ use super::solution::Solution;
 use super::tall::CHUNK_ROWS;
 use rayon::prelude::*;
 
-/// Largest accepted residual, as a part of the bound on the spectrum.
-const RESIDUAL: f64 = 1e-8;
-/// Largest accepted difference of an inner product of two eigenvectors from 0 or 1.
-const ORTHOGONALITY: f64 = 1e-8;
+/// What is accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Accuracy {
+    /// Largest residual as a part of the bound on the spectrum …
+    pub(super) of_bound: f64,
+    /// … or of the eigenvalue, whichever is larger.
+    pub(super) of_eigenvalue: f64,
+    /// Largest difference of an inner product of two eigenvectors from 0 or 1.
+    pub(super) orthogonality: f64,
+}
+
+/// What is asked of the solvers.
+const COMPUTED: Accuracy = Accuracy { of_bound: 1e-8, of_eigenvalue: 0.0, orthogonality: 1e-8 };
 
 /// Checks the residual of every pair, the norm of every vector and all inner products, the constant vector's too.
 ///
@@ -17,14 +26,24 @@ const ORTHOGONALITY: f64 = 1e-8;
 ///
 /// [`SpectralError::Residual`] or [`SpectralError::Orthogonality`] for the first violation.
 pub(crate) fn verify(laplacian: &Laplacian, solution: &Solution) -> Result<(), SpectralError> {
+    verify_to(laplacian, solution, COMPUTED)
+}
+
+/// The same to another accuracy.
+pub(super) fn verify_to(
+    laplacian: &Laplacian,
+    solution: &Solution,
+    accepted: Accuracy,
+) -> Result<(), SpectralError> {
     let count = solution.values.len();
-    let limit = RESIDUAL * laplacian.spectral_bound().max(1.0);
+    let of_bound = accepted.of_bound * laplacian.spectral_bound().max(1.0);
     let residuals: Vec<f64> = if laplacian.num_nodes() > CHUNK_ROWS && laplacian.spread().is_none() {
         (0..count).into_par_iter().map(|pair| residual(laplacian, solution, pair)).collect()
     } else {
         (0..count).map(|pair| residual(laplacian, solution, pair)).collect()
     };
     for (pair, (&residual, &eigenvalue)) in residuals.iter().zip(&solution.values).enumerate() {
+        let limit = of_bound.max(accepted.of_eigenvalue * eigenvalue);
         // A NaN fails this test as well.
         if !matches!(residual.partial_cmp(&limit), Some(order) if order.is_le()) {
             return Err(SpectralError::Residual { pair, eigenvalue, residual, limit });
@@ -35,8 +54,9 @@ pub(crate) fn verify(laplacian: &Laplacian, solution: &Solution) -> Result<(), S
         for second in 0..=first {
             let expected = if first == second { 1.0 } else { 0.0 };
             let difference = (products[(first, second)] - expected).abs();
-            if difference > ORTHOGONALITY {
-                return Err(SpectralError::Orthogonality { first, second, difference, limit: ORTHOGONALITY });
+            let limit = accepted.orthogonality;
+            if difference > limit {
+                return Err(SpectralError::Orthogonality { first, second, difference, limit });
             }
         }
     }

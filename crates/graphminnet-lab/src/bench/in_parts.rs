@@ -5,6 +5,7 @@
 //! depend on them.
 
 use super::BenchError;
+use super::timed::{Spent, Timed};
 use super::workload::large_graph_recipe;
 use graphminnet::config::{EdgeEncoderKind, LocalKind, MetricKind};
 use graphminnet::train::{Device, Observer, Settings, TrainError, TrainEvent, TrainingData, train_parts};
@@ -15,7 +16,7 @@ use graphminnet_data::spectral::PreparedGraph;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Encodings, Features, Level, Part, Schema, Task};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -34,6 +35,8 @@ pub struct LargeGraph {
     pub recompute_layers: Option<usize>,
     /// Training steps; at least two, because the first is not counted.
     pub steps: usize,
+    /// Whether the same steps are taken once more, to tell communication from waiting.
+    pub tell_waiting: bool,
 }
 
 /// What a host saw of it.
@@ -51,6 +54,9 @@ pub struct PartsMeasured {
     pub step_seconds: f64,
     /// Bytes that it sends to other hosts in a step after the first.
     pub step_bytes: u64,
+    /// Seconds of waiting for other hosts, and of sending to them and receiving, in a step after the first; those of its parts
+    /// are added up. Measured in steps of their own, where it is asked for.
+    pub waiting_and_communication: Option<[f64; 2]>,
     /// Losses of the steps.
     pub losses: Vec<f64>,
 }
@@ -65,6 +71,17 @@ pub fn measure_in_parts(
     hosts: &Arc<dyn Exchange>,
     device: Device,
 ) -> Result<PartsMeasured, BenchError> {
+    let (mut measured, _) = train(graph, Arc::new(Timed::over(hosts, false)), device.clone())?;
+    if graph.tell_waiting {
+        let (_, spent) = train(graph, Arc::new(Timed::over(hosts, true)), device)?;
+        measured.waiting_and_communication =
+            Some([spent.waiting, spent.communicating].map(|sum| sum as f64 * 1e-9));
+    }
+    Ok(measured)
+}
+
+/// Trains over an exchange; what a step after the first spends on it.
+fn train(graph: LargeGraph, hosts: Arc<Timed>, device: Device) -> Result<(PartsMeasured, Spent), BenchError> {
     let mut recipe = large_graph_recipe()?;
     recipe.model.local = graph.local;
     if graph.local == LocalKind::None {
@@ -78,8 +95,8 @@ pub fn measure_in_parts(
     recipe.train.parts = Some(graph.parts);
     recipe.train.recompute_layers = graph.recompute_layers;
     recipe.model.check()?;
-    let counted = Arc::new(Counted { hosts: Arc::clone(hosts), sent: AtomicU64::new(0) });
-    let parts = hosts.share(graph.parts);
+    let exchange: Arc<dyn Exchange> = Arc::clone(&hosts) as _;
+    let parts = exchange.share(graph.parts);
     let measured = Mutex::new(PartsMeasured { parts, ..PartsMeasured::default() });
     let pairs = recipe.model.stored_eigenpairs();
     let options = recipe.model.prepare_options();
@@ -121,64 +138,35 @@ pub fn measure_in_parts(
         interrupt: &interrupt,
         exchange: &graphminnet_data::exchange::Alone,
     };
-    let mut watch = Watch { counted: Arc::clone(&counted), steps: Vec::new() };
-    let counted: Arc<dyn Exchange> = counted;
-    train_parts(&settings, &counted, (graph.parts, &make), None, None, &mut watch)?;
+    let mut watch = Watch { hosts, steps: Vec::new() };
+    train_parts(&settings, &exchange, (graph.parts, &make), None, &mut watch)?;
     let mut measured = measured.into_inner().unwrap_or_else(PoisonError::into_inner);
     measured.losses = watch.steps.iter().map(|(_, _, loss)| *loss).collect();
     let between = watch.steps.windows(2).map(|two| (two[1].0 - two[0].0).as_secs_f64());
     measured.step_seconds = between.fold(f64::INFINITY, f64::min);
-    if let [first, .., last] = watch.steps.as_slice() {
-        measured.step_bytes = (last.1 - first.1) / (watch.steps.len() as u64 - 1);
+    let mut spent = Spent::default();
+    if let [(_, first, _), .., (_, last, _)] = watch.steps.as_slice() {
+        let of_step = |sum: fn(&Spent) -> u64| (sum(last) - sum(first)) / (watch.steps.len() as u64 - 1);
+        spent = Spent {
+            bytes: of_step(|spent| spent.bytes),
+            waiting: of_step(|spent| spent.waiting),
+            communicating: of_step(|spent| spent.communicating),
+        };
     }
-    Ok(measured)
-}
-
-/// Counts what is sent to other hosts.
-#[derive(Debug)]
-struct Counted {
-    hosts: Arc<dyn Exchange>,
-    sent: AtomicU64,
-}
-
-impl Exchange for Counted {
-    fn rank(&self) -> usize {
-        self.hosts.rank()
-    }
-
-    fn size(&self) -> usize {
-        self.hosts.size()
-    }
-
-    fn send_on(&self, line: u16, to: usize, bytes: &[u8]) {
-        self.sent.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.hosts.send_on(line, to, bytes);
-    }
-
-    fn receive_on(&self, line: u16, from: usize, bytes: &mut [u8]) {
-        self.hosts.receive_on(line, from, bytes);
-    }
-
-    fn broadcast(&self, from: usize, bytes: &mut [u8]) {
-        self.hosts.broadcast(from, bytes);
-    }
-
-    fn give_up(&self, why: &str) {
-        self.hosts.give_up(why);
-    }
+    measured.step_bytes = spent.bytes;
+    Ok((measured, spent))
 }
 
 struct Watch {
-    counted: Arc<Counted>,
-    /// When each step was done, what had been sent by then, and its loss.
-    steps: Vec<(Instant, u64, f64)>,
+    hosts: Arc<Timed>,
+    /// When each step was done, what had been spent by then, and its loss.
+    steps: Vec<(Instant, Spent, f64)>,
 }
 
 impl Observer for Watch {
     fn event(&mut self, event: &TrainEvent) {
         if let TrainEvent::Step { loss, .. } = event {
-            let sent = self.counted.sent.load(Ordering::Relaxed);
-            self.steps.push((Instant::now(), sent, loss.unwrap_or(f64::NAN)));
+            self.steps.push((Instant::now(), self.hosts.spent(), loss.unwrap_or(f64::NAN)));
         }
     }
 }
@@ -289,12 +277,15 @@ mod tests {
             local: LocalKind::Gated,
             recompute_layers: None,
             steps: 3,
+            tell_waiting: false,
         };
         let alone = on(1, graph);
-        let spread = on(4, graph);
+        let spread = on(4, LargeGraph { tell_waiting: true, ..graph });
         for host in &spread {
             assert_eq!(host.losses, alone[0].losses);
             assert!(host.border > 0 && host.border <= 80, "{host:?}");
+            let spent = host.waiting_and_communication.unwrap();
+            assert!(spent.iter().all(|seconds| *seconds > 0.0), "{host:?}");
         }
         assert_eq!(spread.iter().map(|host| host.edges).sum::<u64>(), alone[0].edges);
         assert_eq!((alone[0].nodes, alone[0].edges, alone[0].step_bytes), (400, 2000, 0));
@@ -309,6 +300,7 @@ mod tests {
                     local: LocalKind::None,
                     recompute_layers: Some(1),
                     steps: 3,
+                    tell_waiting: false,
                 },
             )[0]
             .step_bytes

@@ -7,6 +7,7 @@ mod flops;
 mod in_parts;
 mod measure;
 mod peak;
+mod timed;
 mod workload;
 
 pub use flops::{executed_training_flops, forward_flops, training_flops};

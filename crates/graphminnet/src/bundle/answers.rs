@@ -1,6 +1,6 @@
 //! What models say about graphs: numbers for each graph, or the reason why there are none.
 
-use super::{AnswerKind, PredictError};
+use super::{AnswerKind, Description, PredictError};
 use crate::task::probability;
 use graphminnet_data::{Graph, InputRow};
 use std::ops::Range;
@@ -49,6 +49,13 @@ impl Answers {
         models: Vec<Vec<f32>>,
     ) -> Self {
         Self { kind, columns, graphs, models }
+    }
+
+    /// What models give for the rows of a single graph.
+    pub(crate) fn of_one_graph(about: &Description, rows: usize, models: Vec<Vec<f32>>) -> Self {
+        let finite = models.iter().flatten().all(|output| output.is_finite());
+        let place = if finite { Ok(0..rows) } else { Err(PredictError::NonFinite) };
+        Self::new(about.answers(), about.model.out_dim, vec![place], models)
     }
 
     /// Number of graphs, those without an answer included.

@@ -141,6 +141,9 @@ pub enum PredictError {
     /// It does not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// The model cannot be used in this way.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// There is no graph: its row could not be read.
     #[error("{reason}")]
     Unusable {

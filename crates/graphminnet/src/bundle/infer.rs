@@ -220,7 +220,7 @@ impl Bundle {
     }
 
     /// What the model says about a batch, or why the batch cannot be put together.
-    fn pass(
+    pub(super) fn pass(
         &self,
         batch: &[&PreparedGraph],
         question: Question,

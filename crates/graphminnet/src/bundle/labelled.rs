@@ -30,11 +30,19 @@ impl Labelled {
     pub fn answer(ensemble: &Ensemble, dataset: &Dataset) -> Result<Self, PredictError> {
         let graphs: Vec<Arc<Graph>> =
             dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
-        let answers = ensemble.answer(&graphs);
-        for graph in 0..graphs.len() {
+        let targets = dataset.samples.iter().map(|sample| sample.targets.clone()).collect();
+        Self::new(ensemble.answer(&graphs), targets)
+    }
+
+    /// The answers to some graphs with the targets of each.
+    ///
+    /// # Errors
+    ///
+    /// As [`Labelled::answer`].
+    pub fn new(answers: Answers, targets: Vec<Vec<f32>>) -> Result<Self, PredictError> {
+        for graph in 0..answers.len() {
             answers.graph(graph).map_err(PredictError::in_graph(graph))?;
         }
-        let targets = dataset.samples.iter().map(|sample| sample.targets.clone()).collect();
         Ok(Self { answers, targets })
     }
 

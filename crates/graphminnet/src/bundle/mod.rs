@@ -35,6 +35,7 @@ mod ensemble;
 mod error;
 mod evaluate;
 pub(crate) mod group;
+mod in_parts;
 mod infer;
 mod labelled;
 mod links;

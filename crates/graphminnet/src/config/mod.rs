@@ -23,6 +23,7 @@
 mod checks;
 mod choices;
 mod identity;
+mod in_parts;
 mod keys;
 mod model;
 mod overrides;
@@ -37,6 +38,9 @@ pub use choices::{
 // For the laboratory, which finds its finished runs again by them.
 #[doc(hidden)]
 pub use identity::{Identity, distinguishing_keys};
+#[cfg(feature = "train")]
+pub(crate) use in_parts::SUMS_ALONE;
+pub(crate) use in_parts::no_parts;
 pub use model::ModelConfig;
 #[cfg(feature = "train")]
 pub(crate) use overrides::read_value;

@@ -38,6 +38,9 @@ impl Graphs {
                 Ok(samples.map(|sample| (sample.id.clone(), Arc::clone(&sample.prepared.graph))).collect())
             }
             None if run.finished().is_none() => Ok(Vec::new()),
+            None if run.file.train.parts.is_some() => {
+                Err("the graph is in parts and may be too large to be read as a whole".to_owned())
+            }
             None => match run.file.data.load_within(limits) {
                 Err(error) => Err(format!("the data could not be read again: {error}")),
                 Ok(loaded) => {

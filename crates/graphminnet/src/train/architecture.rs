@@ -1,10 +1,7 @@
 //! What the trainer must know of a kind of model besides the model itself.
 
 use super::{GradientPass, TrainError};
-use crate::config::{
-    Activation, Aggregate, ConfigError, DropoutSite, GlobalKind, Identity, InnerProduct, Layout, LevelKind,
-    LocalKind, ModelConfig, TrainConfig,
-};
+use crate::config::{ConfigError, Identity, ModelConfig, SUMS_ALONE, TrainConfig, no_parts};
 use crate::model::{Beyond, Carried, GraphMinNet, Model, ModelInput, Noted};
 use crate::nn::Pass;
 use burn::tensor::{Device, Tensor};
@@ -84,11 +81,8 @@ pub trait Architecture: Serialize {
     /// [`TrainError::Config`] with what stands in the way.
     #[doc(hidden)]
     fn check_parts(&self) -> Result<(), TrainError> {
-        Err(no_parts(
-            "train.parts",
-            "some",
-            "this kind of model cannot be trained on parts of a graph; leave it out",
-        ))
+        let expected = "this kind of model cannot be trained on parts of a graph; leave it out";
+        Err(no_parts("train.parts", "some", expected).into())
     }
 
     /// A forward pass in training, with the random numbers of `seed`.
@@ -149,7 +143,7 @@ impl Architecture for ModelConfig {
         input: ModelInput,
         pieces: &[Vec<usize>],
     ) -> Result<Vec<Tensor<3>>, TrainError> {
-        if !needs_sums_alone(self) {
+        if !self.needs_sums_alone() {
             return Err(no_pieces(SUMS_ALONE));
         }
         let noted = Noted::new(pieces).map_err(TrainError::Graph)?;
@@ -159,24 +153,7 @@ impl Architecture for ModelConfig {
     }
 
     fn check_parts(&self) -> Result<(), TrainError> {
-        if !needs_sums_alone(self) {
-            return Err(no_parts("train.parts", "some", SUMS_ALONE));
-        }
-        match () {
-            () if self.level != LevelKind::Node => {
-                let expected = "node; a graph in parts has targets of its nodes";
-                Err(no_parts("model.level", self.level, expected))
-            }
-            () if !matches!(self.local, LocalKind::None | LocalKind::Gated | LocalKind::Gine) => {
-                let expected = "gatedgcn, gine or none; others cannot see beyond a part of a graph yet";
-                Err(no_parts("model.local", self.local, expected))
-            }
-            () if self.encoder_hops > 0 => {
-                let expected = "0; the encoder cannot see beyond a part of a graph yet";
-                Err(no_parts("model.encoder_hops", self.encoder_hops, expected))
-            }
-            () => Ok(()),
-        }
+        Ok(Self::check_parts(self)?)
     }
 
     fn carry(&self, input: &mut ModelInput, sums: Vec<Tensor<2>>) -> Result<(), TrainError> {
@@ -186,26 +163,6 @@ impl Architecture for ModelConfig {
         }
         Ok(())
     }
-}
-
-const SUMS_ALONE: &str = "the block in its default form (global graphminnet, layout channel, aggregate mul, inner_product type1 or \
-     type3, nonlinear_wb none, no dropout on the embedding), or no global branch; others need more of a graph than sums";
-
-/// Whether the global branch reads of other nodes nothing but sums over all of them.
-fn needs_sums_alone(model: &ModelConfig) -> bool {
-    let embeds = model.drop_gmn_at == DropoutSite::Embedding && model.drop_gmn > 0.0;
-    let sums = model.global == GlobalKind::Graphminnet
-        && model.layout == Layout::Channel
-        && model.aggregate == Aggregate::Mul
-        && matches!(model.inner_product, InnerProduct::Type1 | InnerProduct::Type3)
-        && model.nonlinear_wb == Activation::None
-        && !embeds;
-    sums || model.global == GlobalKind::None
-}
-
-pub(super) fn no_parts(key: &str, value: impl ToString, expected: &str) -> TrainError {
-    let (key, value, expected) = (key.to_owned(), value.to_string(), expected.to_owned());
-    TrainError::Config(ConfigError::Invalid { key, value, expected })
 }
 
 fn no_pieces(expected: &str) -> TrainError {

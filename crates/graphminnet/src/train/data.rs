@@ -43,7 +43,7 @@ impl TrainingData {
         cache: Option<&Cache>,
         progress: &dyn Progress,
     ) -> Result<(Self, PreparationReport), TrainError> {
-        Self::prepare_among(dataset, splits, model, (cache, None), progress, &Alone)
+        Self::prepare_among(dataset, splits, &model.prepare_options(), (cache, None), progress, &Alone)
     }
 
     /// The same on every rank of an exchange; each prepares a part of the graphs. The eigenpairs of the only graph may be given in
@@ -51,7 +51,7 @@ impl TrainingData {
     pub(super) fn prepare_among(
         dataset: &Dataset,
         splits: Splits,
-        model: &impl Architecture,
+        options: &PrepareOptions,
         (cache, eigenpairs): (Option<&Cache>, Option<&Path>),
         progress: &dyn Progress,
         exchange: &dyn Exchange,
@@ -59,9 +59,8 @@ impl TrainingData {
         let fingerprint = data_fingerprint(dataset, &splits);
         let source_schema = dataset.schema.clone();
         let node_parts = dataset.node_parts.clone();
-        let options = model.prepare_options();
         let (dataset, report) = match eigenpairs.filter(|_| options.eigenpairs > 0) {
-            None => prepare_dataset_among(dataset, &options, cache, progress, exchange)?,
+            None => prepare_dataset_among(dataset, options, cache, progress, exchange)?,
             Some(folder) => {
                 let rest = PrepareOptions { eigenpairs: 0, ..options.clone() };
                 let (mut dataset, report) = prepare_dataset_among(dataset, &rest, cache, progress, exchange)?;
@@ -72,8 +71,8 @@ impl TrainingData {
                         expected: format!("a single graph; the data has {}", dataset.samples.len()),
                     }));
                 };
-                only.prepared = only.prepared.clone().with_eigenpairs_of(folder, &options)?;
-                (PreparedDataset { options, ..dataset }, report)
+                only.prepared = only.prepared.clone().with_eigenpairs_of(folder, options)?;
+                (PreparedDataset { options: options.clone(), ..dataset }, report)
             }
         };
         let dataset = Arc::new(dataset);

@@ -47,6 +47,7 @@ mod evaluate;
 mod event;
 mod files;
 mod gradient_pass;
+mod in_parts;
 mod loaded;
 mod log;
 mod metrics;

@@ -14,6 +14,7 @@ use super::average::Average;
 use super::checkpoint::Checkpoint;
 use super::evaluate::{AHEAD, batch_limit, evaluate};
 use super::event::{EpochReport, Observer, TrainEvent};
+use super::in_parts::Outline;
 use super::norms;
 use super::pieces::Pieces;
 use super::record::Recorder;
@@ -21,6 +22,7 @@ use super::seen::Seen;
 use super::state::{Best, EpochSums, Plateau, TrainState};
 use super::summary::SeedResult;
 use super::transfer::{Start, Taken};
+pub(super) use in_parts::{check_parts, train_own};
 pub use in_parts::{train_in_parts, train_parts};
 
 use super::{Architecture, Evaluation, Position, SeedDir, TargetScaler, TrainError, TrainingData};
@@ -115,8 +117,8 @@ struct Training<'a, C: Architecture> {
     start: Option<&'a Start>,
     taken: Option<Taken>,
     data: &'a TrainingData,
-    /// The whole graph where `data` is a part of it, on a rank that has it.
-    whole: Option<&'a TrainingData>,
+    /// An outline of the whole graph where `data` is a part of it, on a rank that has one.
+    outline: Option<&'a Outline>,
     directory: Option<&'a SeedDir>,
     observer: &'a mut dyn Observer,
     recorder: Option<Recorder>,

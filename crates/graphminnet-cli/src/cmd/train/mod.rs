@@ -6,16 +6,15 @@ mod demo;
 pub mod execute;
 pub mod request;
 
+use crate::cmd::parts_args::PartsArguments;
 use crate::failure::Failure;
 use crate::ranks;
 use crate::ui::priority::give_way;
 use arguments::{DataArguments, MachineArguments, OutputArguments, TransferArguments, in_context};
 use clap::Args;
 use execute::Context;
-use graphminnet::config::Override;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use toml::Value;
 
 /// What to train.
 ///
@@ -27,14 +26,8 @@ pub struct Arguments {
     /// Replace a field of the configuration, as in --set train.epochs=50; may be repeated.
     #[arg(long = "set", value_name = "FIELD=VALUE")]
     overrides: Vec<String>,
-    /// Cut a single graph into this many parts, which the ranks of `mpirun` share; the result depends on the parts, not on the
-    /// number of ranks. The same as --set train.parts=PARTS.
-    #[arg(long, value_name = "PARTS")]
-    parts: Option<usize>,
-    /// Which nodes belong to which part: order (as they are numbered), greedy (few edges between parts), or a file with the
-    /// part of every node on a line of its own, as METIS writes it.
-    #[arg(long, value_name = "HOW", requires = "parts")]
-    partition: Option<String>,
+    #[command(flatten)]
+    parts: PartsArguments,
     /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4).
     /// Default: seed 0.
     #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
@@ -65,15 +58,6 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
-impl Arguments {
-    /// What the options of a graph in parts stand for.
-    fn in_parts(&self) -> impl Iterator<Item = Override> {
-        let parts = self.parts.map(|parts| Override::new("train", "parts", Value::Integer(parts as i64)));
-        let how = |how: &String| Override::new("train", "partition", Value::String(how.clone()));
-        parts.into_iter().chain(self.partition.as_ref().map(how))
-    }
-}
-
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.background {
@@ -90,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 || split
                 || arguments.calibrate
                 || arguments.transfer.is_given()
-                || arguments.parts.is_some()
+                || arguments.parts.are_given()
             {
                 return Err(Failure::usage(
                     "--set, --seeds, --ensemble, --split, --calibrate, --parts and --from: a resumed run stays as it was started",
@@ -99,7 +83,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return execute::resume(path, context);
         }
         let mut overrides = request::read_overrides(&arguments.overrides)?;
-        overrides.extend(arguments.in_parts());
+        overrides.extend(arguments.parts.overrides());
         let seeds = match arguments.ensemble {
             Some(models) => (0..models).collect(),
             None => request::read_seeds(arguments.seeds.as_deref().unwrap_or("0"))?,

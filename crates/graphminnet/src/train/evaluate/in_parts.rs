@@ -38,17 +38,12 @@ pub(super) fn evaluate<const PARTS: usize>(
     else {
         return Ok(None);
     };
-    let gather = |mine: &[f32]| -> Vec<f32> {
-        let bytes = mine.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let all = exchange.gather(0, bytes).concat();
-        all.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
-    };
-    let outputs = gather(&outputs);
+    let outputs = exchange.gather_numbers(0, &outputs);
     let mut found = Vec::with_capacity(PARTS);
     for part in parts {
         let mut targets = targets.clone();
         data.hide_others(part, &[0], &mut targets);
-        let targets = gather(&targets);
+        let targets = exchange.gather_numbers(0, &targets);
         let own = match exchange.rank() {
             0 => Evaluation::new(outputs.clone(), targets, model.out_dim(), data, train, scaler, |_| Some(0))
                 .map(Some),

@@ -3,9 +3,10 @@
 //! Rank 0 says what is to be done before it does it itself; what follows is the same work on all ranks.
 
 use super::directory::RUN;
+use super::preparation::Prepared;
 use super::{Resources, RunFile};
-use crate::train::trainer::{train_in_parts, train_seed};
-use crate::train::{TrainError, TrainingData};
+use crate::train::TrainError;
+use crate::train::trainer::{train_in_parts, train_own, train_seed};
 use graphminnet_data::spectral::SpectralError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -49,7 +50,7 @@ pub fn dismiss(resources: &Resources) {
 /// What goes wrong on this rank alone: the others wait for it then, and must be ended. What goes wrong on all ranks is
 /// for rank 0 to say.
 pub fn assist(resources: &Resources, interrupt: &AtomicBool) -> Result<(), TrainError> {
-    let mut data: Option<TrainingData> = None;
+    let mut data: Option<Prepared> = None;
     loop {
         let task = resources.exchange.tell(0, Vec::new());
         let unreadable =
@@ -59,19 +60,19 @@ pub fn assist(resources: &Resources, interrupt: &AtomicBool) -> Result<(), Train
             Task::Prepare { run } => {
                 let run = RunFile::parse(&run, RUN.into())?;
                 let loaded = run.data.load_within(&resources.limits)?;
-                let resources = run.resources(resources);
-                loaded.prepare(&run.model, &resources, &mut (), interrupt).map(|prepared| data = prepared)
+                Prepared::of(loaded, &run, resources, &mut (), interrupt).map(|prepared| data = prepared)
             }
             Task::Train { run, seed } => {
                 let run = RunFile::parse(&run, RUN.into())?;
                 let data = data.as_ref().ok_or(TrainError::DataNotGiven)?;
                 let settings = run.settings(seed, resources, interrupt);
-                match run.train.parts {
-                    None => train_seed(&settings, data, None, &mut ()).map(|_| ()),
-                    Some(_) => {
-                        train_in_parts(&settings, &resources.exchange, data, None, &mut ()).map(|_| ())
-                    }
-                }
+                let hosts = &resources.exchange;
+                let trained = match (data, run.train.parts) {
+                    (Prepared::Whole(data), None) => train_seed(&settings, data, None, &mut ()),
+                    (Prepared::Whole(data), Some(_)) => train_in_parts(&settings, hosts, data, None, &mut ()),
+                    (Prepared::InParts(data), _) => train_own(&settings, hosts, data, None, &mut ()),
+                };
+                trained.map(|_| ())
             }
         };
         match done {

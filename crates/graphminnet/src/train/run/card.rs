@@ -23,7 +23,7 @@ pub(crate) struct DataCard {
 }
 
 impl DataCard {
-    pub(super) fn of(data: &TrainingData) -> Self {
+    pub(in crate::train) fn of(data: &TrainingData) -> Self {
         let samples = &data.dataset.samples;
         let parts = data.positions();
         Self {

@@ -94,11 +94,11 @@ impl RunDir {
     }
 
     /// Writes down what the data is, or fails if it is not what was written down.
-    pub(super) fn record_data(&self, data: &TrainingData) -> Result<(), TrainError> {
+    pub(super) fn record_data(&self, data: &TrainingData, card: &DataCard) -> Result<(), TrainError> {
         match self.check_data(&data.fingerprint) {
             Err(TrainError::Io(error)) if error.is_not_found() => {
                 fs::write_atomically(&self.path.join(SPLITS), data.positions().to_json().as_bytes())?;
-                write_json(&self.path.join(DATA), &DataCard::of(data))
+                write_json(&self.path.join(DATA), card)
             }
             checked => checked,
         }

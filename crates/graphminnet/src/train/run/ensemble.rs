@@ -46,7 +46,7 @@ impl Run {
     }
 
     /// Puts the models of several seeds into one file, and measures them together where the data is at hand (it is not
-    /// where a process was killed between its last seed and this).
+    /// where a process was killed between its last seed and this, nor as a whole where a graph is in parts).
     pub(super) fn write_ensemble(&self, resources: &Resources) -> Result<(), TrainError> {
         let seeds = &self.file.seeds;
         if seeds.len() < 2 {
@@ -55,7 +55,7 @@ impl Run {
         let files: Vec<_> = seeds.iter().map(|seed| self.seed(*seed).file("best.gmn")).collect();
         let models = files.iter().map(|file| fs::read(file)).collect::<Result<Vec<_>, _>>()?;
         fs::write_atomically(&self.path().join(MODELS), &group::pack(&models))?;
-        let Some(data) = &self.data else { return Ok(()) };
+        let Some(data) = self.data() else { return Ok(()) };
         let ensemble = Ensemble::load_on(&files, &resources.device)?;
         let metric = self.file.train.metric;
         let result = EnsembleResult {

@@ -28,9 +28,10 @@ pub use ensemble::EnsembleResult;
 pub use file::{RunFile, RunSpec};
 
 use super::event::{Observer, TrainEvent};
+use super::in_parts::Outline;
 use super::state::Best;
 use super::summary::Summary;
-use super::trainer::{Outcome, alone_if_need_be, train_in_parts, train_seed_from};
+use super::trainer::{Outcome, alone_if_need_be, train_in_parts, train_own, train_seed_from};
 use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData, data_fingerprint};
 use crate::bundle::Origin;
 use burn::tensor::Device;
@@ -39,6 +40,7 @@ use graphminnet_data::LimitChange;
 use graphminnet_data::cache::Cache;
 use graphminnet_data::exchange::{Alone, Exchange};
 use graphminnet_data::fs::IoError;
+use preparation::Prepared;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -84,7 +86,7 @@ pub struct Run {
     directory: RunDir,
     file: RunFile,
     loaded: Option<Loaded>,
-    data: Option<TrainingData>,
+    data: Option<Prepared>,
 }
 
 impl Run {
@@ -154,7 +156,7 @@ impl Run {
     /// Gives the run its data as it was prepared for another run of the same needs.
     #[must_use]
     pub fn with_prepared(mut self, data: TrainingData) -> Self {
-        self.data = Some(data);
+        self.data = Some(Prepared::Whole(data));
         self
     }
 
@@ -168,9 +170,12 @@ impl Run {
         &self.file
     }
 
-    /// The prepared data, once it is.
+    /// The prepared data, once it is; none of a graph in parts, which is nowhere as a whole.
     pub fn data(&self) -> Option<&TrainingData> {
-        self.data.as_ref()
+        match &self.data {
+            Some(Prepared::Whole(data)) => Some(data),
+            Some(Prepared::InParts(_)) | None => None,
+        }
     }
 
     /// The folder of a seed.
@@ -196,7 +201,7 @@ impl Run {
         self.file.summary(self.path())
     }
 
-    /// Reads the data unless it was given, and computes what the model needs of it; `None` if interrupted.
+    /// Reads the data unless it was given, and computes what the model needs of it; `None` if interrupted, and as [`Run::data`].
     ///
     /// [`Run::train`] does this by itself.
     ///
@@ -209,6 +214,16 @@ impl Run {
         observer: &mut dyn Observer,
         interrupt: &AtomicBool,
     ) -> Result<Option<&TrainingData>, TrainError> {
+        self.prepare_data(resources, observer, interrupt)?;
+        Ok(self.data())
+    }
+
+    fn prepare_data(
+        &mut self,
+        resources: &Resources,
+        observer: &mut dyn Observer,
+        interrupt: &AtomicBool,
+    ) -> Result<(), TrainError> {
         if self.data.is_none() {
             let loaded = match self.loaded.take() {
                 Some(loaded) => loaded,
@@ -219,21 +234,26 @@ impl Run {
                 }
             };
             assist::ask_to_prepare(&self.file, resources)?;
-            let resources = self.file.resources(resources);
-            self.data = loaded.prepare(&self.file.model, &resources, observer, interrupt)?;
-            if self.data.is_none() {
-                self.loaded = Some(loaded);
+            // Data in memory may be asked for again; a file is read again.
+            let given = matches!(self.file.data, DataSource::Given { .. }).then(|| loaded.clone());
+            self.data = Prepared::of(loaded, &self.file, resources, observer, interrupt)?;
+            self.loaded = given.filter(|_| self.data.is_none());
+        }
+        match &self.data {
+            None => Ok(()),
+            Some(Prepared::InParts(data)) => match &data.outline {
+                None => Ok(()),
+                Some(Outline { data, card, .. }) => self.directory.record_data(data, card),
+            },
+            Some(Prepared::Whole(data)) => {
+                let (found, needed) = (&data.dataset.options, self.file.model.prepare_options());
+                if *found != needed {
+                    let (found, needed) = (format!("{found:?}"), format!("{needed:?}"));
+                    return Err(TrainError::PreparedOtherwise { found, needed });
+                }
+                self.directory.record_data(data, &DataCard::of(data))
             }
         }
-        if let Some(data) = &self.data {
-            let (found, needed) = (&data.dataset.options, self.file.model.prepare_options());
-            if *found != needed {
-                let (found, needed) = (format!("{found:?}"), format!("{needed:?}"));
-                return Err(TrainError::PreparedOtherwise { found, needed });
-            }
-            self.directory.record_data(data)?;
-        }
-        Ok(self.data.as_ref())
     }
 
     /// Trains all unfinished seeds, resuming those that were begun.
@@ -266,8 +286,11 @@ impl Run {
         self.add_seeds(seeds)?;
         let unfinished = self.unfinished()?;
         let open = seeds.iter().any(|seed| unfinished.contains(seed));
-        if open && self.prepare(resources, observer, interrupt)?.is_none() {
-            return Ok(RunOutcome::Interrupted);
+        if open {
+            self.prepare_data(resources, observer, interrupt)?;
+            if self.data.is_none() {
+                return Ok(RunOutcome::Interrupted);
+            }
         }
         if let (false, Some(given)) = (open, &self.loaded) {
             // Nothing is left to train, but results of other data are not those that were asked for.
@@ -290,11 +313,15 @@ impl Run {
                     let settings = self.file.settings(seed, resources, interrupt);
                     alone_if_need_be(&*resources.exchange, start.is_some(), &self.file.train)?;
                     assist::ask_to_train(&self.file, seed, resources)?;
-                    let trained = match self.file.train.parts {
-                        None => train_seed_from(&settings, start.as_ref(), data, Some(&directory), observer),
-                        Some(_) => {
-                            train_in_parts(&settings, &resources.exchange, data, Some(&directory), observer)
+                    let (hosts, start, to) = (&resources.exchange, start.as_ref(), Some(&directory));
+                    let trained = match (data, self.file.train.parts) {
+                        (Prepared::Whole(data), None) => {
+                            train_seed_from(&settings, start, data, to, observer)
                         }
+                        (Prepared::Whole(data), Some(_)) => {
+                            train_in_parts(&settings, hosts, data, to, observer)
+                        }
+                        (Prepared::InParts(data), _) => train_own(&settings, hosts, data, to, observer),
                     };
                     match trained? {
                         Outcome::Finished(result) => result,

@@ -1,9 +1,12 @@
 //! The preparation of a run's data, watched by its observer and ended by its interrupt.
 
-use super::Resources;
+use super::{Resources, RunFile};
+use crate::train::in_parts::DataInParts;
+use crate::train::trainer::check_parts;
 use crate::train::{Architecture, Loaded, Observer, TrainError, TrainingData};
 use graphminnet_data::preparation::{Progress, Transform};
-use graphminnet_data::spectral::SpectralError;
+use graphminnet_data::spectral::{Eigensolver, PrepareOptions, SpectralError};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -23,16 +26,88 @@ impl Loaded {
         let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
         let (splits, cache) = (self.splits.clone(), resources.cache.as_ref());
         let exchange = &*resources.exchange;
-        let given = resources.eigenpairs.as_deref();
-        match TrainingData::prepare_among(&self.dataset, splits, model, (cache, given), &watched, exchange) {
-            Ok((mut data, report)) => {
-                observer.prepared(&report);
-                data.differences = self.report.differences.clone();
-                Ok(Some(data))
-            }
-            Err(TrainError::Spectral(SpectralError::Interrupted)) => Ok(None),
-            Err(error) => Err(error),
+        let (options, given) = (model.prepare_options(), resources.eigenpairs.as_deref());
+        let among =
+            TrainingData::prepare_among(&self.dataset, splits, &options, (cache, given), &watched, exchange);
+        unless_interrupted(among.map(|(mut data, report)| {
+            observer.prepared(&report);
+            data.differences = self.report.differences.clone();
+            data
+        }))
+    }
+
+    /// The same for a single graph in parts, of which every host keeps its own alone.
+    fn prepare_in_parts(
+        self,
+        run: &RunFile,
+        resources: &Resources,
+        observer: &mut dyn Observer,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<DataInParts>, TrainError> {
+        let (train, hosts) = (&run.train, &resources.exchange);
+        let parts = train.parts.unwrap_or(1);
+        check_parts(&run.model, train, &resources.device, &**hosts, parts)?;
+        let (options, given) = (run.model.prepare_options(), resources.eigenpairs.as_deref());
+        let in_parts = given.is_none() && options.eigenpairs > 0;
+        // What is computed in parts is left out of what is computed for the whole.
+        let eigenpairs = if in_parts { 0 } else { options.eigenpairs };
+        let of_whole = PrepareOptions { eigenpairs, ..options.clone() };
+        let prepared = {
+            let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
+            let given = (resources.cache.as_ref(), given);
+            TrainingData::prepare_among(&self.dataset, self.splits, &of_whole, given, &watched, &**hosts)
+        };
+        let Some((mut whole, mut report)) = unless_interrupted(prepared)? else { return Ok(None) };
+        whole.differences = self.report.differences;
+        Arc::make_mut(&mut whole.dataset).options = options.clone();
+        drop(self.dataset);
+        let (data, mut graphs) = DataInParts::cut(&whole, train, &**hosts)?;
+        let nodes = whole.dataset.samples.iter().map(|sample| sample.prepared.graph.num_nodes()).sum();
+        drop(whole);
+        if in_parts {
+            let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
+            let found = graphs.find_eigenpairs(hosts, &options, resources.cache.as_ref(), &watched);
+            let Some(found) = unless_interrupted(found.map_err(TrainError::from))? else { return Ok(None) };
+            report.parts.push(found);
+            report.eigensolver = Some(Eigensolver::of(nodes, options.eigenpairs));
         }
+        observer.prepared(&report);
+        Ok(Some(data.with_graphs(graphs.into_own())))
+    }
+}
+
+fn unless_interrupted<T>(done: Result<T, TrainError>) -> Result<Option<T>, TrainError> {
+    match done {
+        Err(TrainError::Spectral(SpectralError::Interrupted)) => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// What a run trains on, as this process has it.
+#[derive(Debug)]
+pub(super) enum Prepared {
+    /// All of it.
+    Whole(TrainingData),
+    /// Some parts of the only graph.
+    InParts(Box<DataInParts>),
+}
+
+impl Prepared {
+    /// Computes what a run needs of its data; `None` if interrupted.
+    pub(super) fn of(
+        loaded: Loaded,
+        run: &RunFile,
+        resources: &Resources,
+        observer: &mut dyn Observer,
+        interrupt: &AtomicBool,
+    ) -> Result<Option<Self>, TrainError> {
+        let resources = run.resources(resources);
+        Ok(match run.train.parts {
+            None => loaded.prepare(&run.model, &resources, observer, interrupt)?.map(Self::Whole),
+            Some(_) => loaded
+                .prepare_in_parts(run, &resources, observer, interrupt)?
+                .map(|data| Self::InParts(Box::new(data))),
+        })
     }
 }
 

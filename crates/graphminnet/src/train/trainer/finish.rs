@@ -18,10 +18,12 @@ use std::time::Instant;
 impl<C: Architecture> Training<'_, C> {
     /// Writes what remains of a run: weights, predictions, result.
     pub(super) fn finish(mut self) -> Result<Outcome, TrainError> {
-        // Estimates of norms are measured by all parts of a graph together.
-        let measured = match self.data.connection() {
+        // Estimates of norms are measured by all parts of a graph together, and so are its answers.
+        let in_parts = self.data.connection().is_some();
+        let measured = if in_parts { self.settled()? } else { None };
+        let outputs = match &measured {
             None => None,
-            Some(_) => self.settled()?,
+            Some(last) => self.selected_outputs(last)?,
         };
         if self.settings.exchange.rank() > 0 {
             return Ok(Outcome::Assisted);
@@ -53,14 +55,12 @@ impl<C: Architecture> Training<'_, C> {
         };
         let best_weights = self.best_weights.take().unwrap_or_else(|| last.clone());
         // Only all parts of a graph together could tell.
-        let training_loss = match self.data.connection() {
-            None => self.compare(&best_weights, &last)?,
-            Some(_) => None,
-        };
+        let training_loss = if in_parts { None } else { self.compare(&best_weights, &last)? };
         let mut described = self.describe(selection(&best, selected_by));
         let (mut test, mut calibration) = (None, None);
-        let has_all = self.data.connection().is_none() || self.whole.is_some();
-        if let Some(description) = described.as_ref().filter(|_| has_all) {
+        if let Some(description) = described.as_ref().filter(|_| in_parts) {
+            test = outputs.map(|outputs| self.answers(description, outputs));
+        } else if let Some(description) = &described {
             let selected = Bundle::new(description.clone(), &best_weights, &self.settings.device)?;
             let splits = &self.all().splits;
             let (Some(answers), Some(kept)) =
@@ -146,7 +146,7 @@ impl<C: Architecture> Training<'_, C> {
 
     /// The whole of the data, where it is known.
     fn all(&self) -> &TrainingData {
-        self.whole.unwrap_or(self.data)
+        self.outline.map_or(self.data, |outline| &outline.data)
     }
 
     fn describe(&self, selection: Selection) -> Option<Description> {

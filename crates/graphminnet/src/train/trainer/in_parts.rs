@@ -10,25 +10,27 @@
 
 use super::together::Part;
 use super::{Accumulated, Outcome, Settings, Training};
-use crate::config::{Loss, PartitionBy, TrainConfig};
+use crate::bundle::{Answers, Description};
+use crate::config::{Loss, TrainConfig, no_parts};
 use crate::model::Model;
+use crate::nn::Pass;
 use crate::ops::values;
 use crate::task::loss::LossValue;
 use crate::task::{Rows, loss};
-use crate::train::architecture::no_parts;
-use crate::train::doubts::doubts;
-use crate::train::event::{Observer, TrainEvent};
+use crate::train::evaluate::pass_over;
+use crate::train::event::Observer;
+use crate::train::in_parts::{DataInParts, Outline};
 use crate::train::run::is_everywhere;
 use crate::train::{Architecture, SeedDir, TrainError, TrainingData};
 use crate::weights;
+use burn::module::Module;
+use burn::tensor::Device;
 use graphminnet_data::batch::Batch;
 use graphminnet_data::exchange::{Exchange, Team};
-use graphminnet_data::fs::sha256;
-use graphminnet_data::partition::{Connection, Partition};
-use graphminnet_data::preparation::{PreparedDataset, PreparedSample};
-use graphminnet_data::{NodeParts, rng};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use graphminnet_data::partition::Connection;
+use graphminnet_data::rng;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Makes the data of the part that a rank has.
 type MakePart<'a> = dyn Fn(&Arc<dyn Exchange>) -> Result<TrainingData, TrainError> + Sync + 'a;
@@ -48,24 +50,30 @@ pub fn train_in_parts<C: Architecture + Sync>(
     directory: Option<&SeedDir>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
-    check(settings, &**hosts, settings.train.parts.unwrap_or(1))?;
-    let (parts, partition) = cut(settings.train, data)?;
-    if hosts.rank() == 0 {
-        for doubt in doubts(data, settings.train)? {
-            observer.event(&TrainEvent::Doubt(doubt));
-        }
-        let graph = &data.dataset.samples[0].prepared.graph;
-        let (edges, cut) = (graph.num_edges(), partition.cut(graph));
-        observer.event(&TrainEvent::InParts { parts, edges, cut });
-    }
+    let (train, parts) = (settings.train, settings.train.parts.unwrap_or(1));
+    check_parts(settings.model, train, &settings.device, &**hosts, parts)?;
+    let (data, graphs) = DataInParts::cut(data, train, &**hosts)?;
+    train_own(settings, hosts, &data.with_graphs(graphs.into_own()), directory, observer)
+}
+
+/// The same where every host has its own parts alone.
+pub(in crate::train) fn train_own<C: Architecture + Sync>(
+    settings: &Settings<'_, C>,
+    hosts: &Arc<dyn Exchange>,
+    data: &DataInParts,
+    directory: Option<&SeedDir>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, TrainError> {
+    data.tell(observer);
+    let first = hosts.share(data.parts).start;
     let make = |member: &Arc<dyn Exchange>| {
-        let mut data = part_of(data, &partition, member.rank())?;
+        let mut data = data.own[member.rank() - first].clone();
         if let Some(sample) = Arc::make_mut(&mut data.dataset).samples.first_mut() {
             sample.prepared = Connection::establish(Arc::clone(member), sample.prepared.clone());
         }
         Ok(data)
     };
-    train_parts(settings, hosts, (parts, &make), Some(data), directory, observer)
+    train_with(settings, hosts, (data.parts, &make), data.outline.as_ref(), directory, observer)
 }
 
 /// The same for a graph that nobody has as a whole: `make` gives the data of a part, connected with the others, to the rank
@@ -78,54 +86,29 @@ pub fn train_parts<C: Architecture + Sync>(
     settings: &Settings<'_, C>,
     hosts: &Arc<dyn Exchange>,
     (parts, make): (usize, &MakePart<'_>),
-    whole: Option<&TrainingData>,
     directory: Option<&SeedDir>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
-    check(settings, &**hosts, parts)?;
-    let work: Vec<Arc<dyn Exchange>> =
-        Team::of(hosts, parts).into_iter().map(|member| Arc::new(member) as _).collect();
-    let threads = (rayon::current_num_threads() / work.len().max(1)).max(1);
-    let pool = || rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    std::thread::scope(|scope| {
-        let mut work = work.into_iter();
-        let Some(member) = work.next() else { return Ok(Outcome::Assisted) };
-        let others: Vec<_> = work
-            .map(|member| {
-                scope.spawn(move || {
-                    // A pool of its own: a part that waits for another must not keep it from computing.
-                    let run = || watched(&member, || one_part(settings, &member, make, None, None, &mut ()));
-                    match pool() {
-                        Ok(pool) => pool.install(run),
-                        Err(_) => run(),
-                    }
-                })
-            })
-            .collect();
-        let whole = whole.filter(|_| member.rank() == 0);
-        let own = catch_unwind(AssertUnwindSafe(|| {
-            watched(&member, || one_part(settings, &member, make, whole, directory, observer))
-        }));
-        drop(member);
-        // A part that failed says more than those that missed it.
-        let (mut failure, mut panic, mut outcome) = (None, None, Ok(Outcome::Assisted));
-        match own {
-            Ok(own) => outcome = own,
-            Err(own) => panic = Some(own),
-        }
-        for other in others {
-            match other.join() {
-                Ok(Ok(_)) => {}
-                Ok(Err(error)) => failure = failure.or(Some(error)),
-                Err(other) => panic = panic.or(Some(other)),
-            }
-        }
-        match (outcome, failure, panic) {
-            (Err(error), ..) | (_, Some(error), _) => Err(error),
-            (_, _, Some(panic)) => resume_unwind(panic),
-            (outcome, ..) => outcome,
-        }
-    })
+    train_with(settings, hosts, (parts, make), None, directory, observer)
+}
+
+fn train_with<C: Architecture + Sync>(
+    settings: &Settings<'_, C>,
+    hosts: &Arc<dyn Exchange>,
+    (parts, make): (usize, &MakePart<'_>),
+    outline: Option<&Outline>,
+    directory: Option<&SeedDir>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, TrainError> {
+    check_parts(settings.model, settings.train, &settings.device, &**hosts, parts)?;
+    let first = |member: &Arc<dyn Exchange>| {
+        watched(member, || one_part(settings, member, make, outline, directory, observer))
+    };
+    let other = |member: &Arc<dyn Exchange>| {
+        watched(member, || one_part(settings, member, make, None, None, &mut ()))
+    };
+    let outcomes = Team::run(hosts, parts, first, other)?;
+    Ok(outcomes.into_iter().next().unwrap_or(Outcome::Assisted))
 }
 
 /// Ends all hosts if a part fails alone: the others would wait for it.
@@ -133,24 +116,18 @@ fn watched<T>(
     member: &Arc<dyn Exchange>,
     work: impl FnOnce() -> Result<T, TrainError>,
 ) -> Result<T, TrainError> {
-    let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        member.give_up("panicked");
-        resume_unwind(panic)
-    });
-    if let Err(error) = &done
-        && member.rank() > 0
-        && !is_everywhere(error)
-    {
-        member.give_up(&error.to_string());
-    }
-    done
+    work().inspect_err(|error| {
+        if member.rank() > 0 && !is_everywhere(error) {
+            member.give_up(&error.to_string());
+        }
+    })
 }
 
 fn one_part<C: Architecture>(
     settings: &Settings<'_, C>,
     member: &Arc<dyn Exchange>,
     make: &MakePart<'_>,
-    whole: Option<&TrainingData>,
+    outline: Option<&Outline>,
     directory: Option<&SeedDir>,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, TrainError> {
@@ -159,89 +136,64 @@ fn one_part<C: Architecture>(
     let device = device.clone();
     let settings = Settings { name, model, train, edges, seed, device, interrupt, exchange: &**member };
     let mut training = Training::start(&settings, None, &data, directory, observer)?;
-    training.whole = whole;
+    training.outline = outline;
     training.run()
 }
 
 /// Fails if this cannot be trained in parts.
-fn check<C: Architecture>(
-    settings: &Settings<'_, C>,
+pub(in crate::train) fn check_parts(
+    model: &impl Architecture,
+    train: &TrainConfig,
+    device: &Device,
     hosts: &dyn Exchange,
     parts: usize,
 ) -> Result<(), TrainError> {
-    let train = settings.train;
     train.check()?;
-    settings.model.check_parts()?;
+    model.check_parts()?;
     if hosts.size() > parts {
         let expected = format!("at least {}, the number of ranks: each has a part or more", hosts.size());
-        return Err(no_parts("train.parts", parts, &expected));
+        return Err(no_parts("train.parts", parts, &expected).into());
     }
     if matches!(train.loss, Loss::WeightedCrossEntropy | Loss::WeightedBinaryCrossEntropy) {
         let expected =
             "a loss without weights for a graph in parts; those of classes are taken from all labels";
-        return Err(no_parts("train.loss", train.loss, expected));
+        return Err(no_parts("train.loss", train.loss, expected).into());
     }
-    if !crate::ops::on_cpu(&settings.device) {
-        return Err(no_parts(
-            "train.parts",
-            parts,
-            "the device cpu; others cannot train a graph in parts yet",
-        ));
+    if !crate::ops::on_cpu(device) {
+        let expected = "the device cpu; others cannot train a graph in parts yet";
+        return Err(no_parts("train.parts", parts, expected).into());
     }
     Ok(())
 }
 
-/// The parts of the only graph.
-fn cut(train: &TrainConfig, data: &TrainingData) -> Result<(usize, Partition), TrainError> {
-    let parts = train.parts.unwrap_or(1);
-    let [only] = data.dataset.samples.as_slice() else {
-        let found = format!("{parts} for {} graphs", data.dataset.samples.len());
-        return Err(no_parts("train.parts", found, "a single graph; several are trained by accumulate"));
-    };
-    let graph = &only.prepared.graph;
-    let partition = match &train.partition {
-        PartitionBy::Order => Partition::in_order(graph.num_nodes(), parts),
-        PartitionBy::Greedy => Partition::greedy(graph, parts),
-        PartitionBy::File(path) => Partition::read(path, graph.num_nodes(), parts)?,
-    };
-    Ok((parts, partition))
-}
-
-/// The data of a part, not connected yet.
-fn part_of(whole: &TrainingData, partition: &Partition, part: usize) -> Result<TrainingData, TrainError> {
-    let sample = &whole.dataset.samples[0];
-    let prepared = partition.part(&sample.prepared, part)?;
-    let columns = whole.target_columns();
-    let nodes: Vec<usize> = partition.numbers(part).map(|number| partition.node(number)).collect();
-    let rows = nodes.iter().flat_map(|&node| &sample.targets[node * columns..(node + 1) * columns]);
-    let mut targets: Vec<f32> = rows.copied().collect();
-    targets.resize(prepared.graph.num_nodes() * columns, f32::NAN);
-    let node_parts = whole.node_parts.as_ref().map(|parts| {
-        let all = parts.graph(0);
-        NodeParts::new(vec![nodes.iter().map(|&node| all.get(node).copied().flatten()).collect()])
-    });
-    let PreparedDataset { name, schema, options, .. } = &*whole.dataset;
-    let dataset = PreparedDataset {
-        name: name.clone(),
-        schema: schema.clone(),
-        options: options.clone(),
-        samples: vec![PreparedSample { id: sample.id.clone(), prepared, targets }],
-        official_split: None,
-    };
-    // The same graph in other parts has other sums.
-    let order =
-        (0..partition.nodes() as u64).flat_map(|number| (partition.node(number) as u64).to_le_bytes());
-    let offsets = partition.offsets().iter().flat_map(|offset| offset.to_le_bytes());
-    let parts = sha256(&order.chain(offsets).collect::<Vec<u8>>());
-    Ok(TrainingData {
-        dataset: Arc::new(dataset),
-        node_parts,
-        fingerprint: format!("{} in parts {parts}", whole.fingerprint),
-        ..whole.clone()
-    })
-}
-
 impl<C: Architecture> Training<'_, C> {
+    /// What the selected model gives for all nodes, in their order, where an outline of them is; all ranks call this together.
+    pub(super) fn selected_outputs(&self, last: &C::Model) -> Result<Option<Vec<f32>>, TrainError> {
+        let exchange = self.settings.exchange;
+        if !exchange.any(self.outline.is_some()) || self.data.splits.test.is_empty() {
+            return Ok(None);
+        }
+        let model = match &self.best_weights {
+            None => last.clone(),
+            Some(best) => weights::from_bytes(self.model.valid(), best)?,
+        };
+        let never = AtomicBool::new(false);
+        let device = &self.settings.device;
+        let passed = pass_over(&model, self.data, vec![vec![0]], device, &never, |_| Pass::Eval)?;
+        let mut outputs =
+            exchange.gather_numbers(0, &passed.map(|passed| passed.outputs).unwrap_or_default());
+        if let Some(scaler) = &self.scaler {
+            scaler.restore(&mut outputs);
+        }
+        Ok(self.outline.map(|outline| outline.in_order(&outputs, model.out_dim())))
+    }
+
+    /// These as a user of the model file would get them.
+    pub(super) fn answers(&self, about: &Description, outputs: Vec<f32>) -> Answers {
+        let rows = outputs.len() / about.model.out_dim.max(1);
+        Answers::of_one_graph(about, rows, vec![outputs])
+    }
+
     /// Loss and gradients of one pass through all parts. The estimates of norms are the same on all ranks afterwards, because
     /// the statistics are.
     ///

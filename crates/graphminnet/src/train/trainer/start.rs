@@ -149,7 +149,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             start,
             taken,
             data,
-            whole: None,
+            outline: None,
             directory,
             observer,
             recorder,

@@ -1,0 +1,54 @@
+//! `--parts`: a single graph that several processes hold parts of.
+
+use crate::failure::Failure;
+use clap::Args;
+use graphminnet::config::{Override, PartitionBy};
+use graphminnet_data::Graph;
+use graphminnet_data::exchange::{Exchange, Team};
+use graphminnet_data::partition::Partition;
+use toml::Value;
+
+/// Whether and how a graph is cut.
+#[derive(Args)]
+pub struct PartsArguments {
+    /// Cut a single graph into this many parts, which the ranks of `mpirun` share; the result depends on the parts, not on the
+    /// number of ranks.
+    #[arg(long, value_name = "PARTS")]
+    parts: Option<usize>,
+    /// Which nodes belong to which part: order (as they are numbered), greedy (few edges between parts), or a file with the
+    /// part of every node on a line of its own, as METIS writes it.
+    #[arg(long, value_name = "HOW", requires = "parts")]
+    partition: Option<String>,
+}
+
+impl PartsArguments {
+    /// Whether a graph is cut.
+    pub fn are_given(&self) -> bool {
+        self.parts.is_some()
+    }
+
+    /// What the arguments stand for in the configuration of a run.
+    pub fn overrides(&self) -> impl Iterator<Item = Override> {
+        let parts = self.parts.map(|parts| Override::new("train", "parts", Value::Integer(parts as i64)));
+        let how = |how: &String| Override::new("train", "partition", Value::String(how.clone()));
+        parts.into_iter().chain(self.partition.as_ref().map(how))
+    }
+
+    /// Cuts a graph for these processes.
+    ///
+    /// # Errors
+    ///
+    /// A usage error for a number of parts that cannot be; what is wrong with a file of parts.
+    pub fn cut(&self, graph: &Graph, hosts: &dyn Exchange) -> Result<Partition, Failure> {
+        let parts = self.parts.unwrap_or(1);
+        if !(hosts.size().max(1)..=Team::MOST).contains(&parts) {
+            return Err(Failure::usage(format!(
+                "--parts {parts}: expected at least {}, the number of ranks, and at most {}",
+                hosts.size(),
+                Team::MOST
+            )));
+        }
+        let how = self.partition.clone().map_or(PartitionBy::Order, PartitionBy::from);
+        Ok(how.cut(graph, parts)?)
+    }
+}
