@@ -7,7 +7,7 @@
 use super::eigenpairs::Eigenpairs;
 use super::laplacian::Laplacian;
 use super::prepared::StoredEigenpairs;
-use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
+use super::solution::{DENSE_FALLBACK_NODES, Solution, in_parts as lowest_above_zero, is_small};
 use super::spread::{Groups, Spread};
 use super::{NEVER, PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
 use crate::exchange::Exchange;
@@ -156,6 +156,25 @@ fn lowest(
     if is_small(nodes, count) {
         return lowest_of_small(&laplacian, connection, count);
     }
+    match lowest_of_large(laplacian.clone(), connection, count, stop) {
+        // As in one process: what the iteration cannot do is done densely while it can be, by all ranks alike.
+        Err(
+            SpectralError::NotConverged { .. }
+            | SpectralError::Residual { .. }
+            | SpectralError::Orthogonality { .. },
+        ) if nodes <= DENSE_FALLBACK_NODES => lowest_of_small(&laplacian, connection, count),
+        done => done,
+    }
+}
+
+/// Those of a graph of which every rank has its rows alone, by the iteration.
+fn lowest_of_large(
+    laplacian: Laplacian,
+    connection: &Connection,
+    count: usize,
+    stop: Stop<'_>,
+) -> Result<Eigenpairs, SpectralError> {
+    let nodes = laplacian.total_nodes();
     let labels = component_labels(&laplacian);
     let (components, groups) = groups(&labels, connection, count);
     let zeros = groups.sizes.len();

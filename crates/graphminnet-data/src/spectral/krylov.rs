@@ -39,8 +39,6 @@ const KNOWN: f64 = 1e-3;
 const MAX_ITERATIONS: usize = 4_000;
 /// What is left of a vector after projection must exceed this part of it to count as a new direction.
 const NEW_DIRECTION: f64 = 1e-13;
-/// How often a cut may turn out to be too low before no such cut is tried again.
-const TOO_LOW: usize = 3;
 /// Degree of the polynomial, in units of `√(bound / cut)`.
 const STEEPNESS: f64 = 2.5;
 
@@ -63,8 +61,6 @@ struct Search<'a> {
     wanted: usize,
     bound: f64,
     operator: Operator,
-    /// How often the cut of a polynomial turned out to be too low, and the highest of these cuts.
-    too_low: (usize, f64),
     /// Orthonormal basis in the leading `size` columns; the operator was applied to all of them.
     basis: Tall,
     size: usize,
@@ -101,7 +97,6 @@ impl<'a> Search<'a> {
             wanted,
             bound,
             operator,
-            too_low: (0, 0.0),
             basis: laplacian.tall(capacity),
             size: 0,
             capacity,
@@ -352,21 +347,15 @@ impl<'a> Search<'a> {
     }
 
     /// A cut that suits the spectrum better than the present one: above all wanted pairs, but not far above.
-    fn better_cut(&mut self) -> Option<f64> {
+    fn better_cut(&self) -> Option<f64> {
         let Operator::Polynomial(present) = &self.operator else { return None };
-        let (present, highest) = (present.cut, self.bound * 0.9);
+        let highest = self.bound * 0.9;
         let cut = match self.estimate((self.wanted + 2 * BLOCK).min(self.size - 1)) {
             // Ritz values err upwards, so this is above the true one.
             Some((value, _)) => value.clamp(1e-7 * self.bound, highest),
-            None => {
-                self.too_low = (self.too_low.0 + 1, self.too_low.1.max(present));
-                (3.0 * present).min(highest)
-            }
+            None => (3.0 * present.cut).min(highest),
         };
-        // Once may be by chance; going back again and again to where the cut was too low would go on for ever.
-        let (times, too_low) = self.too_low;
-        let lower = cut < 0.6 * present && (times < TOO_LOW || cut > 1.2 * too_low);
-        (lower || cut > present).then_some(cut)
+        (cut < 0.6 * present.cut || cut > present.cut).then_some(cut)
     }
 }
 

@@ -55,11 +55,14 @@ impl Laplacian {
     }
 
     /// The same with the connected components of the whole graph, of which there are several.
-    pub(super) fn with_groups(mut self, groups: Groups) -> Self {
-        if let Some(spread) = self.spread.as_mut().and_then(Arc::get_mut) {
-            spread.groups = Some(groups);
-        }
-        self
+    pub(super) fn with_groups(self, groups: Groups) -> Self {
+        let spread = self.spread.as_ref().map(|spread| Spread {
+            exchange: Arc::clone(&spread.exchange),
+            halo: spread.halo.clone(),
+            groups: Some(groups),
+            ..**spread
+        });
+        Self { spread: spread.map(Arc::new), ..self }
     }
 
     /// Number of eigenvalues above zero, here and elsewhere: all but one for each connected component.

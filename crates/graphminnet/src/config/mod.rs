@@ -39,8 +39,7 @@ pub use choices::{
 #[doc(hidden)]
 pub use identity::{Identity, distinguishing_keys};
 #[cfg(feature = "train")]
-pub(crate) use in_parts::SUMS_ALONE;
-pub(crate) use in_parts::no_parts;
+pub(crate) use in_parts::{SUMS_ALONE, no_parts};
 pub use model::ModelConfig;
 #[cfg(feature = "train")]
 pub(crate) use overrides::read_value;
