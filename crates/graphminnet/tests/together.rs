@@ -58,6 +58,14 @@ fn rings() -> Dataset {
     dataset
 }
 
+/// The same, where some count more than others and some not at all.
+fn weighted_rings() -> Dataset {
+    let mut dataset = rings();
+    let graphs = dataset.samples.len();
+    dataset.qualifiers.weights = (0..graphs).map(|graph| (graph % 4) as f32 * 0.7).collect();
+    dataset
+}
+
 fn recipe(change: impl FnOnce(&mut Recipe)) -> Recipe {
     let mut recipe = Recipe::parse("test", RECIPE).unwrap();
     change(&mut recipe);
@@ -141,6 +149,8 @@ fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
     for ranks in 2..=4 {
         assert_eq!(whole(&plain, &plain_data, ranks), alone, "{ranks} ranks");
     }
+    let weighted_data = data(&plain, &weighted_rings());
+    assert_ne!(whole(&plain, &weighted_data, 1), alone, "weights have an effect");
     // Of every kind of local branch, protocol and number of batches in a step.
     proptest!(ProptestConfig::with_cases(8), |(
         ranks in 2usize..=4,
@@ -152,6 +162,7 @@ fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
         estimates in prop_oneof![Just("running"), Just("recomputed")],
         max_nodes in prop_oneof![Just(None), Just(Some(15))],
         patience in prop_oneof![Just(None), Just(Some(1))],
+        weighted: bool,
     )| {
         let recipe = recipe(|recipe| {
             recipe.model.local = local.parse().unwrap();
@@ -163,13 +174,14 @@ fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
             recipe.train.max_nodes = max_nodes;
             recipe.train.patience = patience;
         });
-        prop_assert_eq!(whole(&recipe, &plain_data, ranks), whole(&recipe, &plain_data, 1));
+        let data = if weighted { &weighted_data } else { &plain_data };
+        prop_assert_eq!(whole(&recipe, data, ranks), whole(&recipe, data, 1));
     });
 }
 
 #[test]
 fn a_rank_that_is_asked_to_stop_stops_all_and_any_number_goes_on() {
-    let dataset = rings();
+    let dataset = weighted_rings();
     let recipe = recipe(|recipe| recipe.train.checkpoint_steps = Some(1));
     let data = data(&recipe, &dataset);
     let expected = whole(&recipe, &data, 1);

@@ -72,6 +72,7 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
                     node_split: None,
                     pairs: Vec::new(),
                     graph: None,
+                    weight: None,
                 })
             });
             match record {

@@ -26,6 +26,7 @@ pub use write::write_jsonl;
 pub(crate) use write::write_jsonl_to;
 
 use crate::formats::Lines;
+use crate::formats::weight_column::weight;
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
@@ -62,6 +63,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
     }
     let mut ignored: Vec<String> = Vec::new();
+    let fields = [Some(split_field(options)), weight_field(options)];
     while lines.advance_to_record()? {
         if lines.bytes().trim_ascii().is_empty() {
             continue;
@@ -69,7 +71,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         // Freed with the line.
         let mut held = collector.budget.share();
         let record = lines.text().and_then(|text| {
-            let line = parse::line(text, split_field(options), &lines.place(), &options.limits, &mut held)?;
+            let line = parse::line(text, fields, &lines.place(), &options.limits, &mut held)?;
             for name in &line.unknown {
                 if ignored.len() < 20 && !ignored.contains(name) {
                     ignored.push(name.clone());
@@ -126,6 +128,11 @@ fn record(
         Level::Edge => Parts::read(&line.parts, num_edges, "edge", options, place)?,
         Level::Pair => Parts::read(&line.parts, num_pairs, "pair", options, place)?,
         _ => Parts::read(&line.parts, num_nodes, "node", options, place)?,
+    };
+
+    let weight = match weight_field(options) {
+        Some(field) => Some(weight_of(line.weight.as_ref(), field, place)?),
+        None => None,
     };
 
     let nodes = line.node_features.unwrap_or_default();
@@ -204,7 +211,24 @@ fn record(
         node_split: parts.nodes,
         pairs,
         graph: None,
+        weight,
     })
+}
+
+/// The field with weights; a schema is of data to predict on, where nothing is weighed.
+fn weight_field(options: &ReadOptions) -> Option<&str> {
+    options.weight_column.as_deref().filter(|_| options.schema.is_none())
+}
+
+fn weight_of(cell: Option<&Cell>, field: &str, place: &Place) -> Result<f32, DataError> {
+    let (number, text) = match cell {
+        Some(Cell::Integer(value)) => (Some(*value as f64), value.to_string()),
+        Some(Cell::Number(value)) => (Some(*value), value.to_string()),
+        Some(Cell::Text(text)) => (None, text.clone()),
+        Some(Cell::Null) => (None, "null".to_owned()),
+        None => (None, String::new()),
+    };
+    weight(number, &text, field, place)
 }
 
 fn num_nodes(line: &Line, place: &Place, limits: &Limits) -> Result<usize, DataError> {

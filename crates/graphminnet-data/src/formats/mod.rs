@@ -40,6 +40,7 @@ mod smiles_csv;
 mod smiles_rows;
 mod tree;
 mod tudataset;
+mod weight_column;
 mod write;
 
 pub use csv_folder::write_csv_folder;

@@ -11,6 +11,7 @@ use super::csv::CsvReader;
 use super::descriptor_columns::DescriptorColumns;
 use super::parquet::ParquetRows;
 use super::sheet::SheetRows;
+use super::weight_column::WeightColumn;
 use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
@@ -36,6 +37,7 @@ struct Row {
     split: Option<Split>,
     cells: Vec<Box<str>>,
     descriptors: Vec<f32>,
+    weight: Option<f32>,
 }
 
 impl Row {
@@ -281,6 +283,7 @@ fn collect(
                 node_split: None,
                 pairs: Vec::new(),
                 graph: Some(graph),
+                weight: row.weight,
             }),
         };
         collector.push(record)?;
@@ -295,6 +298,7 @@ struct Columns {
     id: Option<usize>,
     split: Option<usize>,
     descriptors: DescriptorColumns,
+    weight: Option<WeightColumn>,
     /// Position in the file and name of the columns that are, or may be, targets.
     targets: Vec<(Option<usize>, String)>,
     /// Whether the targets were asked for by name.
@@ -330,6 +334,7 @@ impl Columns {
         let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
         let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
         let descriptors = DescriptorColumns::find(reader, options)?;
+        let weight = WeightColumn::find(reader, options, &[Some(smiles), id, split])?;
         let wanted = match &options.schema {
             Some(schema) => Some(&schema.targets),
             None => options.targets.as_ref(),
@@ -352,11 +357,12 @@ impl Columns {
                 .enumerate()
                 .filter(|(column, _)| ![Some(smiles), id, split].contains(&Some(*column)))
                 .filter(|(column, _)| !descriptors.holds(*column))
+                .filter(|(column, _)| !weight.as_ref().is_some_and(|weight| weight.is(*column)))
                 .map(|(column, name)| (Some(column), name.clone()))
                 .collect(),
         };
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        Ok(Self { smiles, smiles_name, id, split, descriptors, targets, explicit: wanted.is_some() })
+        Ok(Self { smiles, smiles_name, id, split, descriptors, weight, targets, explicit: wanted.is_some() })
     }
 
     fn row(&self, reader: &CsvReader) -> Result<Row, DataError> {
@@ -366,6 +372,7 @@ impl Columns {
             id: self.id.map(|column| reader.field(column).to_owned()).filter(|id| !id.is_empty()),
             split: self.part(reader, &place)?,
             descriptors: self.descriptors.values(reader, &place)?,
+            weight: self.weight.as_ref().map(|weight| weight.value(reader, &place)).transpose()?,
             cells: self
                 .targets
                 .iter()

@@ -106,6 +106,7 @@ pub fn measure_in_parts(
             source_schema: schema,
             splits: Splits { train: vec![0], ..Splits::default() },
             node_parts: None,
+            qualifiers: Default::default(),
             fingerprint: format!("{graph:?}"),
             differences: Vec::new(),
         })

@@ -8,7 +8,7 @@ use graphminnet_data::partition::Connection;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Batch, Dataset, Level, NodeParts, Schema, Split};
+use graphminnet_data::{Batch, Dataset, Level, NodeParts, Qualifiers, Schema, Split};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub struct TrainingData {
     pub node_parts: Option<NodeParts>,
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
     pub fingerprint: String,
+    /// What is known about labels besides their values; weights are 1 in the mean over the training part.
+    pub qualifiers: Qualifiers,
     /// How this copy of the data differs from the published one, a sentence each; goes into `data.json` and the report.
     pub differences: Vec<String>,
 }
@@ -59,6 +61,7 @@ impl TrainingData {
         let fingerprint = data_fingerprint(dataset, &splits);
         let source_schema = dataset.schema.clone();
         let node_parts = dataset.node_parts.clone();
+        let qualifiers = qualifiers(dataset, &splits)?;
         let options = model.prepare_options();
         let (dataset, report) = match eigenpairs.filter(|_| options.eigenpairs > 0) {
             None => prepare_dataset_among(dataset, &options, cache, progress, exchange)?,
@@ -78,7 +81,8 @@ impl TrainingData {
         };
         let dataset = Arc::new(dataset);
         let differences = Vec::new();
-        Ok((Self { dataset, source_schema, splits, node_parts, fingerprint, differences }, report))
+        let data = Self { dataset, source_schema, splits, node_parts, fingerprint, qualifiers, differences };
+        Ok((data, report))
     }
 
     /// Known targets of a part, each with its place among the targets of its graph.
@@ -108,12 +112,11 @@ impl TrainingData {
         let mut counts = Vec::with_capacity(values.len() / columns);
         let layout = &batch.layout;
         for (at, &graph) in batch.samples.iter().enumerate() {
-            let rows = |offsets: &[u32]| (offsets[at + 1] - offsets[at]) as usize;
             let rows = match level {
                 Level::Graph => 1,
-                Level::Node => rows(layout.node_offsets()),
-                Level::Edge => rows(layout.edge_offsets()),
-                Level::Pair => rows(layout.pair_offsets()),
+                Level::Node => between(layout.node_offsets(), at),
+                Level::Edge => between(layout.edge_offsets(), at),
+                Level::Pair => between(layout.pair_offsets(), at),
             };
             let parts = parts.graph(graph);
             counts.extend((0..rows).map(|row| parts.get(row).is_none_or(|part| *part == Some(Split::Train))));
@@ -128,6 +131,25 @@ impl TrainingData {
             }
         }
         values
+    }
+
+    /// The weights of the rows of a batch; empty where all count alike. A row has that of its graph, and the rows of a graph
+    /// stand together at every level.
+    pub(super) fn row_weights(&self, batch: &Batch) -> Vec<f32> {
+        let weights = &self.qualifiers.weights;
+        if weights.is_empty() {
+            return Vec::new();
+        }
+        let layout = &batch.layout;
+        let rows = |at: usize| match self.dataset.schema.level {
+            Level::Graph => 1,
+            Level::Node => between(layout.node_offsets(), at),
+            Level::Edge => between(layout.edge_offsets(), at),
+            Level::Pair => between(layout.pair_offsets(), at),
+        };
+        let weight = |graph: usize| weights.get(graph).copied().unwrap_or(1.0);
+        let graphs = batch.samples.iter().enumerate();
+        graphs.flat_map(|(at, &graph)| std::iter::repeat_n(weight(graph), rows(at))).collect()
     }
 
     /// Makes the targets of some graphs unknown that do not belong to a part.
@@ -153,6 +175,23 @@ impl TrainingData {
     /// Number of target columns.
     pub fn target_columns(&self) -> usize {
         self.dataset.schema.num_targets()
+    }
+}
+
+/// Rows of a graph of a batch.
+fn between(offsets: &[u32], at: usize) -> usize {
+    (offsets[at + 1] - offsets[at]) as usize
+}
+
+/// What is known about labels, for training.
+fn qualifiers(dataset: &Dataset, splits: &Splits) -> Result<Qualifiers, TrainError> {
+    match dataset.qualifiers.weights_over(&splits.train) {
+        Some(weights) => Ok(Qualifiers { weights }),
+        None => Err(TrainError::Config(ConfigError::Invalid {
+            key: "weight_column".to_owned(),
+            value: format!("0 for all {} graphs of the training part", splits.train.len()),
+            expected: "needs a positive weight for at least one of them".to_owned(),
+        })),
     }
 }
 
@@ -194,6 +233,9 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
     if let Some(parts) = &dataset.node_parts {
         hasher.update(parts.nodes_by_part().to_json());
     }
+    hasher.update(
+        dataset.qualifiers.weights.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>(),
+    );
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -35,6 +35,10 @@ pub struct Arguments {
     /// part of every node on a line of its own, as METIS writes it.
     #[arg(long, value_name = "HOW", requires = "parts")]
     partition: Option<String>,
+    /// How much each target column counts in the training loss, as in 1,0.5,2: one number per column, scaled to a mean of 1.
+    /// The same as --set train.task_weights=[1,0.5,2].
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', allow_negative_numbers = true)]
+    task_weights: Vec<f64>,
     /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4).
     /// Default: seed 0.
     #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
@@ -66,6 +70,12 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// What the weights of target columns stand for.
+    fn weights(&self) -> Option<Override> {
+        let weights: Vec<Value> = self.task_weights.iter().copied().map(Value::Float).collect();
+        (!weights.is_empty()).then(|| Override::new("train", "task_weights", Value::Array(weights)))
+    }
+
     /// What the options of a graph in parts stand for.
     fn in_parts(&self) -> impl Iterator<Item = Override> {
         let parts = self.parts.map(|parts| Override::new("train", "parts", Value::Integer(parts as i64)));
@@ -91,15 +101,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 || arguments.calibrate
                 || arguments.transfer.is_given()
                 || arguments.parts.is_some()
+                || !arguments.task_weights.is_empty()
             {
                 return Err(Failure::usage(
-                    "--set, --seeds, --ensemble, --split, --calibrate, --parts and --from: a resumed run stays as it was started",
+                    "--set, --seeds, --ensemble, --split, --calibrate, --parts, --task-weights and --from: a resumed run stays as it was started",
                 ));
             }
             return execute::resume(path, context);
         }
         let mut overrides = request::read_overrides(&arguments.overrides)?;
         overrides.extend(arguments.in_parts());
+        overrides.extend(arguments.weights());
         let seeds = match arguments.ensemble {
             Some(models) => (0..models).collect(),
             None => request::read_seeds(arguments.seeds.as_deref().unwrap_or("0"))?,

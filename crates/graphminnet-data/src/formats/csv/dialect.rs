@@ -127,7 +127,8 @@ impl CsvReader {
     /// The first column of the first row that holds a molecule; `None` if the row holds names of columns.
     fn first_molecule(&self, options: &ReadOptions) -> Option<usize> {
         let cells = || (0..self.ends.len()).map(|position| self.field(position).trim());
-        let asked = [&options.smiles_column, &options.id_column, &options.split_column];
+        let asked =
+            [&options.smiles_column, &options.id_column, &options.split_column, &options.weight_column];
         let asked = asked.into_iter().flatten().chain(options.targets.iter().flatten());
         let schema = options.schema.iter();
         let known = schema.flat_map(|schema| {

@@ -13,7 +13,7 @@ use super::{Accumulated, Outcome, Settings, Training};
 use crate::config::{Loss, PartitionBy, TrainConfig};
 use crate::model::Model;
 use crate::ops::values;
-use crate::task::loss::LossValue;
+use crate::task::loss::{LossValue, Weighing};
 use crate::task::{Rows, loss};
 use crate::train::architecture::no_parts;
 use crate::train::doubts::doubts;
@@ -266,9 +266,11 @@ impl<C: Architecture> Training<'_, C> {
             scaler.scale(&mut targets);
         }
         let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
+        // The only graph counts as much as itself.
+        let weighing = Weighing { rows: &[], columns: &self.task_weights };
         // A part without labels has a gradient of nothing, but the others need it to get theirs.
         let nothing = || LossValue { value: 0.0, labels: 0, gradient: vec![0.0; outputs.len()] };
-        let mut value = loss::evaluate(train, rows)?.unwrap_or_else(nothing);
+        let mut value = loss::evaluate_weighing(train, rows, weighing)?.unwrap_or_else(nothing);
         let mut labels = [0.0f64];
         exchange.chain(&mut labels, |_, labels| labels[0] += value.labels as f64);
         let share = value.labels as f64 / labels[0].max(1.0);

@@ -4,6 +4,7 @@ use super::Training;
 use crate::model::Model;
 use crate::ops::values;
 use crate::optim::{NamedGradients, Share, clip_factor};
+use crate::task::loss::Weighing;
 use crate::task::{Rows, loss};
 use crate::train::run::write_json;
 use crate::train::{Architecture, TrainError};
@@ -63,6 +64,7 @@ impl<C: Architecture> Training<'_, C> {
         let train = self.settings.train;
         let epoch = self.state.position.epoch;
         let samples = batch.samples.clone();
+        let row_weights = self.trained_on().row_weights(&batch);
         let mut input = self.model.input(batch, &self.settings.device.clone().autodiff())?;
         let beyond = self.pieces.as_ref().zip(samples.first());
         if let Some(sums) = beyond.and_then(|(pieces, piece)| pieces.beyond(*piece)) {
@@ -80,7 +82,8 @@ impl<C: Architecture> Training<'_, C> {
             targets: &targets,
             target_columns: self.data.target_columns(),
         };
-        let Some(value) = loss::evaluate(train, rows)? else {
+        let weighing = Weighing { rows: &row_weights, columns: &self.task_weights };
+        let Some(value) = loss::evaluate_weighing(train, rows, weighing)? else {
             if let Some(model) = pass.abandon() {
                 self.model = model;
             }
