@@ -98,7 +98,7 @@ pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
 pub use limits::ADVICE;
 pub use limits::{Exceeded, LimitChange, Limits};
 pub use node_parts::NodeParts;
-pub use qualifiers::Qualifiers;
+pub use qualifiers::{Bound, Qualifiers, Side};
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, read_stream};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]

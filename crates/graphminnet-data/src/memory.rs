@@ -228,6 +228,7 @@ impl GraphTables {
             pairs: ends(&self.pair_index, rows.pairs, "pair_index")?,
             graph: None,
             weight: None,
+            bounds: Vec::new(),
             place,
         })
     }

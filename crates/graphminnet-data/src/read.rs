@@ -117,6 +117,8 @@ pub struct ReadOptions {
     ///
     /// Under versions 1 and 2 a column `split` of the nodes is a feature, and a flat list of targets is never one for
     /// each node; molecules have OGB's columns, and tables of them have commas and a header.
+    ///
+    /// Under versions 1 to 3 a cell such as `>3.5` is text.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -161,7 +163,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 3;
+pub const RULES: u32 = 4;
 
 fn first_rules() -> u32 {
     1

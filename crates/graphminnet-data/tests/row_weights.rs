@@ -85,7 +85,7 @@ fn json_lines_and_csv_folders_have_weights_too() {
     }
 
     let folder = Scratch::new("weights");
-    folder.write("edges.csv", "graph_id,source,target\na,0,1\nb,0,1\n");
+    folder.write("edges.csv", "graph_id,source,destination\na,0,1\nb,0,1\n");
     folder.write("nodes.csv", "graph_id,node_id,kind\na,0,1\na,1,2\nb,0,1\nb,1,1\n");
     let error = open(folder.path(), &options("w")).unwrap_err().to_string();
     assert!(error.contains("graphs.csv") && error.contains("`w`"), "{error}");

@@ -220,6 +220,10 @@ fn answer(
         say!("{bad} rows cannot be read and are left out");
     }
     let mut dataset = read.dataset;
+    let bounds = dataset.qualifiers.num_bounds();
+    if bounds > 0 {
+        say!("{bounds} labels are bounds, such as >3.5; metrics count exact labels only");
+    }
     // Links are ranked among all nodes of their graph, which answers in a file do not hold.
     let links = if shared.is_none() { link_scores(arguments, ensemble, &dataset)? } else { None };
     if shared.is_some() && ensemble.description().schema.level == Level::Pair {

@@ -161,6 +161,7 @@ impl Draft {
             pairs: self.pairs,
             graph: None,
             weight: self.weight,
+            bounds: Vec::new(),
         })
     }
 }

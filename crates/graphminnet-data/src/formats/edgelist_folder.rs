@@ -73,6 +73,7 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
                     pairs: Vec::new(),
                     graph: None,
                     weight: None,
+                    bounds: Vec::new(),
                 })
             });
             match record {

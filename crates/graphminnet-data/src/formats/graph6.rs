@@ -45,6 +45,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
             pairs: Vec::new(),
             graph: None,
             weight: None,
+            bounds: Vec::new(),
         });
         drop(held);
         match record {

@@ -26,12 +26,11 @@ pub use write::write_jsonl;
 pub(crate) use write::write_jsonl_to;
 
 use crate::formats::Lines;
-use crate::formats::weight_column::weight;
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
 use parse::{Cell, Line, Rows};
-use parts::{Parts, split_field};
+use parts::{Parts, split_field, weight_field, weight_of};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -212,23 +211,8 @@ fn record(
         pairs,
         graph: None,
         weight,
+        bounds: Vec::new(),
     })
-}
-
-/// The field with weights; a schema is of data to predict on, where nothing is weighed.
-fn weight_field(options: &ReadOptions) -> Option<&str> {
-    options.weight_column.as_deref().filter(|_| options.schema.is_none())
-}
-
-fn weight_of(cell: Option<&Cell>, field: &str, place: &Place) -> Result<f32, DataError> {
-    let (number, text) = match cell {
-        Some(Cell::Integer(value)) => (Some(*value as f64), value.to_string()),
-        Some(Cell::Number(value)) => (Some(*value), value.to_string()),
-        Some(Cell::Text(text)) => (None, text.clone()),
-        Some(Cell::Null) => (None, "null".to_owned()),
-        None => (None, String::new()),
-    };
-    weight(number, &text, field, place)
 }
 
 fn num_nodes(line: &Line, place: &Place, limits: &Limits) -> Result<usize, DataError> {

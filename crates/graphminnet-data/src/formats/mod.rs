@@ -38,6 +38,7 @@ mod sdf;
 mod sheet;
 mod smiles_csv;
 mod smiles_rows;
+mod target_columns;
 mod tree;
 mod tudataset;
 mod weight_column;

@@ -70,6 +70,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             pairs: Vec::new(),
             graph: None,
             weight: None,
+            bounds: Vec::new(),
         }))?;
     }
     collector.finish()

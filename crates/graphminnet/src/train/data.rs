@@ -8,7 +8,7 @@ use graphminnet_data::partition::Connection;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Batch, Dataset, Level, NodeParts, Qualifiers, Schema, Split};
+use graphminnet_data::{Batch, Dataset, Level, NodeParts, Qualifiers, Schema, Side, Split};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
@@ -152,6 +152,25 @@ impl TrainingData {
         graphs.flat_map(|(at, &graph)| std::iter::repeat_n(weight(graph), rows(at))).collect()
     }
 
+    /// Puts bounds in the place of missing targets of a batch of graphs, and says where; an empty list where there are none.
+    pub(super) fn with_bounds(&self, graphs: &[usize], targets: &mut [f32]) -> Vec<Option<Side>> {
+        let bounds = &self.qualifiers.bounds;
+        if bounds.is_empty() {
+            return Vec::new();
+        }
+        let columns = self.target_columns();
+        let mut sides = vec![None; targets.len()];
+        for (at, &graph) in graphs.iter().enumerate() {
+            for bound in bounds.get(graph).into_iter().flatten() {
+                let place = at * columns + bound.place;
+                if let (Some(target), Some(side)) = (targets.get_mut(place), sides.get_mut(place)) {
+                    (*target, *side) = (bound.value, Some(bound.side));
+                }
+            }
+        }
+        sides
+    }
+
     /// Makes the targets of some graphs unknown that do not belong to a part.
     pub(super) fn hide_others(&self, part: Split, graphs: &[usize], targets: &mut [f32]) {
         if let Some(parts) = &self.node_parts {
@@ -186,7 +205,7 @@ fn between(offsets: &[u32], at: usize) -> usize {
 /// What is known about labels, for training.
 fn qualifiers(dataset: &Dataset, splits: &Splits) -> Result<Qualifiers, TrainError> {
     match dataset.qualifiers.weights_over(&splits.train) {
-        Some(weights) => Ok(Qualifiers { weights }),
+        Some(weights) => Ok(Qualifiers { weights, bounds: dataset.qualifiers.bounds.clone() }),
         None => Err(TrainError::Config(ConfigError::Invalid {
             key: "weight_column".to_owned(),
             value: format!("0 for all {} graphs of the training part", splits.train.len()),
@@ -233,9 +252,19 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
     if let Some(parts) = &dataset.node_parts {
         hasher.update(parts.nodes_by_part().to_json());
     }
-    hasher.update(
-        dataset.qualifiers.weights.iter().flat_map(|weight| weight.to_le_bytes()).collect::<Vec<u8>>(),
-    );
+    // Weights and bounds count where there are any.
+    let Qualifiers { weights, bounds } = &dataset.qualifiers;
+    bytes.clear();
+    bytes.extend(weights.iter().flat_map(|weight| weight.to_le_bytes()));
+    for (graph, bound) in
+        bounds.iter().enumerate().flat_map(|(graph, list)| list.iter().map(move |one| (graph, one)))
+    {
+        bytes.extend(
+            [graph as u64, bound.place as u64, bound.side as u64].iter().flat_map(|part| part.to_le_bytes()),
+        );
+        bytes.extend(bound.value.to_le_bytes());
+    }
+    hasher.update(&bytes);
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

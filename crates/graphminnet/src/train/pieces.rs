@@ -89,7 +89,7 @@ impl Pieces {
             splits: Splits { train: (0..places.len()).collect(), ..Splits::default() },
             dataset: Arc::new(dataset),
             node_parts: Some(NodeParts::new(node_parts)),
-            qualifiers: Qualifiers { weights },
+            qualifiers: Qualifiers { weights, ..Qualifiers::default() },
             ..data.clone()
         };
         Ok(Self { data, graphs, places })

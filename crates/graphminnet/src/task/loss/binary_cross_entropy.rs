@@ -63,7 +63,7 @@ fn sigmoid(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[] };
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
 
     #[test]
     fn extreme_logits_are_exact_and_the_slope_at_zero_is_one_half() {

@@ -83,7 +83,7 @@ fn log_sum_exp(values: &[f32]) -> f64 {
 mod tests {
     use super::*;
 
-    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[] };
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
 
     #[test]
     fn large_outputs_do_not_overflow_and_missing_rows_take_no_part() {

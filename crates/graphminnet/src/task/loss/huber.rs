@@ -16,7 +16,7 @@ pub(super) fn evaluate(rows: Rows<'_>, weighing: Weighing<'_>) -> Option<LossVal
 mod tests {
     use super::*;
 
-    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[] };
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
 
     #[test]
     fn small_errors_count_by_their_squares_and_large_ones_by_their_size() {

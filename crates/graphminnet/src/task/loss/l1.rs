@@ -15,7 +15,7 @@ pub(super) fn evaluate(rows: Rows<'_>, weighing: Weighing<'_>) -> Option<LossVal
 mod tests {
     use super::*;
 
-    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[] };
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
 
     #[test]
     fn missing_targets_take_no_part() {

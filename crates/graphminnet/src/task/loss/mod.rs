@@ -166,7 +166,11 @@ fn mean_over_errors(
             if target.is_nan() {
                 return 0.0;
             }
-            let (value, slope) = of(f64::from(output) - f64::from(target));
+            let error = f64::from(output) - f64::from(target);
+            if weighing.is_kept(at, error) {
+                return 0.0;
+            }
+            let (value, slope) = of(error);
             let weight = weighing.of(at, &rows);
             sum += weight * value;
             (weight * slope / labels as f64) as f32

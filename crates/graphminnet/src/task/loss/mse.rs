@@ -11,7 +11,7 @@ pub(super) fn evaluate(rows: Rows<'_>, weighing: Weighing<'_>) -> Option<LossVal
 mod tests {
     use super::*;
 
-    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[] };
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
 
     #[test]
     fn errors_count_by_their_squares_and_missing_targets_take_no_part() {

@@ -1,6 +1,7 @@
-//! How much labels count in a loss: by their row, and by their column.
+//! How much labels count in a loss: by their row, by their column, and not at all where a bound is kept.
 
 use super::super::Rows;
+use graphminnet_data::Side;
 
 /// Factors of the labels; the loss is divided by their number, not by the factors, so that those of a whole training part
 /// are 1 in the mean or change the learning rate.
@@ -10,9 +11,20 @@ pub struct Weighing<'a> {
     pub rows: &'a [f32],
     /// One per target column; empty where all columns count alike.
     pub columns: &'a [f64],
+    /// For each target whether it is a bound, and on which side the value is; empty where none is.
+    pub bounds: &'a [Option<Side>],
 }
 
 impl Weighing<'_> {
+    /// Whether a target is a bound, and an output with this error, `output − target`, is on the right side of it.
+    pub(super) fn is_kept(&self, label: usize, error: f64) -> bool {
+        match self.bounds.get(label).copied().flatten() {
+            None => false,
+            Some(Side::AtLeast) => error >= 0.0,
+            Some(Side::AtMost) => error <= 0.0,
+        }
+    }
+
     /// The factor of a label, given its place among the targets.
     pub(super) fn of(&self, label: usize, rows: &Rows<'_>) -> f64 {
         let columns = rows.target_columns.max(1);
@@ -62,7 +74,7 @@ mod tests {
         let rows = Rows { outputs: &outputs, columns: 2, targets: &numbers, target_columns: 2 };
         let yes_no = Rows { targets: &answers, ..rows };
         let classes = Rows { targets: &[1.0, 0.0, 1.0], target_columns: 1, ..rows };
-        let both = Weighing { rows: &ROWS, columns: &COLUMNS };
+        let both = Weighing { rows: &ROWS, columns: &COLUMNS, bounds: &[] };
         let by_row = Weighing { columns: &[], ..both };
         for (loss, rows, weighing) in [
             (Loss::L1, rows, both),
@@ -93,7 +105,7 @@ mod tests {
             [(Loss::WeightedCrossEntropy, classes), (Loss::WeightedBinaryCrossEntropy, yes_no)]
         {
             let plain = evaluate(loss, rows).unwrap().unwrap();
-            let weighing = Weighing { rows: &ROWS, columns: &[] };
+            let weighing = Weighing { rows: &ROWS, columns: &[], bounds: &[] };
             let found = evaluate_weighing(loss, rows, weighing).unwrap().unwrap();
             for (at, (found, plain)) in found.gradient.iter().zip(&plain.gradient).enumerate() {
                 assert!((found - plain * ROWS[at / rows.columns]).abs() < 1e-6, "{loss} {at}");
@@ -104,7 +116,44 @@ mod tests {
     #[test]
     fn factors_of_one_change_no_bit() {
         let rows = Rows { outputs: &[0.3, -2.0], columns: 1, targets: &[1.1, 0.7], target_columns: 1 };
-        let ones = Weighing { rows: &[1.0; 2], columns: &[1.0] };
+        let ones = Weighing { rows: &[1.0; 2], columns: &[1.0], bounds: &[None; 2] };
         assert_eq!(evaluate_weighing(Loss::Mse, rows, ones), evaluate(Loss::Mse, rows));
+    }
+
+    #[test]
+    fn a_bound_costs_nothing_where_it_is_kept_and_else_what_a_number_does() {
+        let (more, less) = (Some(Side::AtLeast), Some(Side::AtMost));
+        let targets = [1.0, 1.0, 1.0, 1.0, 1.0, f32::NAN];
+        let bounds = [more, more, less, less, None, more];
+        let outputs = [3.0, 0.5, 3.0, 0.5, 3.0, 9.0];
+        let rows = Rows { outputs: &outputs, columns: 1, targets: &targets, target_columns: 1 };
+        let weighing = Weighing { bounds: &bounds, ..Weighing::default() };
+        for loss in [Loss::L1, Loss::Mse, Loss::Huber] {
+            let plain = evaluate(loss, rows).unwrap().unwrap();
+            let found = evaluate_weighing(loss, rows, weighing).unwrap().unwrap();
+            assert_eq!(found.labels, 5, "a bound that is kept is a label");
+            for (at, kept) in [true, false, false, true, false, true].into_iter().enumerate() {
+                let expected = if kept { 0.0 } else { plain.gradient[at] };
+                assert_eq!(found.gradient[at], expected, "{loss} {at}");
+            }
+            // The value is the one whose slopes these are.
+            for at in 0..outputs.len() {
+                let moved = |by: f32| {
+                    let mut outputs = outputs;
+                    outputs[at] += by;
+                    evaluate_weighing(loss, Rows { outputs: &outputs, ..rows }, weighing)
+                        .unwrap()
+                        .unwrap()
+                        .value
+                };
+                let slope = (moved(1.0 / 256.0) - moved(-1.0 / 256.0)) * 128.0;
+                assert!((slope - f64::from(found.gradient[at])).abs() < 1e-4, "{loss} {at}: {slope}");
+            }
+            let exactly = Rows { outputs: &[1.0; 6], ..rows };
+            assert_eq!(evaluate_weighing(loss, exactly, weighing).unwrap().unwrap().gradient, [0.0; 6]);
+        }
+        let nothing = Rows { outputs: &[f32::NAN; 6], ..rows };
+        let value = evaluate_weighing(Loss::Mse, nothing, weighing).unwrap().unwrap().value;
+        assert!(value.is_nan(), "an output that is no number keeps no bound");
     }
 }

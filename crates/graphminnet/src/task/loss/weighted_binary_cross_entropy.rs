@@ -21,7 +21,7 @@ pub(super) fn evaluate(rows: Rows<'_>, weighing: Weighing<'_>) -> Result<Option<
 mod tests {
     use super::*;
 
-    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[] };
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
 
     #[test]
     fn weights_multiply_but_do_not_divide() {

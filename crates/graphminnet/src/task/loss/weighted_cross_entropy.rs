@@ -30,7 +30,7 @@ pub(super) fn class_weights(counts: &[usize]) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[] };
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
 
     #[test]
     fn weights_are_those_of_the_other_classes() {

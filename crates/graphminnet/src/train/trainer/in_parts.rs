@@ -267,7 +267,7 @@ impl<C: Architecture> Training<'_, C> {
         }
         let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
         // The only graph counts as much as itself.
-        let weighing = Weighing { rows: &[], columns: &self.task_weights };
+        let weighing = Weighing { rows: &[], columns: &self.task_weights, bounds: &[] };
         // A part without labels has a gradient of nothing, but the others need it to get theirs.
         let nothing = || LossValue { value: 0.0, labels: 0, gradient: vec![0.0; outputs.len()] };
         let mut value = loss::evaluate_weighing(train, rows, weighing)?.unwrap_or_else(nothing);

@@ -57,6 +57,7 @@ impl<C: Architecture> Training<'_, C> {
     ) -> Result<(), TrainError> {
         sum.graphs += batch.layout.num_graphs();
         let mut targets = self.trained_on().training_targets(&mut batch);
+        let bounds = self.trained_on().with_bounds(&batch.samples, &mut targets);
         if targets.iter().all(|target| target.is_nan()) {
             sum.skipped += 1;
             return Ok(());
@@ -82,7 +83,7 @@ impl<C: Architecture> Training<'_, C> {
             targets: &targets,
             target_columns: self.data.target_columns(),
         };
-        let weighing = Weighing { rows: &row_weights, columns: &self.task_weights };
+        let weighing = Weighing { rows: &row_weights, columns: &self.task_weights, bounds: &bounds };
         let Some(value) = loss::evaluate_weighing(train, rows, weighing)? else {
             if let Some(model) = pass.abandon() {
                 self.model = model;
