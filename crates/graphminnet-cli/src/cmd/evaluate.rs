@@ -181,8 +181,13 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             table.row(cells.into_iter().chain(row.values.iter().map(number)));
         }
         write!(out, "{table}")?;
-        if let Some(error) = found.corrected_calibration_error {
-            writeln!(out, "calibration error of corrected probabilities (cal_…): {error:.4}")?;
+        if let (Some(platt), Some(isotonic)) =
+            (found.corrected_calibration_error, found.isotonic_calibration_error)
+        {
+            writeln!(
+                out,
+                "calibration error of corrected probabilities (cal_…): {platt:.4}, with --calibration isotonic {isotonic:.4}"
+            )?;
         }
         if let Some(links) = &links {
             write!(out, "\n{}", link_table(links, arguments.candidates))?;
