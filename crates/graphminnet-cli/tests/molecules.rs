@@ -4,6 +4,7 @@ mod common;
 
 use common::{Run, Workspace};
 use graphminnet_data::rng::stream;
+use graphminnet_data::{ReadOptions, open};
 use std::collections::BTreeSet;
 
 const TINY: &str = "--set model.hidden=8 --set model.layers=1 --set model.lap_dim=2 --set model.pe_dim=2 --set train.epochs=2 --no-cache \
@@ -226,10 +227,86 @@ fn corrected_probabilities_are_written_and_judged() {
     assert!(pairs.iter().all(|(_, corrected)| (0.0..=1.0).contains(corrected)));
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
     assert!(pairs.is_sorted_by(|a, b| a.1 <= b.1 + 1e-12), "the order stays: {pairs:?}");
+    // Another way to correct them: a rising curve, in which answers may become equal.
+    let isotonic = ok(workspace.run("predict --model run --data m.csv --calibration isotonic"));
+    let mut curve: Vec<(f64, f64)> = isotonic
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect::<Vec<_>>())
+        .map(|row| (row[said].parse().unwrap(), row[corrected].parse().unwrap()))
+        .collect();
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(curve.is_sorted_by(|a, b| a.1 <= b.1 + 1e-12) && curve != pairs, "{curve:?}");
+    assert!(curve.iter().all(|(_, corrected)| (0.0..=1.0).contains(corrected)));
+    let platt = ok(workspace.run("predict --model run --data m.csv --calibration platt"));
+    assert_eq!(platt.stdout, predicted.stdout);
+    // Sets are text and corrected probabilities are numbers, in Parquet too.
+    ok(workspace.run("predict --model run --data m.csv --calibration isotonic -o out.parquet"));
+    let sets = vec!["set_class".to_owned()];
+    let options = ReadOptions { targets: Some(sets.clone()), text: sets, ..ReadOptions::default() };
+    let read = open(&workspace.path("out.parquet"), &options).unwrap();
+    assert!(read.dataset.samples.iter().any(|sample| !sample.targets[0].is_nan()), "sets are missing");
+    let numbers = ReadOptions { targets: Some(vec!["cal_yes".to_owned()]), ..ReadOptions::default() };
+    let read = open(&workspace.path("out.parquet"), &numbers).unwrap();
+    assert!(read.dataset.samples.iter().all(|sample| (0.0..=1.0).contains(&sample.targets[0])));
+    for (arguments, said) in [
+        ("--model run --calibration temperature", "platt or isotonic"),
+        ("--model numbers --calibration isotonic", "the model has none"),
+        ("--model plain --calibration isotonic", "--calibrate"),
+    ] {
+        if !workspace.path("numbers").exists() {
+            ok(workspace
+                .run(&format!("train --data m.csv --target y --calibrate {TINY} -q --run-dir numbers")));
+            ok(workspace.run(&format!("train --data m.csv --target class {TINY} -q --run-dir plain")));
+        }
+        let run = workspace.run(&format!("predict --data m.csv {arguments}"));
+        assert!(run.code == 2 && run.stderr.contains(said), "{arguments}: {run:?}");
+    }
     let evaluated = ok(workspace.run("evaluate --model run --data m.csv"));
     assert!(
-        evaluated.stdout.contains("calibration error of corrected probabilities"),
+        evaluated.stdout.contains("calibration error of corrected probabilities")
+            && evaluated.stdout.contains("with --calibration isotonic"),
         "{}",
         evaluated.stdout
     );
+}
+
+#[test]
+fn samples_with_dropout_say_how_unsure_a_model_is() {
+    let workspace = Workspace::new();
+    workspace.write("m.csv", table(300));
+    ok(workspace.run(&format!("train --data m.csv --target y --calibrate {TINY} -q --run-dir run")));
+    let predict = |more: &str| ok(workspace.run(&format!("predict --model run --data m.csv {more}")));
+    let column = |run: &Run, name: &str| -> Vec<f64> {
+        let mut rows = run.stdout.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let at = rows.next().unwrap().iter().position(|column| *column == name).unwrap();
+        rows.map(|row| row[at].parse().unwrap()).collect()
+    };
+    let few = predict("--dropout-samples 5 --threads 1");
+    assert!(few.stderr.contains("5 samples with dropout") && !few.stdout.contains("low_y"), "{few:?}");
+    assert_eq!(few.stdout, predict("--dropout-samples 5 --threads 2").stdout, "any number of threads");
+    assert_ne!(few.stdout, predict("--dropout-samples 5 --dropout-seed 1").stdout);
+    assert!(column(&few, "std_y").iter().all(|spread| *spread > 0.0));
+    // The mean of many samples comes closer to what the model says without dropout than that of few.
+    let plain = column(&predict(""), "pred_y");
+    let distance = |run: &Run| -> f64 {
+        let pairs = column(run, "pred_y").into_iter().zip(&plain);
+        pairs.map(|(sampled, plain)| (sampled - plain).powi(2)).sum()
+    };
+    let many = predict("--dropout-samples 200");
+    assert!(distance(&many) < distance(&predict("--dropout-samples 2")), "{}", distance(&many));
+    let no_dropout = "--set model.drop_ffn=0 --set model.drop_local=0 --set model.drop_res=0";
+    ok(workspace.run(&format!("train --data m.csv --target y {no_dropout} {TINY} -q --run-dir certain")));
+    for (arguments, said) in [
+        ("--model certain --dropout-samples 5", "the model has no dropout"),
+        ("--model run --dropout-samples 1", "2..=1000"),
+        ("--model run --dropout-samples 2000", "2..=1000"),
+        ("--model run --dropout-samples x", "invalid"),
+        ("--model run --dropout-samples 5 --level 0.8", "--level"),
+        ("--model run --dropout-seed 5", "--dropout-samples"),
+    ] {
+        let run = workspace.run(&format!("predict --data m.csv {arguments}"));
+        assert!(run.code == 2 && run.stderr.contains(said), "{arguments}: {run:?}");
+    }
 }

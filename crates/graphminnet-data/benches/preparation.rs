@@ -91,7 +91,14 @@ fn time_file(path: &str, eigenpairs: usize, random_walk_steps: usize) {
         node_columns: Vec::new(),
         edge_columns: Vec::new(),
     };
-    let dataset = Dataset { name: path.to_owned(), schema, samples, official_split: None, node_parts: None };
+    let dataset = Dataset {
+        name: path.to_owned(),
+        schema,
+        samples,
+        official_split: None,
+        node_parts: None,
+        qualifiers: Default::default(),
+    };
     let options = PrepareOptions { eigenpairs, random_walk_steps, ..Default::default() };
     let graphs: Vec<_> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
     println!("without a cache: {:.1} µs per graph", fastest_preparation(&graphs, &options) * 1e6);

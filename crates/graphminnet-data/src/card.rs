@@ -131,6 +131,7 @@ mod tests {
             samples: targets.iter().enumerate().map(sample).collect(),
             official_split: None,
             node_parts: None,
+            qualifiers: Default::default(),
         }
     }
 

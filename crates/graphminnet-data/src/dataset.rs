@@ -2,6 +2,7 @@
 
 use crate::graph::Graph;
 use crate::node_parts::NodeParts;
+use crate::qualifiers::Qualifiers;
 use crate::smiles::MoleculeForm;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -241,4 +242,6 @@ pub struct Dataset {
     pub official_split: Option<Vec<Split>>,
     /// The part of every node (or edge, or pair, at these levels), where these and not graphs are split.
     pub node_parts: Option<NodeParts>,
+    /// What is known about labels besides their values.
+    pub qualifiers: Qualifiers,
 }

@@ -61,6 +61,7 @@ pub(crate) mod limits;
 pub mod links;
 pub mod memory;
 mod node_parts;
+mod qualifiers;
 // For the command: what its shards leave behind.
 pub mod partition;
 #[doc(hidden)]
@@ -97,6 +98,7 @@ pub use graph::{Encodings, Features, Graph, GraphError, Pairs, Part};
 pub use limits::ADVICE;
 pub use limits::{Exceeded, LimitChange, Limits};
 pub use node_parts::NodeParts;
+pub use qualifiers::{Bound, Qualifiers, Side};
 pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, read_stream};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]

@@ -146,7 +146,14 @@ impl HideLinks {
         schema.class_names = Vec::new();
         schema.positive_class = None;
         let official_split = dataset.official_split.clone().filter(|_| parts.is_none());
-        Ok(Dataset { name: dataset.name.clone(), schema, samples, official_split, node_parts: parts })
+        Ok(Dataset {
+            name: dataset.name.clone(),
+            schema,
+            samples,
+            official_split,
+            node_parts: parts,
+            qualifiers: Default::default(),
+        })
     }
 
     fn of_one_graph(

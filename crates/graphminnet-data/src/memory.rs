@@ -102,6 +102,10 @@ impl GraphTables {
         let place = Place::file(name);
         // What JSON Lines have no use for, tables have none for either.
         check_effects(Format::Jsonl, Path::new(name), options)?;
+        if options.weight_column.is_some() {
+            let reason = "graphs in memory have no column of weights".to_owned();
+            return Err(DataError::Schema { place, reason });
+        }
         let level = options.schema.as_ref().map(|schema| schema.level).or(options.level);
         let level = level.unwrap_or(Level::Graph);
         let target_rows = match level {
@@ -223,6 +227,8 @@ impl GraphTables {
             node_split: self.node_parts.as_ref().map(|parts| parts[first..first + split_rows].to_vec()),
             pairs: ends(&self.pair_index, rows.pairs, "pair_index")?,
             graph: None,
+            weight: None,
+            bounds: Vec::new(),
             place,
         })
     }

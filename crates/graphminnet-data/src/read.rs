@@ -48,6 +48,7 @@ pub enum EdgeDirection {
 /// | `targets` | all numeric columns (SMILES); the format's own elsewhere | target columns by name |
 /// | `id_column` | row number | column with the names of the graphs |
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
+/// | `weight_column` | none | column that says how much a graph counts in training |
 /// | `ignore_split` | false | the parts that the data names are not needed: rows without one are fine |
 /// | `task` | inferred | overrides the inferred task |
 /// | `level` | the format's own rule | what a row of targets belongs to |
@@ -87,6 +88,9 @@ pub struct ReadOptions {
     pub id_column: Option<String>,
     /// Column with the part of the split.
     pub split_column: Option<String>,
+    /// Column that says how much a graph counts in training: a number from 0 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight_column: Option<String>,
     /// Accepts rows that name no part of the split. Otherwise they are bad rows as soon as another row names one.
     pub ignore_split: bool,
     /// What the targets mean.
@@ -113,6 +117,8 @@ pub struct ReadOptions {
     ///
     /// Under versions 1 and 2 a column `split` of the nodes is a feature, and a flat list of targets is never one for
     /// each node; molecules have OGB's columns, and tables of them have commas and a header.
+    ///
+    /// Under versions 1 to 3 a cell such as `>3.5` is text.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -138,6 +144,7 @@ impl Default for ReadOptions {
             targets: None,
             id_column: None,
             split_column: None,
+            weight_column: None,
             ignore_split: false,
             task: None,
             level: None,
@@ -156,7 +163,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 3;
+pub const RULES: u32 = 4;
 
 fn first_rules() -> u32 {
     1
@@ -214,6 +221,21 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
             return without_effect(
                 "only tables of molecules (also as Parquet) and JSON Lines can be read in shards (`graphminnet data convert` writes \
                  JSON Lines)",
+            );
+        }
+        _ => {}
+    }
+    match format {
+        Format::SmilesCsv
+        | Format::Parquet
+        | Format::Xlsx
+        | Format::Sdf
+        | Format::Jsonl
+        | Format::CsvFolder => {}
+        _ if options.weight_column.is_some() => {
+            return without_effect(
+                "only tables of molecules, JSON Lines and CSV folders can have weights of rows (`graphminnet data convert` writes \
+                 JSON Lines, to which they can be added)",
             );
         }
         _ => {}

@@ -118,6 +118,7 @@ fn any_dataset() -> impl Strategy<Value = Dataset> {
             Dataset {
                 name: "data".to_owned(),
                 node_parts: None,
+                qualifiers: Default::default(),
                 official_split: has_split.then(|| (0..samples.len()).map(|at| parts[at % 3]).collect()),
                 samples: samples
                     .into_iter()

@@ -54,6 +54,7 @@ fn dataset() -> Dataset {
         samples,
         official_split: Some((0..GRAPHS).map(split).collect()),
         node_parts: None,
+        qualifiers: Default::default(),
     }
 }
 

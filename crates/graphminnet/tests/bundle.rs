@@ -204,7 +204,14 @@ fn an_output_that_is_no_finite_number_is_a_reason_and_never_a_value() {
     let schema = wide.description().schema.clone();
     let sample = |(at, graph)| Sample { id: format!("{at}"), graph, targets: vec![0.0, 0.0] };
     let samples = graphs(3).into_iter().enumerate().map(sample).collect();
-    let dataset = Dataset { name: "wide".into(), schema, samples, official_split: None, node_parts: None };
+    let dataset = Dataset {
+        name: "wide".into(),
+        schema,
+        samples,
+        official_split: None,
+        node_parts: None,
+        qualifiers: Default::default(),
+    };
     let wide = Ensemble::new(vec![wide]).unwrap();
     let error = evaluate(&wide, &dataset, Bootstrap::default()).unwrap_err().to_string();
     assert!(error.starts_with("graph 0: the prediction is not a finite number"), "{error}");
@@ -568,6 +575,7 @@ fn freeze_the_current_version() {
         samples: samples.collect(),
         official_split: None,
         node_parts: None,
+        qualifiers: Default::default(),
     };
     graphminnet_data::formats::write(&dataset, &folder.join("graphs.jsonl")).unwrap();
     std::fs::write(folder.join("model.gmn"), file).unwrap();
@@ -615,6 +623,7 @@ fn conformal_intervals_and_sets_cover_as_often_as_they_say() {
             samples: calibration.to_vec(),
             official_split: None,
             node_parts: None,
+            qualifiers: Default::default(),
         };
         for level in [0.5, 0.9] {
             let conformal = Conformal::calibrate(&ensemble, &dataset, level).unwrap();

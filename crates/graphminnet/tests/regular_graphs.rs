@@ -68,6 +68,7 @@ fn cubic_graphs(count: usize) -> Dataset {
         samples: samples.collect(),
         official_split: None,
         node_parts: None,
+        qualifiers: Default::default(),
     }
 }
 

@@ -66,6 +66,7 @@ fn table(
             (Some(words), _) => words.join(", "),
             (None, "bool") => "true, false".to_owned(),
             (None, "f64") => "a number".to_owned(),
+            (None, "Vec<f64>") => "a list of numbers".to_owned(),
             (None, "Vec<usize>") => "a list of whole numbers".to_owned(),
             (None, "PathBuf") => "the path of a folder".to_owned(),
             (None, "PartitionBy") => "order, greedy, the path of a file".to_owned(),

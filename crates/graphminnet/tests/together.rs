@@ -58,6 +58,14 @@ fn rings(level: Level) -> Dataset {
     dataset
 }
 
+/// The same, where some count more than others and some not at all.
+fn weighted_rings(level: Level) -> Dataset {
+    let mut dataset = rings(level);
+    let graphs = dataset.samples.len();
+    dataset.qualifiers.weights = (0..graphs).map(|graph| (graph % 4) as f32 * 0.7).collect();
+    dataset
+}
+
 fn recipe(change: impl FnOnce(&mut Recipe)) -> Recipe {
     let mut recipe = Recipe::parse("test", RECIPE).unwrap();
     change(&mut recipe);
@@ -152,8 +160,10 @@ fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
             assert_eq!(whole(&plain, &data, ranks), alone, "{level}, {ranks} ranks");
         }
     }
-    let dataset = rings(Level::Node);
-    let plain_data = data(&recipe(|_| {}), &dataset);
+    let plain = recipe(|_| {});
+    let plain_data = data(&plain, &rings(Level::Node));
+    let weighted_data = data(&plain, &weighted_rings(Level::Node));
+    assert_ne!(whole(&plain, &weighted_data, 1), whole(&plain, &plain_data, 1), "weights have an effect");
     // Of every kind of local branch, protocol and number of batches in a step.
     proptest!(ProptestConfig::with_cases(8), |(
         ranks in 2usize..=4,
@@ -165,6 +175,7 @@ fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
         estimates in prop_oneof![Just("running"), Just("recomputed")],
         max_nodes in prop_oneof![Just(None), Just(Some(15))],
         patience in prop_oneof![Just(None), Just(Some(1))],
+        weighted: bool,
     )| {
         let recipe = recipe(|recipe| {
             recipe.model.local = local.parse().unwrap();
@@ -176,13 +187,14 @@ fn any_number_of_ranks_trains_to_the_bits_of_one_process() {
             recipe.train.max_nodes = max_nodes;
             recipe.train.patience = patience;
         });
-        prop_assert_eq!(whole(&recipe, &plain_data, ranks), whole(&recipe, &plain_data, 1));
+        let data = if weighted { &weighted_data } else { &plain_data };
+        prop_assert_eq!(whole(&recipe, data, ranks), whole(&recipe, data, 1));
     });
 }
 
 #[test]
 fn a_rank_that_is_asked_to_stop_stops_all_and_any_number_goes_on() {
-    let dataset = rings(Level::Graph);
+    let dataset = weighted_rings(Level::Graph);
     let recipe = recipe(|recipe| {
         recipe.model.level = LevelKind::Graph;
         recipe.train.checkpoint_steps = Some(1);

@@ -13,7 +13,7 @@ use graphminnet::{GraphMinNet, ModelInput, weights};
 use graphminnet_data::Batch;
 use graphminnet_data::generate::{PartSizes, RingTransfer};
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Dataset, Level};
+use graphminnet_data::{Bound, Dataset, Level, Side};
 use std::sync::atomic::AtomicBool;
 
 const RECIPE: &str = r#"
@@ -276,6 +276,31 @@ fn the_training_metric_is_that_of_the_answers_the_loss_was_computed_of() {
     let deviation = (targets.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 30.0).sqrt();
     for report in trained(TargetScaling::Standard) {
         let expected = report.train_loss * deviation;
+        assert!((report.train.unwrap() - expected).abs() < 1e-5 * expected, "{report:?}, {expected}");
+    }
+}
+
+#[test]
+fn bounds_are_in_the_loss_and_not_in_the_training_metric() {
+    let recipe = recipe(|recipe| {
+        recipe.model.level = LevelKind::Graph;
+        recipe.model.out_dim = 1;
+        recipe.train.loss = Loss::L1;
+        recipe.train.metric = MetricKind::MeanAbsoluteError;
+    });
+    let mut dataset = rings(Level::Graph);
+    for (at, sample) in dataset.samples.iter_mut().enumerate() {
+        sample.targets = vec![if at % 3 == 0 { f32::NAN } else { (at % 5) as f32 }];
+    }
+    // Every prediction is on the right side of these, so that they cost nothing.
+    let bound = Bound { place: 0, value: 1e6, side: Side::AtMost };
+    let bounds = (0..dataset.samples.len()).map(|at| if at % 3 == 0 { vec![bound] } else { Vec::new() });
+    dataset.qualifiers.bounds = bounds.collect();
+    let mut reports = Reports::default();
+    train(&recipe, &data(&recipe, &dataset), None, &mut reports).unwrap();
+    // Of 30 labels 20 are exact; the loss divides by all of them.
+    for report in reports.0 {
+        let expected = report.train_loss * 30.0 / 20.0;
         assert!((report.train.unwrap() - expected).abs() < 1e-5 * expected, "{report:?}, {expected}");
     }
 }

@@ -196,8 +196,13 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
             table.row(cells.into_iter().chain(row.values.iter().map(number)));
         }
         write!(out, "{table}")?;
-        if let Some(error) = found.corrected_calibration_error {
-            writeln!(out, "calibration error of corrected probabilities (cal_…): {error:.4}")?;
+        if let (Some(platt), Some(isotonic)) =
+            (found.corrected_calibration_error, found.isotonic_calibration_error)
+        {
+            writeln!(
+                out,
+                "calibration error of corrected probabilities (cal_…): {platt:.4}, with --calibration isotonic {isotonic:.4}"
+            )?;
         }
         if let Some(links) = &links {
             write!(out, "\n{}", link_table(links, arguments.candidates))?;
@@ -236,6 +241,10 @@ fn answer(
         say!("{bad} rows cannot be read and are left out");
     }
     let mut dataset = read.dataset;
+    let bounds = dataset.qualifiers.num_bounds();
+    if bounds > 0 {
+        say!("{bounds} labels are bounds, such as >3.5; metrics count exact labels only");
+    }
     // Links are ranked among all nodes of their graph, which answers in a file do not hold.
     let links = if shared.is_none() { link_scores(arguments, ensemble, &dataset)? } else { None };
     if shared.is_some() && ensemble.description().schema.level == Level::Pair {

@@ -13,8 +13,8 @@ use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{
-    AnswerKind, Answers, Conformal, DEFAULT_LEVEL, Description, Ensemble, PredictError, PredictionTable,
-    Shift,
+    AnswerKind, Answers, Conformal, Correction, DEFAULT_LEVEL, Description, DropoutSamples, Ensemble,
+    PredictError, PredictionTable, Shift,
 };
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::formats::NodeNames;
@@ -23,6 +23,7 @@ use graphminnet_data::{Graph, InputRow, Level, ReadOptions, RowReader, Shard, op
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,6 +49,18 @@ pub struct Arguments {
     /// How sure intervals and sets are, between 0 and 1 (default: 0.9).
     #[arg(long)]
     level: Option<f64>,
+    /// How the probabilities of binary answers are corrected on the calibration (cal_…): platt (two numbers, the order
+    /// stays) or isotonic (any rising curve, for calibrations with a few hundred labels). Default: platt.
+    #[arg(long, value_name = "HOW", value_parser = Correction::from_str, conflicts_with_all = ["pairs", "top"])]
+    calibration: Option<Correction>,
+    /// Ask every model so many times with dropout, as in training: predictions are the mean over samples, and std_… how far
+    /// they are apart. Intervals and sets are not for these answers.
+    #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u64).range(2..=1000),
+        conflicts_with_all = ["calibrate", "level", "calibration", "pairs", "top", "shard", "parts"])]
+    dropout_samples: Option<u64>,
+    /// Seed of the samples (default: 0).
+    #[arg(long, value_name = "SEED", requires = "dropout_samples")]
+    dropout_seed: Option<u64>,
     /// Pairs of nodes to ask about, of a model that answers for pairs: a CSV table with the columns source and destination
     /// (the node_ids of nodes.csv, or else numbers from 0), and graph_id where there are several graphs. Without it: the pairs
     /// of the data.
@@ -86,7 +99,10 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load_for(hosts.map_or(0, |hosts| hosts.rank()))?;
         let level = arguments.level.unwrap_or(DEFAULT_LEVEL);
+        let samples = samples(arguments, &ensemble)?;
         let conformal = match &arguments.calibrate {
+            // A calibration is of answers without dropout.
+            None if samples.is_some() => None,
             None => ensemble.conformal(level)?.inspect(|found| say_calibrated(&ensemble, found)),
             Some(path) => {
                 let options = arguments.input.options(ensemble.description());
@@ -96,9 +112,26 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         if conformal.is_none() && arguments.level.is_some() {
             return Err(Failure::usage("--level needs --calibrate, or models from one `train --calibrate`"));
         }
+        let conformal = match (arguments.calibration, conformal) {
+            (Some(how), Some(found)) if ensemble.description().answers() == AnswerKind::Binary => {
+                Some(found.correcting_by(how))
+            }
+            (Some(_), Some(_)) => {
+                return Err(Failure::usage("--calibration corrects probabilities of yes, and the model has none"));
+            }
+            (Some(_), None) => {
+                return Err(Failure::usage(
+                    "--calibration needs --calibrate, or models from one `train --calibrate`",
+                ));
+            }
+            (None, found) => found,
+        };
         say_unnamed(ensemble.description());
         let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
         let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
+        if samples.is_some() && shared.is_some() {
+            return Err(Failure::usage("--dropout-samples: one process draws the samples of all rows"));
+        }
         let shard = shared.as_ref().map(SharedWork::shard);
         let mut reader = arguments.input.open(ensemble.description(), shard)?;
         let mut answered = None;
@@ -132,6 +165,7 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
             };
         }
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
+        let table = if samples.is_some() { table.with_deviations() } else { table };
         // Anything but Parquet is a table of text, whatever it is called.
         let is_parquet = arguments.output.extension().is_some_and(|extension| extension == "parquet");
         let extension = if is_parquet { "parquet" } else { "csv" };
@@ -142,13 +176,21 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         writer.shift = conformal.as_ref().map(Shift::new);
         match answered {
             Some((row, answers)) => writer.write(&[row], &answers)?,
-            None => loop {
-                let rows = reader.next_rows(ROWS)?;
-                if rows.is_empty() {
-                    break;
+            None => {
+                let mut before = 0;
+                loop {
+                    let rows = reader.next_rows(ROWS)?;
+                    if rows.is_empty() {
+                        break;
+                    }
+                    let answers = match samples {
+                        Some(samples) => ensemble.sample(&rows, DropoutSamples { before, ..samples }),
+                        None => ensemble.answer(&rows),
+                    };
+                    writer.write(&rows, &answers)?;
+                    before += rows.len() as u64;
                 }
-                writer.write(&rows, &ensemble.answer(&rows))?;
-            },
+            }
         }
         if let Some(distance) = writer.shift.as_ref().and_then(Shift::distance) {
             say!(
@@ -183,12 +225,28 @@ fn answer_in_parts(
     Ok(answers.map(|answers| (InputRow { graph: Ok(Arc::new(outline)), ..row }, answers)))
 }
 
+/// The samples that were asked for, and what they mean in words.
+fn samples(arguments: &Arguments, ensemble: &Ensemble) -> Result<Option<DropoutSamples>, Failure> {
+    let Some(samples) = arguments.dropout_samples else { return Ok(None) };
+    if !ensemble.has_dropout() {
+        return Err(Failure::usage(
+            "--dropout-samples: the model has no dropout, so its samples are all alike",
+        ));
+    }
+    let kept = ensemble.members().any(|member| member.description().calibration.is_some());
+    let without = if kept { "; the calibration of the model is not for them" } else { "" };
+    say!("{samples} samples with dropout: mean and deviation{without}");
+    let seed = arguments.dropout_seed.unwrap_or(0);
+    Ok(Some(DropoutSamples { samples: samples as usize, seed, before: 0 }))
+}
+
 /// This process's part of the work, if it does not do everything.
 fn share(arguments: &Arguments, ensemble: &Ensemble) -> Result<Option<SharedWork>, Failure> {
     let calibration = arguments.calibrate.as_deref().map(InputIdentity::of).transpose()?;
     let settings = [
         ("reading", reading(&arguments.input.options(ensemble.description()))?),
         ("level", json!(arguments.level)),
+        ("correction", json!(arguments.calibration.map(Correction::word))),
         ("calibration", json!(calibration.map(|file| (file.bytes, file.ends_sha256)))),
     ];
     let (folder, input) = (Some(arguments.output.as_path()), arguments.input.path());

@@ -23,6 +23,7 @@ pub use write::write_csv_folder;
 use super::csv::CsvReader;
 use super::parse_split;
 use crate::budget::{Share, bytes_of};
+use crate::formats::weight_column::WeightColumn;
 use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
@@ -48,6 +49,13 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     };
     graphs.is_open = graph_table.is_none();
     graphs.has_nodes = node_table.is_some();
+    if let (None, Some(column)) = (&graph_table, &options.weight_column) {
+        return Err(DataError::Missing {
+            path: tree.root().to_path_buf(),
+            what: "graphs.csv".to_owned(),
+            expected: format!("its column `{}` has the weights", crate::escape(column)),
+        });
+    }
     if let Some(table) = graph_table {
         graphs.read_graphs(table, &mut collector, options)?;
     }
@@ -72,6 +80,7 @@ struct Draft {
     id: String,
     place: Place,
     split: Option<Split>,
+    weight: Option<f32>,
     node_split: Option<Vec<Option<Split>>>,
     /// Parts of edges or pairs.
     row_split: Option<Vec<Option<Split>>>,
@@ -91,6 +100,7 @@ impl Draft {
             id,
             place,
             split: None,
+            weight: None,
             node_split: None,
             row_split: None,
             pairs: Vec::new(),
@@ -150,6 +160,8 @@ impl Draft {
             },
             pairs: self.pairs,
             graph: None,
+            weight: self.weight,
+            bounds: Vec::new(),
         })
     }
 }
@@ -193,9 +205,11 @@ impl Graphs {
             Some(_) if !self.has_nodes || options.rules < 3 => Some(require(&table, &[split_name])?),
             _ => table.column_called(&[split_name]),
         };
+        let weights = WeightColumn::find(&table, options, &[Some(id), count, split])?;
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
         let elsewhere = matches!(level_asked(options), Some(Level::Edge | Level::Pair));
         let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
+            .filter(|(column, _)| !weights.as_ref().is_some_and(|weights| weights.is(*column)))
             .filter(|(_, name)| !elsewhere && wanted.is_none_or(|wanted| wanted.contains(name)))
             .collect();
         if !columns.is_empty() {
@@ -215,6 +229,7 @@ impl Graphs {
                         .map_err(DataError::limit(place))?;
                     draft.num_nodes = Some(number);
                 }
+                draft.weight = weights.as_ref().map(|weights| weights.value(&table, &place)).transpose()?;
                 draft.split = parse_split(split.map(|split| table.field(split)), split_name, &place)?;
                 for (target, (column, _)) in columns.iter().enumerate() {
                     let value = collector.target_columns.label(target, table.field(*column), &place)?;

@@ -72,6 +72,8 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
                     node_split: None,
                     pairs: Vec::new(),
                     graph: None,
+                    weight: None,
+                    bounds: Vec::new(),
                 })
             });
             match record {

@@ -44,6 +44,8 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
             node_split: None,
             pairs: Vec::new(),
             graph: None,
+            weight: None,
+            bounds: Vec::new(),
         });
         drop(held);
         match record {

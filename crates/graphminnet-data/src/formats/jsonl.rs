@@ -30,7 +30,7 @@ use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
 use parse::{Cell, Line, Rows};
-use parts::{Parts, split_field};
+use parts::{Parts, split_field, weight_field, weight_of};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -62,6 +62,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
     }
     let mut ignored: Vec<String> = Vec::new();
+    let fields = [Some(split_field(options)), weight_field(options)];
     while lines.advance_to_record()? {
         if lines.bytes().trim_ascii().is_empty() {
             continue;
@@ -69,7 +70,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         // Freed with the line.
         let mut held = collector.budget.share();
         let record = lines.text().and_then(|text| {
-            let line = parse::line(text, split_field(options), &lines.place(), &options.limits, &mut held)?;
+            let line = parse::line(text, fields, &lines.place(), &options.limits, &mut held)?;
             for name in &line.unknown {
                 if ignored.len() < 20 && !ignored.contains(name) {
                     ignored.push(name.clone());
@@ -126,6 +127,11 @@ fn record(
         Level::Edge => Parts::read(&line.parts, num_edges, "edge", options, place)?,
         Level::Pair => Parts::read(&line.parts, num_pairs, "pair", options, place)?,
         _ => Parts::read(&line.parts, num_nodes, "node", options, place)?,
+    };
+
+    let weight = match weight_field(options) {
+        Some(field) => Some(weight_of(line.weight.as_ref(), field, place)?),
+        None => None,
     };
 
     let nodes = line.node_features.unwrap_or_default();
@@ -204,6 +210,8 @@ fn record(
         node_split: parts.nodes,
         pairs,
         graph: None,
+        weight,
+        bounds: Vec::new(),
     })
 }
 

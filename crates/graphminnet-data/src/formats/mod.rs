@@ -38,8 +38,10 @@ mod sdf;
 mod sheet;
 mod smiles_csv;
 mod smiles_rows;
+mod target_columns;
 mod tree;
 mod tudataset;
+mod weight_column;
 mod write;
 
 pub use csv_folder::write_csv_folder;

@@ -4,18 +4,20 @@
 //! the first whose first cell is a molecule. Targets are the columns named in the options; without names, every other column whose cells are all numbers or
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 //!
-//! At node level a cell is a list with a value for every atom.
+//! A cell such as `>3.5` in a column of numbers is a bound. At node level a cell is a list with a value for every atom.
 
 use super::atom_lists as atoms;
 use super::csv::CsvReader;
 use super::descriptor_columns::DescriptorColumns;
 use super::parquet::ParquetRows;
 use super::sheet::SheetRows;
+use super::target_columns::{labels, usable};
+use super::weight_column::WeightColumn;
 use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
 use crate::graph::Graph;
-use crate::schema::{Collector, Record, Table, is_missing};
+use crate::schema::{Collector, Record, Table};
 use crate::smiles::{MoleculeReading, SmilesError};
 use crate::{BadRow, DataError, Level, MoleculeTable, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
@@ -36,6 +38,7 @@ struct Row {
     split: Option<Split>,
     cells: Vec<Box<str>>,
     descriptors: Vec<f32>,
+    weight: Option<f32>,
 }
 
 impl Row {
@@ -179,7 +182,7 @@ fn read_table(
 }
 
 /// The level that was asked for.
-fn asked_level(options: &ReadOptions) -> Option<Level> {
+pub(super) fn asked_level(options: &ReadOptions) -> Option<Level> {
     options.schema.as_ref().map(|schema| schema.level).or(options.level)
 }
 
@@ -243,8 +246,12 @@ fn collect(
     collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
     let descriptors = columns.descriptors.names();
     collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone(), form, descriptors });
-    let used = columns.usable(&rows, collector.options, &mut collector.notes);
-    collector.name_target_columns(used.iter().map(|(_, name)| name.clone()).collect())?;
+    let known = || rows.iter().flatten().map(|(row, _)| row);
+    let cells = |at: usize| known().filter_map(move |row| row.cells.get(at)).map(|text| &**text);
+    let names = columns.targets.iter().map(|(_, name)| name);
+    let how = (columns.explicit, known().next().is_some());
+    let used = usable(names, how, cells, collector.options, &mut collector.notes);
+    collector.name_target_columns(used.iter().map(|column| column.name.clone()).collect())?;
     for row in rows {
         let (row, graph) = match row {
             Ok(row) => row,
@@ -253,23 +260,20 @@ fn collect(
                 continue;
             }
         };
-        let cells = used.iter().map(|(cell, name)| {
-            (cell.and_then(|cell| row.cells.get(cell)).map_or("", |text| text), name.as_str())
-        });
+        let cells = used.iter().map(|column| (row.cells.get(column.cell).map_or("", |text| text), column));
         let columns = &mut collector.target_columns;
         let targets = match collector.level {
-            Level::Node => atoms::targets(columns, cells, graph.num_nodes(), &row.place),
-            _ => {
-                let values =
-                    cells.enumerate().map(|(column, (text, _))| columns.label(column, text, &row.place));
-                values
-                    .collect::<Result<Vec<f64>, DataError>>()
-                    .map(|values| Table { rows: usize::from(!values.is_empty()), values })
+            Level::Node => {
+                let cells = cells.map(|(text, column)| (text, column.name.as_str()));
+                atoms::targets(columns, cells, graph.num_nodes(), &row.place)
+                    .map(|targets| (targets, Vec::new()))
             }
+            _ => labels(cells, columns, &row.place)
+                .map(|(values, bounds)| (Table { rows: usize::from(!values.is_empty()), values }, bounds)),
         };
         let record = match targets {
             Err(error) => Err(error.into_bad_row(row.place)?),
-            Ok(targets) => Ok(Record {
+            Ok((targets, bounds)) => Ok(Record {
                 place: row.place,
                 id: row.id,
                 num_nodes: graph.num_nodes(),
@@ -281,6 +285,8 @@ fn collect(
                 node_split: None,
                 pairs: Vec::new(),
                 graph: Some(graph),
+                weight: row.weight,
+                bounds,
             }),
         };
         collector.push(record)?;
@@ -295,6 +301,7 @@ struct Columns {
     id: Option<usize>,
     split: Option<usize>,
     descriptors: DescriptorColumns,
+    weight: Option<WeightColumn>,
     /// Position in the file and name of the columns that are, or may be, targets.
     targets: Vec<(Option<usize>, String)>,
     /// Whether the targets were asked for by name.
@@ -330,6 +337,7 @@ impl Columns {
         let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
         let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
         let descriptors = DescriptorColumns::find(reader, options)?;
+        let weight = WeightColumn::find(reader, options, &[Some(smiles), id, split])?;
         let wanted = match &options.schema {
             Some(schema) => Some(&schema.targets),
             None => options.targets.as_ref(),
@@ -352,11 +360,12 @@ impl Columns {
                 .enumerate()
                 .filter(|(column, _)| ![Some(smiles), id, split].contains(&Some(*column)))
                 .filter(|(column, _)| !descriptors.holds(*column))
+                .filter(|(column, _)| !weight.as_ref().is_some_and(|weight| weight.is(*column)))
                 .map(|(column, name)| (Some(column), name.clone()))
                 .collect(),
         };
         let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        Ok(Self { smiles, smiles_name, id, split, descriptors, targets, explicit: wanted.is_some() })
+        Ok(Self { smiles, smiles_name, id, split, descriptors, weight, targets, explicit: wanted.is_some() })
     }
 
     fn row(&self, reader: &CsvReader) -> Result<Row, DataError> {
@@ -366,6 +375,7 @@ impl Columns {
             id: self.id.map(|column| reader.field(column).to_owned()).filter(|id| !id.is_empty()),
             split: self.part(reader, &place)?,
             descriptors: self.descriptors.values(reader, &place)?,
+            weight: self.weight.as_ref().map(|weight| weight.value(reader, &place)).transpose()?,
             cells: self
                 .targets
                 .iter()
@@ -379,47 +389,5 @@ impl Columns {
         let Some(column) = self.split else { return Ok(None) };
         let name = reader.header().get(column).map_or("split", String::as_str);
         parse_split(Some(reader.field(column)), name, place)
-    }
-
-    /// The targets that will be used: position among a row's cells, and name.
-    fn usable(
-        &self,
-        rows: &[Result<(Row, Graph), BadRow>],
-        options: &ReadOptions,
-        notes: &mut Vec<String>,
-    ) -> Vec<(Option<usize>, String)> {
-        let mut used = Vec::new();
-        // Under the first rules a column without values counts as one of numbers.
-        let is_empty = options.rules < 2 || rows.iter().flatten().next().is_none();
-        let is_missing = |cell: &str| match options.rules {
-            ..2 => cell.trim().is_empty() || cell.trim().eq_ignore_ascii_case("nan"),
-            2.. => is_missing(cell),
-        };
-        for (position, (_, name)) in self.targets.iter().enumerate() {
-            let mut values = rows
-                .iter()
-                .flatten()
-                .filter_map(|(row, _)| row.cells.get(position))
-                .filter(|cell| !is_missing(cell))
-                .peekable();
-            let has_values = is_empty || values.peek().is_some();
-            let is_number = |text: &str| text.parse::<f64>().is_ok();
-            let is_numeric = |cell: &str| match asked_level(options) {
-                Some(Level::Node) => atoms::items(cell).all(|item| is_missing(item) || is_number(item)),
-                _ => is_number(cell.trim()),
-            };
-            if self.explicit || (has_values && values.all(|cell| is_numeric(cell))) {
-                used.push((Some(position), name.clone()));
-                continue;
-            }
-            let name = crate::escape(name);
-            notes.push(match has_values {
-                true => {
-                    format!("column `{name}` is not numeric and was ignored (name it as a target to use it)")
-                }
-                false => format!("column `{name}` has no values and was ignored"),
-            });
-        }
-        used
     }
 }

@@ -69,6 +69,8 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             node_split: None,
             pairs: Vec::new(),
             graph: None,
+            weight: None,
+            bounds: Vec::new(),
         }))?;
     }
     collector.finish()

@@ -78,7 +78,14 @@ fn assemble(
     let places = sizes.places();
     let samples = places.par_iter().map(|&(split, at)| make(split, at)).collect::<Result<_, _>>()?;
     let official_split = Some(places.into_iter().map(|(split, _)| split).collect());
-    Ok(Dataset { name: name.to_owned(), schema, samples, official_split, node_parts: None })
+    Ok(Dataset {
+        name: name.to_owned(),
+        schema,
+        samples,
+        official_split,
+        node_parts: None,
+        qualifiers: Default::default(),
+    })
 }
 
 fn sample_id(name: &str, split: Split, at: usize) -> String {

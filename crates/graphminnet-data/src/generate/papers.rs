@@ -74,6 +74,7 @@ impl Papers {
             samples: vec![Sample { id: "0".to_owned(), graph, targets }],
             official_split: None,
             node_parts: Some(NodeParts::new(vec![parts])),
+            qualifiers: Default::default(),
         })
     }
 

@@ -122,6 +122,7 @@ impl<'a> Builder<'a> {
             samples: self.samples,
             official_split: Some(self.splits),
             node_parts: None,
+            qualifiers: Default::default(),
         };
         Read { dataset, report: Report { rows, ..Report::default() } }
     }

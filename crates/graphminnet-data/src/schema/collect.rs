@@ -7,8 +7,8 @@ use crate::budget::{Budget, Share, bytes_of};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
 use crate::{
-    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, MoleculeTable, NodeParts, OnBadRow,
-    Place, Read, ReadOptions, Report, Sample, Schema, Split,
+    BadRow, Bound, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, MoleculeTable, NodeParts,
+    OnBadRow, Place, Qualifiers, Read, ReadOptions, Report, Sample, Schema, Split,
 };
 use std::collections::HashMap;
 use std::path::Path;
@@ -32,6 +32,10 @@ pub(crate) struct Record {
     pub(crate) pairs: Vec<[u32; 2]>,
     /// The finished graph, where the reader builds it itself; the tables are then not looked at.
     pub(crate) graph: Option<Graph>,
+    /// How much it counts in training, where the source says so.
+    pub(crate) weight: Option<f32>,
+    /// What is known of labels that are missing.
+    pub(crate) bounds: Vec<Bound>,
 }
 
 impl Record {
@@ -42,6 +46,7 @@ impl Record {
             + self.place.bytes()
             + self.id.as_ref().map_or(0, |id| id.len() as u64)
             + bytes_of::<[u32; 2]>(self.edges.len() + self.pairs.len())
+            + bytes_of::<Bound>(self.bounds.len())
             + bytes_of::<Option<Split>>(self.node_split.as_ref().map_or(0, Vec::len))
             + tables.iter().map(|table| table.bytes()).sum::<u64>()
             + self.graph.as_ref().map_or(0, Graph::bytes)
@@ -312,6 +317,8 @@ impl<'a> Collector<'a> {
         let mut splits: Vec<Option<Split>> = Vec::with_capacity(slots.len());
         let mut node_splits: Vec<Option<Vec<Option<Split>>>> = Vec::with_capacity(slots.len());
         let mut rows = Vec::with_capacity(slots.len());
+        let mut weights = Vec::new();
+        let mut bounds = Vec::with_capacity(slots.len());
         let mut ids: HashMap<String, Place> = HashMap::new();
         let has_parts = self.has_parts(&slots)?;
         for (position, slot) in slots.into_iter().enumerate() {
@@ -323,6 +330,8 @@ impl<'a> Collector<'a> {
             let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
             let split = record.split;
             let nodes = record.node_split.take();
+            let weight = record.weight;
+            let of_labels = std::mem::take(&mut record.bounds);
             let sample = match ids.get(&id) {
                 _ if has_parts && split.is_none() => Err(self.without_part(record.place)),
                 Some(earlier) => Err(BadRow::new(
@@ -344,6 +353,8 @@ impl<'a> Collector<'a> {
                     samples.push(sample);
                     splits.push(split);
                     node_splits.push(nodes);
+                    weights.extend(weight);
+                    bounds.push(of_labels);
                 }
                 Err(bad) => {
                     self.bad(position, bad)?;
@@ -361,8 +372,13 @@ impl<'a> Collector<'a> {
         // Without samples there is nothing that has parts.
         let official_split = if splits.is_empty() { None } else { splits.into_iter().collect() };
         let node_parts = self.node_parts(&finisher.schema, node_splits, &samples);
-        let dataset =
-            Dataset { name: self.name, schema: finisher.schema, samples, official_split, node_parts };
+        let (name, schema) = (self.name, finisher.schema);
+        let qualifiers = Qualifiers::new(weights, bounds);
+        if let Some(column) = &self.options.weight_column {
+            self.notes.extend(qualifiers.describe_weights(column));
+        }
+        self.notes.extend(qualifiers.describe_bounds(&schema.targets, &samples));
+        let dataset = Dataset { name, schema, samples, official_split, node_parts, qualifiers };
         let (bad_positions, bad_rows): (Vec<usize>, Vec<BadRow>) = self.bad_rows.into_iter().unzip();
         let report = Report {
             bad_positions: if self.options.on_bad_row == OnBadRow::Skip { Vec::new() } else { bad_positions },

@@ -123,6 +123,7 @@ fn train(graph: LargeGraph, hosts: Arc<Timed>, device: Device) -> Result<(PartsM
             source_schema: schema,
             splits: Splits { train: vec![0], ..Splits::default() },
             node_parts: None,
+            qualifiers: Default::default(),
             fingerprint: format!("{graph:?}"),
             differences: Vec::new(),
         })

@@ -96,7 +96,14 @@ fn call_graph(lab: &Lab<'_>) -> Result<Result<Dataset, String>, ReproError> {
         edge_columns: Vec::new(),
     };
     let samples = vec![sample];
-    Ok(Ok(Dataset { name: "calls".to_owned(), schema, samples, official_split: None, node_parts: None }))
+    Ok(Ok(Dataset {
+        name: "calls".to_owned(),
+        schema,
+        samples,
+        official_split: None,
+        node_parts: None,
+        qualifiers: Default::default(),
+    }))
 }
 
 fn table(

@@ -97,7 +97,14 @@ fn dataset(recipe: &Recipe, info: &registry::DatasetInfo) -> Result<Dataset, Rep
         _ => Split::Test,
     };
     let official_split = Some((0..GRAPHS).map(split).collect());
-    Ok(Dataset { name: info.name.clone(), schema, samples, official_split, node_parts: None })
+    Ok(Dataset {
+        name: info.name.clone(),
+        schema,
+        samples,
+        official_split,
+        node_parts: None,
+        qualifiers: Default::default(),
+    })
 }
 
 /// Numeric columns of nodes and edges; a degree profile is computed, not stored.

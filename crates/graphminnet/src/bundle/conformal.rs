@@ -10,6 +10,7 @@
 //! than its median on the calibration), so that an interval is wide where the models disagree and narrow where they
 //! do not. What is promised stays the same.
 
+use super::isotonic::Isotonic;
 use super::platt::Platt;
 use super::{Answer, AnswerKind, AnswerRow, Coverage, Ensemble, PredictError};
 use graphminnet_data::Dataset;
@@ -49,6 +50,35 @@ pub enum ConformalError {
     Predict(#[from] PredictError),
 }
 
+/// How probabilities of yes are made as large as what happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Correction {
+    /// Two numbers: a slope and a shift of the log-odds (Platt's scaling). The order of answers stays.
+    #[default]
+    Platt,
+    /// Any rising curve (isotonic regression): follows more, and wants a few hundred labels. Answers may become equal.
+    Isotonic,
+}
+
+impl Correction {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Platt => "platt",
+            Self::Isotonic => "isotonic",
+        }
+    }
+}
+
+impl std::str::FromStr for Correction {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = [Self::Platt, Self::Isotonic].into_iter().find(|correction| correction.word() == text);
+        found.ok_or_else(|| "expected platt or isotonic".to_owned())
+    }
+}
+
 /// The error that is not exceeded with the chosen probability, per target column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conformal {
@@ -63,6 +93,9 @@ pub struct Conformal {
     reference: Vec<Vec<f64>>,
     /// For yes/no targets, what makes probabilities as large as what happens; `None` where the labels are of one kind.
     platt: Vec<Option<Platt>>,
+    /// The same by another way.
+    isotonic: Vec<Option<Isotonic>>,
+    correction: Correction,
 }
 
 /// A labelled row: how wrong it is about a target, and how far the models were apart.
@@ -120,11 +153,12 @@ impl Conformal {
             }
         }
         reference.iter_mut().for_each(|column| column.sort_by(f64::total_cmp));
-        let platt = match kind {
-            AnswerKind::Binary => chances.iter().map(|said| Platt::fit(said)).collect(),
-            AnswerKind::Numbers | AnswerKind::Classes => Vec::new(),
-        };
-        Ok(Self { reference, platt, ..Self::from_misses(kind, targets, misses, level) })
+        if kind != AnswerKind::Binary {
+            chances.clear();
+        }
+        let platt = chances.iter().map(|said| Platt::fit(said)).collect();
+        let isotonic = chances.iter().map(|said| Isotonic::fit(said)).collect();
+        Ok(Self { reference, platt, isotonic, ..Self::from_misses(kind, targets, misses, level) })
     }
 
     fn from_misses(kind: AnswerKind, targets: &[String], misses: Vec<Vec<Miss>>, level: f64) -> Self {
@@ -139,8 +173,23 @@ impl Conformal {
             radii.push(radius.copied().unwrap_or(f64::INFINITY));
             floors.push(floor);
         }
-        let targets = targets.to_vec();
-        Self { level, kind, targets, radii, counts, floors, reference: Vec::new(), platt: Vec::new() }
+        Self {
+            level,
+            kind,
+            targets: targets.to_vec(),
+            radii,
+            counts,
+            floors,
+            reference: Vec::new(),
+            platt: Vec::new(),
+            isotonic: Vec::new(),
+            correction: Correction::default(),
+        }
+    }
+
+    /// The same, with probabilities corrected in another way.
+    pub fn correcting_by(self, correction: Correction) -> Self {
+        Self { correction, ..self }
     }
 
     /// The probability with which the truth is inside.
@@ -177,11 +226,19 @@ impl Conformal {
         1.0 - probability <= self.radii.get(target).copied().unwrap_or(f64::INFINITY)
     }
 
-    /// The probability of yes as large as what happened on the calibration (Platt's scaling); as it was said where the
-    /// labels of the calibration are of one kind, or answers are not yes or no.
+    /// The probability of yes as large as what happened on the calibration (by Platt's scaling unless another way is
+    /// [chosen](Conformal::correcting_by)); as it was said where the labels of the calibration are of one kind, or
+    /// answers are not yes or no.
     pub fn corrected(&self, target: usize, probability: f64) -> f64 {
-        let platt = self.platt.get(target).copied().flatten();
-        platt.map_or(probability, |platt| platt.correct(probability))
+        let corrected = match self.correction {
+            Correction::Platt => {
+                self.platt.get(target).and_then(Option::as_ref).map(|platt| platt.correct(probability))
+            }
+            Correction::Isotonic => {
+                self.isotonic.get(target).and_then(Option::as_ref).map(|curve| curve.correct(probability))
+            }
+        };
+        corrected.unwrap_or(probability)
     }
 
     /// The classes in the set of a row with these values: of a yes/no target, 0 (no) and 1 (yes); else all classes.
@@ -321,6 +378,8 @@ mod tests {
             floors: vec![0.0],
             reference: vec![],
             platt: vec![],
+            isotonic: vec![],
+            correction: Correction::Platt,
         };
         assert_eq!(sets.set(0, &[0.3, 0.6, 0.1]), [0, 1]);
         let answers = Conformal { kind: AnswerKind::Binary, radii: vec![0.7, 0.2], ..sets };

@@ -125,6 +125,11 @@ impl Ensemble {
         1 + self.others.len()
     }
 
+    /// The first model and the others.
+    pub(super) fn split(&self) -> (&Bundle, &[Bundle]) {
+        (&self.first, &self.others)
+    }
+
     /// Always false: an ensemble has members.
     pub fn is_empty(&self) -> bool {
         false

@@ -1,6 +1,6 @@
 //! An ensemble over labelled graphs: metrics, confidence intervals, a table by class or target.
 
-use super::{AnswerKind, Coverage, DEFAULT_LEVEL, Ensemble, Labelled, PredictError};
+use super::{AnswerKind, Correction, Coverage, DEFAULT_LEVEL, Ensemble, Labelled, PredictError};
 use crate::task::assess::{Assessed, Bootstrap, Breakdown, Measure, assess, breakdown};
 use crate::task::{Rows, calibration_error};
 use graphminnet_data::Dataset;
@@ -24,6 +24,9 @@ pub struct Evaluated {
     /// For yes/no answers of models that were calibrated in training, the calibration error of corrected probabilities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrected_calibration_error: Option<f64>,
+    /// The same of probabilities that are corrected by isotonic regression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isotonic_calibration_error: Option<f64>,
 }
 
 /// Evaluates an ensemble on labelled graphs.
@@ -68,23 +71,21 @@ pub fn evaluate_answers(
     let covered = known().filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
     let conformal = ensemble.conformal(DEFAULT_LEVEL).ok().flatten();
     let coverage = conformal.as_ref().map(|conformal| conformal.coverage(covered)).unwrap_or_default();
-    let corrected_calibration_error = match (&conformal, about.answers()) {
-        (Some(conformal), AnswerKind::Binary) => {
-            let mut said = Vec::with_capacity(labels);
-            for (targets, answer) in known() {
-                let Ok(answer) = answer else { continue };
-                for (row, truth) in answer.rows().zip(targets.chunks(about.schema.num_targets().max(1))) {
-                    let pairs = row.values().into_iter().zip(truth).enumerate();
-                    said.extend(
-                        pairs
-                            .filter(|(_, (_, truth))| !truth.is_nan())
-                            .map(|(target, (yes, truth))| (conformal.corrected(target, yes), *truth > 0.5)),
-                    );
-                }
+    let corrected_error = |by: Correction| {
+        let conformal =
+            conformal.clone().filter(|_| about.answers() == AnswerKind::Binary)?.correcting_by(by);
+        let mut said = Vec::with_capacity(labels);
+        for (targets, answer) in known() {
+            let Ok(answer) = answer else { continue };
+            for (row, truth) in answer.rows().zip(targets.chunks(about.schema.num_targets().max(1))) {
+                let pairs = row.values().into_iter().zip(truth).enumerate();
+                let pairs = pairs.filter(|(_, (_, truth))| !truth.is_nan());
+                said.extend(
+                    pairs.map(|(target, (yes, truth))| (conformal.corrected(target, yes), *truth > 0.5)),
+                );
             }
-            calibration_error(&said).ok()
         }
-        _ => None,
+        calibration_error(&said).ok()
     };
     let rows = Rows {
         outputs: &outputs,
@@ -106,6 +107,7 @@ pub fn evaluate_answers(
         metrics: assess(measure, rows, &ranges, bootstrap),
         breakdown: breakdown(measure, rows, &names),
         coverage,
-        corrected_calibration_error,
+        corrected_calibration_error: corrected_error(Correction::Platt),
+        isotonic_calibration_error: corrected_error(Correction::Isotonic),
     })
 }

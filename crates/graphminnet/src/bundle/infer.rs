@@ -1,7 +1,7 @@
 //! The way from graphs to answers: in parallel where graphs are prepared, in batches where models see them.
 
 use super::answers::{Answers, MaybeGraph};
-use super::{AnswerKind, Bundle, PredictError};
+use super::{AnswerKind, Bundle, DropoutSamples, PredictError};
 use crate::config::{LevelKind, ModelConfig};
 use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
@@ -24,6 +24,8 @@ const BATCH: BatchLimit = BatchLimit { graphs: 128, nodes: 2048, edges: usize::M
 pub(super) enum Question {
     /// What the model was trained to say.
     Prediction,
+    /// The same several times, with dropout.
+    Samples(DropoutSamples),
     /// The vectors of nodes after the last layer, or of graphs before the head.
     Vectors(LevelKind),
 }
@@ -31,24 +33,50 @@ pub(super) enum Question {
 impl Question {
     fn kind(self, bundle: &Bundle) -> AnswerKind {
         match self {
-            Self::Prediction => bundle.description.answers(),
+            Self::Prediction | Self::Samples(_) => bundle.description.answers(),
             Self::Vectors(_) => AnswerKind::Numbers,
         }
     }
 
     fn columns(self, bundle: &Bundle) -> usize {
         match self {
-            Self::Prediction => bundle.description.model.out_dim,
+            Self::Prediction | Self::Samples(_) => bundle.description.model.out_dim,
             Self::Vectors(_) => bundle.description.model.hidden,
         }
     }
 
     fn rows(self, bundle: &Bundle, graph: &PreparedGraph) -> usize {
         let level = match self {
-            Self::Prediction => bundle.description.model.level,
+            Self::Prediction | Self::Samples(_) => bundle.description.model.level,
             Self::Vectors(level) => level,
         };
         Level::from(level).rows(&graph.graph)
+    }
+
+    /// How often every model is asked.
+    fn times(self) -> usize {
+        match self {
+            Self::Samples(samples) => samples.samples,
+            Self::Prediction | Self::Vectors(_) => 1,
+        }
+    }
+
+    /// The pass in which a model is asked about the batch that begins with a graph.
+    fn pass(self, model: usize, time: usize, graph: usize) -> Pass {
+        match self {
+            Self::Samples(samples) => samples.pass(model, time, graph),
+            Self::Prediction | Self::Vectors(_) => Pass::Eval,
+        }
+    }
+
+    /// The same about graphs that come after so many others.
+    fn after(self, graphs: usize) -> Self {
+        match self {
+            Self::Samples(samples) => {
+                Self::Samples(DropoutSamples { before: samples.before + graphs as u64, ..samples })
+            }
+            other => other,
+        }
     }
 }
 
@@ -78,8 +106,8 @@ pub(super) fn ask(
     question: Question,
     stop: Stop<'_>,
 ) -> Result<Answers, Stopped> {
-    let mut all = none(first, 1 + others.len(), question);
-    for chunk in graphs.chunks(CHUNK) {
+    let mut all = none(first, (1 + others.len()) * question.times(), question);
+    for (number, chunk) in graphs.chunks(CHUNK).enumerate() {
         // Models with the same configuration want to know the same of a graph.
         let mut prepared: Vec<(&Bundle, Rc<Vec<_>>)> = Vec::with_capacity(1 + others.len());
         for model in std::iter::once(first).chain(others) {
@@ -93,7 +121,7 @@ pub(super) fn ask(
             .iter()
             .map(|(model, graphs)| (*model, graphs.iter().map(Result::as_ref).collect()))
             .collect();
-        all.extend(ask_prepared(&given, question, stop)?);
+        all.extend(ask_prepared(&given, question.after(number * CHUNK), stop)?);
     }
     Ok(all)
 }
@@ -131,11 +159,14 @@ fn ask_prepared(given: &[Given<'_>], question: Question, stop: Stop<'_>) -> Resu
         });
     }
     let usable: Vec<usize> = (0..places.len()).filter(|&at| places[at].is_ok()).collect();
-    let mut models = Vec::with_capacity(given.len());
-    for (model, graphs) in given {
+    let mut models = Vec::with_capacity(given.len() * question.times());
+    let asked = given.iter().enumerate();
+    let asked = asked.flat_map(|given| (0..question.times()).map(move |time| (given, time)));
+    for ((number, (model, graphs)), time) in asked {
         let graphs: Vec<&PreparedGraph> = usable.iter().filter_map(|&at| graphs[at].ok()).collect();
         let mut outputs = Vec::with_capacity(end * columns);
-        model.for_each_batch(&graphs, question, stop, |batch, found| match found {
+        let pass = |graph: usize| question.pass(number, time, graph);
+        model.for_each_batch(&graphs, question, pass, stop, |batch, found| match found {
             Ok(values) => outputs.extend(values),
             Err(error) => {
                 let rows: usize = graphs[batch.clone()].iter().map(|graph| question.rows(first, graph)).sum();
@@ -203,14 +234,17 @@ impl Bundle {
         &self,
         graphs: &[&PreparedGraph],
         question: Question,
+        pass_of: impl Fn(usize) -> Pass + Sync,
         stop: Stop<'_>,
         mut take: impl FnMut(Range<usize>, Result<Vec<f32>, InputError>),
     ) -> Result<(), Stopped> {
         let sizes = graphs.iter().map(|graph| (graph.graph.num_nodes(), graph.graph.num_edges()));
-        // What a model says about a graph does not depend on its batch.
+        // What a model says about a graph does not depend on its batch, unless there is dropout.
         let batches = BATCH.cut(sizes);
         for some in batches.chunks(rayon::current_num_threads().max(1)) {
-            let pass = |batch: &Range<usize>| self.pass(&graphs[batch.clone()], question, stop);
+            let pass = |batch: &Range<usize>| {
+                self.pass(&graphs[batch.clone()], question, pass_of(batch.start), stop)
+            };
             let outputs: Vec<_> = some.par_iter().map(pass).collect::<Result<_, _>>()?;
             for (batch, outputs) in some.iter().zip(outputs) {
                 take(batch.clone(), outputs);
@@ -224,24 +258,26 @@ impl Bundle {
         &self,
         batch: &[&PreparedGraph],
         question: Question,
+        pass: Pass,
         stop: Stop<'_>,
     ) -> Result<Result<Vec<f32>, InputError>, Stopped> {
         let input = match ModelInput::from_prepared(&self.description.model, batch, &self.device) {
             Ok(input) => input,
             Err(error) => return Ok(Err(error)),
         };
-        let nodes = self.model.embed_unless(&input, Pass::Eval, stop)?;
+        let nodes = self.model.embed_unless(&input, pass, stop)?;
         let tensor = match question {
-            Question::Prediction => self.model.predict(nodes, &input),
+            Question::Prediction | Question::Samples(_) => self.model.predict(nodes, &input),
             Question::Vectors(LevelKind::Graph) => self.model.pooled(nodes, &input),
             Question::Vectors(_) => nodes,
         };
         let mut values = values(tensor);
-        if question == Question::Prediction && self.description.model.level == LevelKind::Edge {
+        let is_prediction = !matches!(question, Question::Vectors(_));
+        if is_prediction && self.description.model.level == LevelKind::Edge {
             let topology = input.structure.topology();
             values = topology.in_given_order(&values, self.description.model.out_dim);
         }
-        if let (Question::Prediction, Some(scaler)) = (question, &self.description.target_scaler) {
+        if let (true, Some(scaler)) = (is_prediction, &self.description.target_scaler) {
             scaler.restore(&mut values);
         }
         Ok(Ok(values))

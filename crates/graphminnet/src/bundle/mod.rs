@@ -31,12 +31,14 @@ mod calibration;
 mod conformal;
 mod container;
 mod description;
+mod dropout;
 mod ensemble;
 mod error;
 mod evaluate;
 pub(crate) mod group;
 mod in_parts;
 mod infer;
+mod isotonic;
 mod labelled;
 mod links;
 mod locate;
@@ -49,11 +51,12 @@ mod table;
 
 pub use answers::{Answer, AnswerRow, Answers, MaybeGraph};
 pub use calibration::{Calibration, Coverage};
-pub use conformal::{Conformal, ConformalError, DEFAULT_LEVEL};
+pub use conformal::{Conformal, ConformalError, Correction, DEFAULT_LEVEL};
 // For tests of older versions.
 #[doc(hidden)]
 pub use container::FORMAT_VERSION;
 pub use description::{AnswerKind, Description, Preparation, Selection, TrainedOn};
+pub use dropout::DropoutSamples;
 pub use ensemble::Ensemble;
 pub use error::{BundleError, PredictError};
 pub use evaluate::{Evaluated, evaluate, evaluate_answers};

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `pred_<target>` | a number, the probability of yes, or the most probable class where classes have names |
 //! | `prob_<class>` | the probability of each class, or of the positive one of two |
-//! | `std_<target>` or `std_<class>` | how far several models are apart (ddof = 0) |
+//! | `std_<target>` or `std_<class>` | how far several models, or samples, are apart (ddof = 0) |
 //! | `low_<target>`, `high_<target>` | a conformal interval around a number |
 //! | `set_<target>` | a conformal set: names of classes, separated by `\|` |
 //! | `cal_<target>` or `cal_<class>` | the probability of yes, corrected on the calibration |
@@ -24,6 +24,11 @@ impl<'a> PredictionTable<'a> {
     /// The table of an ensemble, with intervals or sets where there is a calibration.
     pub fn new(ensemble: &'a Ensemble, conformal: Option<&'a Conformal>) -> Self {
         Self { description: ensemble.description(), several: ensemble.len() > 1, conformal }
+    }
+
+    /// The same with deviations, whatever the number of models: of samples.
+    pub fn with_deviations(self) -> Self {
+        Self { several: true, ..self }
     }
 
     /// Names of the columns.
@@ -56,7 +61,10 @@ impl<'a> PredictionTable<'a> {
         let has_class = kind == AnswerKind::Classes || self.description.positive_class().is_some();
         let has_sets = self.conformal.is_some() && kind != AnswerKind::Numbers;
         let sets = if has_sets { self.description.schema.num_targets() } else { 0 };
-        (0..count).map(|column| !(has_class && column == 0) && column + sets < count).collect()
+        // After the sets of binary answers come as many corrected probabilities.
+        let corrected = if kind == AnswerKind::Binary { sets } else { 0 };
+        let is_set = |column: usize| (count - sets - corrected..count - corrected).contains(&column);
+        (0..count).map(|column| !(has_class && column == 0) && !is_set(column)).collect()
     }
 
     /// The cells of a row.

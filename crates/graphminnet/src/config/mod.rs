@@ -28,6 +28,7 @@ mod keys;
 mod model;
 mod overrides;
 mod recipe;
+mod task_weights;
 mod train;
 
 pub use choices::{

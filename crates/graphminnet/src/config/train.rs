@@ -1,7 +1,7 @@
 //! How a model is trained: the protocol's numbers.
 
 use super::choices::{Loss, MetricKind, NormEstimates, PartitionBy, Schedule, ScheduleUnit, TargetScaling};
-use super::{ConfigError, keys};
+use super::{ConfigError, keys, task_weights};
 use graphminnet_data::exchange::Team;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -30,6 +30,7 @@ use std::path::PathBuf;
 /// | `average_decay` | 0 | share of the averaged weights that a step keeps; they are evaluated and kept in place of the weights themselves; 0 does not average | 0 to 1, 1 excluded |
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
 /// | `focal_gamma` | 2 | exponent of the focal losses | ≥ 0 |
+/// | `task_weights` | unset | how much each target column counts in the training loss, scaled to a mean of 1 | a list of numbers ≥ 0, one per target column |
 /// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
 /// | `negatives` | 0 | pairs without a link that an epoch draws for every link that it is asked about (link prediction); 0 takes the pairs of the data as they are | at most 1,000 |
 /// | `norm_estimates` | running | what the batch norms of an evaluated or stored model subtract and divide by: estimates that followed training, or such as are measured again with the weights as they are | running, recomputed |
@@ -89,6 +90,8 @@ pub struct TrainConfig {
     pub focal_gamma: f64,
     /// What is reported and selected by.
     pub metric: MetricKind,
+    /// How much each target column counts in the training loss, scaled to a mean of 1; metrics count them alike.
+    pub task_weights: Option<Vec<f64>>,
     /// How regression targets are scaled for the loss.
     pub target_scaling: TargetScaling,
     /// Pairs without a link that every epoch draws for each link of the training part.
@@ -140,6 +143,7 @@ impl TrainConfig {
             loss: Loss::L1,
             focal_gamma: 2.0,
             metric: MetricKind::MeanAbsoluteError,
+            task_weights: None,
             target_scaling: TargetScaling::None,
             negatives: 0,
             norm_estimates: NormEstimates::Running,
@@ -260,6 +264,12 @@ impl TrainConfig {
                 "focal_gamma",
                 self.focal_gamma.to_string(),
                 "must not be negative",
+            ),
+            (
+                self.task_weights.as_deref().is_none_or(task_weights::are_weights),
+                "task_weights",
+                task_weights::in_words(self.task_weights.as_deref().unwrap_or_default()),
+                task_weights::EXPECTED,
             ),
             (
                 regression || self.target_scaling == TargetScaling::None,

@@ -37,6 +37,11 @@ pub enum Pass {
         /// Names the random numbers of this pass; different for every step.
         seed: u64,
     },
+    /// Running statistics and dropout, no sign flips: one sample of what the model might say.
+    Sample {
+        /// Names the random numbers of this pass; different for every sample and batch.
+        seed: u64,
+    },
     /// Batch statistics, which take their place in the running ones; no dropout, no sign flips.
     ///
     /// Passes over several batches make the running statistics the mean over those batches: `share` is the weight of a
@@ -93,13 +98,13 @@ impl Around<'_> {
 impl Pass {
     /// Whether statistics of the batch are used, and the running ones updated.
     pub fn uses_batch_statistics(self) -> bool {
-        !matches!(self, Self::Eval)
+        !matches!(self, Self::Eval | Self::Sample { .. })
     }
 
     /// Dropout at a place; `None` where nothing would be dropped.
     pub fn dropout(self, probability: f64, site: Site) -> Option<Dropout> {
         match self {
-            Self::Train { seed } if probability > 0.0 => {
+            Self::Train { seed } | Self::Sample { seed } if probability > 0.0 => {
                 let seed = rng::stream(seed, site.place, &[site.layer as u64]).next_u64();
                 Some(Dropout { probability: probability as f32, seed, first: 0 })
             }
@@ -110,7 +115,7 @@ impl Pass {
     /// One random sign for each of `count` eigenvectors; `None` outside training.
     pub fn signs(self, count: usize) -> Option<Vec<f32>> {
         match self {
-            Self::Eval | Self::Measure { .. } => None,
+            Self::Eval | Self::Measure { .. } | Self::Sample { .. } => None,
             Self::Train { seed } => {
                 let mut stream = rng::stream(seed, "eigenvector signs", &[]);
                 Some((0..count).map(|_| if stream.next_u64() >> 63 == 0 { 1.0 } else { -1.0 }).collect())

@@ -224,6 +224,7 @@ mod tests {
             }],
             official_split: None,
             node_parts: Some(NodeParts::new(vec![parts])),
+            qualifiers: Default::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use graphminnet_data::partition::Connection;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Batch, Dataset, Level, NodeParts, Schema, Split};
+use graphminnet_data::{Batch, Dataset, Level, NodeParts, Qualifiers, Schema, Side, Split};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub struct TrainingData {
     pub node_parts: Option<NodeParts>,
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
     pub fingerprint: String,
+    /// What is known about labels besides their values; weights are 1 in the mean over the training part.
+    pub qualifiers: Qualifiers,
     /// How this copy of the data differs from the published one, a sentence each; goes into `data.json` and the report.
     pub differences: Vec<String>,
 }
@@ -59,6 +61,7 @@ impl TrainingData {
         let fingerprint = data_fingerprint(dataset, &splits);
         let source_schema = dataset.schema.clone();
         let node_parts = dataset.node_parts.clone();
+        let qualifiers = qualifiers(dataset, &splits)?;
         let (dataset, report) = match eigenpairs.filter(|_| options.eigenpairs > 0) {
             None => prepare_dataset_among(dataset, options, cache, progress, exchange)?,
             Some(folder) => {
@@ -77,7 +80,8 @@ impl TrainingData {
         };
         let dataset = Arc::new(dataset);
         let differences = Vec::new();
-        Ok((Self { dataset, source_schema, splits, node_parts, fingerprint, differences }, report))
+        let data = Self { dataset, source_schema, splits, node_parts, fingerprint, qualifiers, differences };
+        Ok((data, report))
     }
 
     /// Known targets of a part, each with its place among the targets of its graph.
@@ -107,12 +111,11 @@ impl TrainingData {
         let mut counts = Vec::with_capacity(values.len() / columns);
         let layout = &batch.layout;
         for (at, &graph) in batch.samples.iter().enumerate() {
-            let rows = |offsets: &[u32]| (offsets[at + 1] - offsets[at]) as usize;
             let rows = match level {
                 Level::Graph => 1,
-                Level::Node => rows(layout.node_offsets()),
-                Level::Edge => rows(layout.edge_offsets()),
-                Level::Pair => rows(layout.pair_offsets()),
+                Level::Node => between(layout.node_offsets(), at),
+                Level::Edge => between(layout.edge_offsets(), at),
+                Level::Pair => between(layout.pair_offsets(), at),
             };
             let parts = parts.graph(graph);
             counts.extend((0..rows).map(|row| parts.get(row).is_none_or(|part| *part == Some(Split::Train))));
@@ -127,6 +130,44 @@ impl TrainingData {
             }
         }
         values
+    }
+
+    /// The weights of the rows of a batch; empty where all count alike. A row has that of its graph, and the rows of a graph
+    /// stand together at every level.
+    pub(super) fn row_weights(&self, batch: &Batch) -> Vec<f32> {
+        let weights = &self.qualifiers.weights;
+        if weights.is_empty() {
+            return Vec::new();
+        }
+        let layout = &batch.layout;
+        let rows = |at: usize| match self.dataset.schema.level {
+            Level::Graph => 1,
+            Level::Node => between(layout.node_offsets(), at),
+            Level::Edge => between(layout.edge_offsets(), at),
+            Level::Pair => between(layout.pair_offsets(), at),
+        };
+        let weight = |graph: usize| weights.get(graph).copied().unwrap_or(1.0);
+        let graphs = batch.samples.iter().enumerate();
+        graphs.flat_map(|(at, &graph)| std::iter::repeat_n(weight(graph), rows(at))).collect()
+    }
+
+    /// Puts bounds in the place of missing targets of a batch of graphs, and says where; an empty list where there are none.
+    pub(super) fn with_bounds(&self, graphs: &[usize], targets: &mut [f32]) -> Vec<Option<Side>> {
+        let bounds = &self.qualifiers.bounds;
+        if bounds.is_empty() {
+            return Vec::new();
+        }
+        let columns = self.target_columns();
+        let mut sides = vec![None; targets.len()];
+        for (at, &graph) in graphs.iter().enumerate() {
+            for bound in bounds.get(graph).into_iter().flatten() {
+                let place = at * columns + bound.place;
+                if let (Some(target), Some(side)) = (targets.get_mut(place), sides.get_mut(place)) {
+                    (*target, *side) = (bound.value, Some(bound.side));
+                }
+            }
+        }
+        sides
     }
 
     /// Makes the targets of some graphs unknown that do not belong to a part.
@@ -152,6 +193,23 @@ impl TrainingData {
     /// Number of target columns.
     pub fn target_columns(&self) -> usize {
         self.dataset.schema.num_targets()
+    }
+}
+
+/// Rows of a graph of a batch.
+fn between(offsets: &[u32], at: usize) -> usize {
+    (offsets[at + 1] - offsets[at]) as usize
+}
+
+/// What is known about labels, for training.
+fn qualifiers(dataset: &Dataset, splits: &Splits) -> Result<Qualifiers, TrainError> {
+    match dataset.qualifiers.weights_over(&splits.train) {
+        Some(weights) => Ok(Qualifiers { weights, bounds: dataset.qualifiers.bounds.clone() }),
+        None => Err(TrainError::Config(ConfigError::Invalid {
+            key: "weight_column".to_owned(),
+            value: format!("0 for all {} graphs of the training part", splits.train.len()),
+            expected: "needs a positive weight for at least one of them".to_owned(),
+        })),
     }
 }
 
@@ -193,6 +251,19 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
     if let Some(parts) = &dataset.node_parts {
         hasher.update(parts.nodes_by_part().to_json());
     }
+    // Weights and bounds count where there are any.
+    let Qualifiers { weights, bounds } = &dataset.qualifiers;
+    bytes.clear();
+    bytes.extend(weights.iter().flat_map(|weight| weight.to_le_bytes()));
+    for (graph, bound) in
+        bounds.iter().enumerate().flat_map(|(graph, list)| list.iter().map(move |one| (graph, one)))
+    {
+        bytes.extend(
+            [graph as u64, bound.place as u64, bound.side as u64].iter().flat_map(|part| part.to_le_bytes()),
+        );
+        bytes.extend(bound.value.to_le_bytes());
+    }
+    hasher.update(&bytes);
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -43,7 +43,13 @@ pub fn infer_recipe(
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
     let (table, notes) = inferred_table(name, schema, size.into(), asks_for_walks(overrides))?;
-    Ok(Inferred { recipe: with_overrides(name, table, overrides)?, notes })
+    fitting(with_overrides(name, table, overrides)?, schema, notes)
+}
+
+/// A recipe that was made for the data, if the target columns are those that it weighs.
+fn fitting(recipe: Recipe, schema: &Schema, notes: Vec<String>) -> Result<Inferred, ConfigError> {
+    recipe.train.check_task_weights(&schema.targets)?;
+    Ok(Inferred { recipe, notes })
 }
 
 /// What a recipe of somebody's own says about the keys that it does not name.
@@ -150,7 +156,7 @@ pub fn fit_recipe(
         // In proportion, where only the number of epochs is named.
         train.insert("warmup".to_owned(), Value::Integer(warmup as i64));
     }
-    Ok(Inferred { recipe: with_overrides(name, table, overrides)?, notes })
+    fitting(with_overrides(name, table, overrides)?, schema, notes)
 }
 
 /// Keys that say how random walks are seen; who names one wants them.

@@ -140,6 +140,7 @@ fn with_sample(whole: &TrainingData, prepared: PreparedGraph, id: String, target
         source_schema: whole.source_schema.clone(),
         splits: whole.splits.clone(),
         node_parts: whole.node_parts.clone(),
+        qualifiers: whole.qualifiers.clone(),
         fingerprint: whole.fingerprint.clone(),
         differences: whole.differences.clone(),
     }

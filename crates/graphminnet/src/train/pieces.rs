@@ -19,7 +19,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet_data::pieces::cut_into_pieces;
 use graphminnet_data::preparation::{PreparedDataset, PreparedSample};
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Batch, Level, NodeParts, Split};
+use graphminnet_data::{Batch, Level, NodeParts, Qualifiers, Split};
 use std::sync::Arc;
 
 /// The pieces of the training graphs.
@@ -55,12 +55,13 @@ impl Pieces {
         }
         let columns = data.target_columns();
         let (mut samples, mut node_parts) = (Vec::new(), Vec::new());
-        let (mut graphs, mut places) = (Vec::new(), Vec::new());
+        let (mut graphs, mut places, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         for &at in &data.splits.train {
             let Some(sample) = data.dataset.samples.get(at) else { continue };
             let nodes = cut_into_pieces(&sample.prepared.graph, pieces);
             for (number, piece) in nodes.iter().enumerate() {
                 places.push((graphs.len(), number));
+                weights.extend(data.qualifiers.weights.get(at));
                 let targets = piece.iter().flat_map(|&node| {
                     sample.targets.get(node * columns..(node + 1) * columns).unwrap_or_default()
                 });
@@ -88,6 +89,7 @@ impl Pieces {
             splits: Splits { train: (0..places.len()).collect(), ..Splits::default() },
             dataset: Arc::new(dataset),
             node_parts: Some(NodeParts::new(node_parts)),
+            qualifiers: Qualifiers { weights, ..Qualifiers::default() },
             ..data.clone()
         };
         Ok(Self { data, graphs, places })

@@ -123,6 +123,8 @@ struct Training<'a, C: Architecture> {
     observer: &'a mut dyn Observer,
     recorder: Option<Recorder>,
     scaler: Option<TargetScaler>,
+    /// How much the target columns count, 1 in the mean; empty where all count alike.
+    task_weights: Vec<f64>,
     model: C::Model,
     optimizer: AdamW,
     /// The averaged weights, where they are averaged.

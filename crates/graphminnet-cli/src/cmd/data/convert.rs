@@ -46,6 +46,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Says what a format does not hold, or does not hold by itself.
 pub fn say_written(dataset: &Dataset, format: Format) {
+    let bounds = dataset.qualifiers.num_bounds();
+    if bounds > 0 {
+        say!(
+            "note: {bounds} labels are bounds, which only tables of molecules can have: they are written as missing"
+        );
+    }
     let level = dataset.schema.level;
     let targets = dataset.schema.targets.join(",");
     match format {

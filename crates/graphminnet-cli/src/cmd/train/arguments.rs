@@ -38,6 +38,10 @@ pub struct DataArguments {
     pub graphs: Option<usize>,
     #[command(flatten)]
     pub reading: Reading,
+    /// Column that says how much a row counts in the training loss: a number from 0 on. It is scaled to a mean of 1 over the
+    /// training part; metrics count every row alike.
+    #[arg(help_heading = crate::cmd::READING, long, value_name = "COLUMN", requires = "data")]
+    pub weight_column: Option<String>,
     /// How to split a file of your own: auto (its own split, or at random), official, random, stratified, scaffold
     /// (molecules with a common core stay together), kmeans (molecules with similar fingerprints stay together), or a
     /// split file.

@@ -13,8 +13,10 @@ use crate::ui::priority::give_way;
 use arguments::{DataArguments, MachineArguments, OutputArguments, TransferArguments, in_context};
 use clap::Args;
 use execute::Context;
+use graphminnet::config::Override;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use toml::Value;
 
 /// What to train.
 ///
@@ -28,6 +30,10 @@ pub struct Arguments {
     overrides: Vec<String>,
     #[command(flatten)]
     parts: PartsArguments,
+    /// How much each target column counts in the training loss, as in 1,0.5,2: one number per column, scaled to a mean of 1.
+    /// The same as --set train.task_weights=[1,0.5,2].
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',', allow_negative_numbers = true)]
+    task_weights: Vec<f64>,
     /// Seeds: one (3), a list (0,2,5) or a range with both ends (0..4).
     /// Default: seed 0.
     #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
@@ -58,6 +64,14 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
+impl Arguments {
+    /// What the weights of target columns stand for.
+    fn weights(&self) -> Option<Override> {
+        let weights: Vec<Value> = self.task_weights.iter().copied().map(Value::Float).collect();
+        (!weights.is_empty()).then(|| Override::new("train", "task_weights", Value::Array(weights)))
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.background {
@@ -75,15 +89,17 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 || arguments.calibrate
                 || arguments.transfer.is_given()
                 || arguments.parts.are_given()
+                || !arguments.task_weights.is_empty()
             {
                 return Err(Failure::usage(
-                    "--set, --seeds, --ensemble, --split, --calibrate, --parts and --from: a resumed run stays as it was started",
+                    "--set, --seeds, --ensemble, --split, --calibrate, --parts, --task-weights and --from: a resumed run stays as it was started",
                 ));
             }
             return execute::resume(path, context);
         }
         let mut overrides = request::read_overrides(&arguments.overrides)?;
         overrides.extend(arguments.parts.overrides());
+        overrides.extend(arguments.weights());
         let seeds = match arguments.ensemble {
             Some(models) => (0..models).collect(),
             None => request::read_seeds(arguments.seeds.as_deref().unwrap_or("0"))?,

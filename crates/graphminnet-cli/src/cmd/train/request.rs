@@ -102,6 +102,7 @@ fn source(
         // Written down as an absolute path, so that the run can be resumed from anywhere.
         let path = std::path::absolute(path)?;
         let mut read = Box::new(arguments.reading.options());
+        read.weight_column.clone_from(&arguments.weight_column);
         // Written down, so that the run can be resumed without saying it again.
         read.limits.apply(limits);
         if read.split_column.is_some() && !split.is_of_the_data() {
@@ -111,6 +112,9 @@ fn source(
         return Ok(DataSource::File { path, read, split, calibrate });
     }
     arguments.reading.refuse("benchmark and generated data")?;
+    if arguments.weight_column.is_some() {
+        return Err(Failure::usage("--weight-column is for files of your own (--data)"));
+    }
     if calibrate {
         return Err(Failure::usage("--calibrate is for files of your own (--data)"));
     }

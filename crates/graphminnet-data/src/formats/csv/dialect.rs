@@ -127,7 +127,8 @@ impl CsvReader {
     /// The first column of the first row that holds a molecule; `None` if the row holds names of columns.
     fn first_molecule(&self, options: &ReadOptions) -> Option<usize> {
         let cells = || (0..self.ends.len()).map(|position| self.field(position).trim());
-        let asked = [&options.smiles_column, &options.id_column, &options.split_column];
+        let asked =
+            [&options.smiles_column, &options.id_column, &options.split_column, &options.weight_column];
         let asked = asked.into_iter().flatten().chain(options.targets.iter().flatten());
         let schema = options.schema.iter();
         let known = schema.flat_map(|schema| {
@@ -225,10 +226,12 @@ fn said(separator: u8) -> &'static str {
     }
 }
 
-/// Writes a number with a decimal comma as one with a point.
+/// Writes a number with a decimal comma as one with a point; it may be a bound, such as `>3,5`.
 fn with_decimal_point(field: &mut [u8]) {
     let is_digits = |bytes: &[u8]| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
-    let number = field.strip_prefix(b"-").or(field.strip_prefix(b"+")).unwrap_or(field);
+    let sign = field.iter().take_while(|byte| b"<>= ".contains(byte)).count();
+    let number = &field[sign..];
+    let number = number.strip_prefix(b"-").or(number.strip_prefix(b"+")).unwrap_or(number);
     let Some(comma) = number.iter().position(|byte| *byte == b',') else { return };
     let (whole, decimals) = (&number[..comma], &number[comma + 1..]);
     if is_digits(whole) && is_digits(decimals) {

@@ -50,6 +50,8 @@ pub(super) struct Line {
     pub(super) pair_target: Option<Rows>,
     /// Fields that name parts: `split` (or the one that was asked for) and masks.
     pub(super) parts: Vec<(String, Value)>,
+    /// The field that says how much the graph counts.
+    pub(super) weight: Option<Cell>,
     /// Names of fields that are not understood.
     pub(super) unknown: Vec<String>,
 }
@@ -75,7 +77,7 @@ fn expected_in(field: &str) -> &'static str {
 /// Parses one line.
 pub(super) fn line(
     text: &str,
-    split_field: &str,
+    [split_field, weight_field]: [Option<&str>; 2],
     place: &Place,
     limits: &Limits,
     held: &mut Share,
@@ -88,7 +90,7 @@ pub(super) fn line(
     let mut line = Line::default();
     let mut field = String::new();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let result = LineSeed { line: &mut line, field: &mut field, split_field }
+    let result = LineSeed { line: &mut line, field: &mut field, split_field, weight_field }
         .deserialize(&mut deserializer)
         .and_then(|()| deserializer.end());
     match result {
@@ -131,7 +133,8 @@ fn depth_and_commas(text: &str) -> (u64, u64) {
 struct LineSeed<'a> {
     line: &'a mut Line,
     field: &'a mut String,
-    split_field: &'a str,
+    split_field: Option<&'a str>,
+    weight_field: Option<&'a str>,
 }
 
 impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
@@ -187,7 +190,8 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
                 "pair_target" | "edge_label" => {
                     line.pair_target = Some(map.next_value_seed(Table)?.into_rows())
                 }
-                name if name == self.split_field || Masks::part_of(name).is_some() => {
+                name if Some(name) == self.weight_field => line.weight = Some(map.next_value_seed(CellSeed)?),
+                name if Some(name) == self.split_field || Masks::part_of(name).is_some() => {
                     line.parts.push((key.clone(), map.next_value()?));
                 }
                 // Another column of parts, which is not asked for.

@@ -1,5 +1,7 @@
-//! The parts that a line names: one for the graph, or one for every node, edge or pair.
+//! The parts that a line names: one for the graph, or one for every node, edge or pair; and how much the graph counts.
 
+use super::parse::Cell;
+use crate::formats::weight_column::weight;
 use crate::formats::{Masks, parse_split};
 use crate::{DataError, Place, ReadOptions, Split};
 use serde_json::Value;
@@ -14,6 +16,23 @@ pub(super) struct Parts {
 /// The field that names parts.
 pub(super) fn split_field(options: &ReadOptions) -> &str {
     options.split_column.as_deref().unwrap_or("split")
+}
+
+/// The field with weights; a schema is of data to predict on, where nothing is weighed.
+pub(super) fn weight_field(options: &ReadOptions) -> Option<&str> {
+    options.weight_column.as_deref().filter(|_| options.schema.is_none())
+}
+
+/// The weight of a line.
+pub(super) fn weight_of(cell: Option<&Cell>, field: &str, place: &Place) -> Result<f32, DataError> {
+    let (number, text) = match cell {
+        Some(Cell::Integer(value)) => (Some(*value as f64), value.to_string()),
+        Some(Cell::Number(value)) => (Some(*value), value.to_string()),
+        Some(Cell::Text(text)) => (None, text.clone()),
+        Some(Cell::Null) => (None, "null".to_owned()),
+        None => (None, String::new()),
+    };
+    weight(number, &text, field, place)
 }
 
 impl Parts {

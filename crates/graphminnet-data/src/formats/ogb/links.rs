@@ -98,6 +98,7 @@ pub(super) fn read(
         samples: vec![sample],
         official_split: None,
         node_parts: Some(parts),
+        qualifiers: Default::default(),
     };
     let report = Report { notes: vec![note], rows: vec![Some(0)], ..Report::default() };
     Ok(Read { dataset, report })

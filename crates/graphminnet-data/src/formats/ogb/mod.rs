@@ -98,7 +98,8 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     }
     let name = name(tree, &meta);
     let rows = (0..samples.len()).map(Some).collect();
-    let dataset = Dataset { name, schema, samples, official_split, node_parts };
+    let dataset =
+        Dataset { name, schema, samples, official_split, node_parts, qualifiers: Default::default() };
     Ok(Read { dataset, report: Report { notes, differences, rows, ..Report::default() } })
 }
 

@@ -2,16 +2,17 @@
 //! `max(x, 0) − x·y + log(1 + exp(−|x|))` over the labels that are there.
 
 use super::super::Rows;
-use super::{LossError, LossValue, as_it_is};
+use super::{LossError, LossValue, Weighing, as_it_is};
 
-pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
-    weighted(rows, [1.0; 2], &as_it_is)
+pub(super) fn evaluate(rows: Rows<'_>, weighing: Weighing<'_>) -> Result<Option<LossValue>, LossError> {
+    weighted(rows, weighing, [1.0; 2], &as_it_is)
 }
 
 /// The mean over labels of `weights[label]·of(bce)`, where `of` gives a value and its slope (the mean is not divided by the
 /// weights).
 pub(super) fn weighted(
     rows: Rows<'_>,
+    weighing: Weighing<'_>,
     weights: [f64; 2],
     of: &dyn Fn(f64) -> (f64, f64),
 ) -> Result<Option<LossValue>, LossError> {
@@ -27,7 +28,7 @@ pub(super) fn weighted(
             continue;
         }
         let label = binary_label(at / rows.target_columns, target)?;
-        let weight = weights[label] / labels as f64;
+        let weight = weighing.of(at, &rows) * weights[label] / labels as f64;
         let (value, slope) = of(binary_nll(output, label));
         sum += weight * value;
         gradient.push((weight * slope * (sigmoid(f64::from(output)) - label as f64)) as f32);
@@ -62,6 +63,8 @@ fn sigmoid(x: f64) -> f64 {
 mod tests {
     use super::*;
 
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
+
     #[test]
     fn extreme_logits_are_exact_and_the_slope_at_zero_is_one_half() {
         let rows = Rows {
@@ -70,7 +73,7 @@ mod tests {
             targets: &[0.0, 1.0, 0.0, f32::NAN],
             target_columns: 1,
         };
-        let loss = evaluate(rows).unwrap().unwrap();
+        let loss = evaluate(rows, ALIKE).unwrap().unwrap();
         assert!((loss.value - (2000.0 + 2f64.ln()) / 3.0).abs() < 1e-9, "{}", loss.value);
         assert_eq!(loss.gradient, vec![1.0 / 3.0, -1.0 / 3.0, 0.5 / 3.0, 0.0]);
         assert_eq!(loss.labels, 3);
@@ -79,6 +82,6 @@ mod tests {
     #[test]
     fn a_label_between_the_classes_is_refused() {
         let rows = Rows { outputs: &[0.0; 4], columns: 2, targets: &[0.0, 1.0, 1.0, 0.5], target_columns: 2 };
-        assert_eq!(evaluate(rows).unwrap_err(), LossError::Label { row: 1, value: 0.5, classes: 2 });
+        assert_eq!(evaluate(rows, ALIKE).unwrap_err(), LossError::Label { row: 1, value: 0.5, classes: 2 });
     }
 }

@@ -1,15 +1,16 @@
 //! Cross entropy: `mean −log softmax(outputs)[class]` over the rows that have a class.
 
 use super::super::Rows;
-use super::{LossError, LossValue, as_it_is};
+use super::{LossError, LossValue, Weighing, as_it_is};
 
-pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
-    weighted(rows, &vec![1.0; rows.columns], &as_it_is)
+pub(super) fn evaluate(rows: Rows<'_>, weighing: Weighing<'_>) -> Result<Option<LossValue>, LossError> {
+    weighted(rows, weighing, &vec![1.0; rows.columns], &as_it_is)
 }
 
 /// `Σ weight[class]·of(nll) / Σ weight[class]`, where `of` gives a value and its slope; `None` if the weights sum to zero.
 pub(super) fn weighted(
     rows: Rows<'_>,
+    weighing: Weighing<'_>,
     weights: &[f64],
     of: &dyn Fn(f64) -> (f64, f64),
 ) -> Result<Option<LossValue>, LossError> {
@@ -26,12 +27,12 @@ pub(super) fn weighted(
     }
     let mut sum = 0.0;
     let mut gradient = Vec::with_capacity(rows.outputs.len());
-    for ((outputs, _), class) in rows.iter().zip(classes(rows)) {
+    for (row, ((outputs, _), class)) in rows.iter().zip(classes(rows)).enumerate() {
         let Some(class) = class? else {
             gradient.resize(gradient.len() + outputs.len(), 0.0);
             continue;
         };
-        let share = weights[class] / total;
+        let share = weighing.of(row, &rows) * weights[class] / total;
         let log_sum = log_sum_exp(outputs);
         let (value, slope) = of(log_sum - f64::from(outputs[class]));
         sum += share * value;
@@ -82,6 +83,8 @@ fn log_sum_exp(values: &[f32]) -> f64 {
 mod tests {
     use super::*;
 
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
+
     #[test]
     fn large_outputs_do_not_overflow_and_missing_rows_take_no_part() {
         let rows = Rows {
@@ -90,7 +93,7 @@ mod tests {
             targets: &[1.0, f32::NAN, 2.0],
             target_columns: 1,
         };
-        let loss = evaluate(rows).unwrap().unwrap();
+        let loss = evaluate(rows, ALIKE).unwrap().unwrap();
         assert!((loss.value - (1000.0 + 3f64.ln()) / 2.0).abs() < 1e-9, "{}", loss.value);
         assert_eq!(loss.labels, 2);
         assert_eq!(&loss.gradient[..6], &[0.5, -0.5, 0.0, 0.0, 0.0, 0.0]);
@@ -100,7 +103,7 @@ mod tests {
     fn a_label_that_is_no_class_is_refused() {
         for value in [3.0, -1.0, 0.5, f32::INFINITY] {
             let rows = Rows { outputs: &[0.0; 3], columns: 3, targets: &[value], target_columns: 1 };
-            assert_eq!(evaluate(rows).unwrap_err(), LossError::Label { row: 0, value, classes: 3 });
+            assert_eq!(evaluate(rows, ALIKE).unwrap_err(), LossError::Label { row: 0, value, classes: 3 });
         }
     }
 }

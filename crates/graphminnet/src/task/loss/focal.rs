@@ -2,16 +2,24 @@
 //! those it is sure of count little and the hard ones are learnt. With `γ = 0` they are the cross entropies.
 
 use super::super::Rows;
-use super::{LossError, LossValue, binary_cross_entropy, cross_entropy};
+use super::{LossError, LossValue, Weighing, binary_cross_entropy, cross_entropy};
 
 /// Over classes.
-pub(super) fn of_classes(rows: Rows<'_>, gamma: f64) -> Result<Option<LossValue>, LossError> {
-    cross_entropy::weighted(rows, &vec![1.0; rows.columns], &|nll| emphasised(nll, gamma))
+pub(super) fn of_classes(
+    rows: Rows<'_>,
+    weighing: Weighing<'_>,
+    gamma: f64,
+) -> Result<Option<LossValue>, LossError> {
+    cross_entropy::weighted(rows, weighing, &vec![1.0; rows.columns], &|nll| emphasised(nll, gamma))
 }
 
 /// Over any number of yes/no labels.
-pub(super) fn of_labels(rows: Rows<'_>, gamma: f64) -> Result<Option<LossValue>, LossError> {
-    binary_cross_entropy::weighted(rows, [1.0; 2], &|nll| emphasised(nll, gamma))
+pub(super) fn of_labels(
+    rows: Rows<'_>,
+    weighing: Weighing<'_>,
+    gamma: f64,
+) -> Result<Option<LossValue>, LossError> {
+    binary_cross_entropy::weighted(rows, weighing, [1.0; 2], &|nll| emphasised(nll, gamma))
 }
 
 /// `(1 − p)^γ·nll` for `nll = −log p`, and its slope with respect to `nll`.

@@ -10,6 +10,7 @@ mod focal;
 mod huber;
 mod l1;
 mod mse;
+mod weighing;
 mod weighted_binary_cross_entropy;
 mod weighted_cross_entropy;
 
@@ -17,6 +18,8 @@ mod weighted_cross_entropy;
 pub(super) use binary_cross_entropy::binary_nll;
 #[cfg(feature = "train")]
 pub(super) use cross_entropy::{negative_log_likelihood, read_class};
+
+pub use weighing::Weighing;
 
 use super::Rows;
 use crate::config::{Loss, TrainConfig};
@@ -78,7 +81,7 @@ impl From<&TrainConfig> for Objective {
 /// A loss at some outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossValue {
-    /// The mean over labels, weighted where the loss is.
+    /// The mean over labels, weighted where the loss or they are.
     pub value: f64,
     /// Number of labels that took part.
     pub labels: usize,
@@ -112,18 +115,31 @@ pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), Los
 ///
 /// [`LossError`] if the shapes do not fit or a label is not a class.
 pub fn evaluate(objective: impl Into<Objective>, rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
+    evaluate_weighing(objective, rows, Weighing::default())
+}
+
+/// The same where labels count more or less than others.
+///
+/// # Errors
+///
+/// As [`evaluate`].
+pub fn evaluate_weighing(
+    objective: impl Into<Objective>,
+    rows: Rows<'_>,
+    weighing: Weighing<'_>,
+) -> Result<Option<LossValue>, LossError> {
     let Objective { loss, gamma } = objective.into();
     check_shape(loss, rows.columns, rows.target_columns)?;
     match loss {
-        Loss::L1 => Ok(l1::evaluate(rows)),
-        Loss::Mse => Ok(mse::evaluate(rows)),
-        Loss::Huber => Ok(huber::evaluate(rows)),
-        Loss::CrossEntropy => cross_entropy::evaluate(rows),
-        Loss::WeightedCrossEntropy => weighted_cross_entropy::evaluate(rows),
-        Loss::BinaryCrossEntropy => binary_cross_entropy::evaluate(rows),
-        Loss::WeightedBinaryCrossEntropy => weighted_binary_cross_entropy::evaluate(rows),
-        Loss::FocalCrossEntropy => focal::of_classes(rows, gamma),
-        Loss::FocalBinaryCrossEntropy => focal::of_labels(rows, gamma),
+        Loss::L1 => Ok(l1::evaluate(rows, weighing)),
+        Loss::Mse => Ok(mse::evaluate(rows, weighing)),
+        Loss::Huber => Ok(huber::evaluate(rows, weighing)),
+        Loss::CrossEntropy => cross_entropy::evaluate(rows, weighing),
+        Loss::WeightedCrossEntropy => weighted_cross_entropy::evaluate(rows, weighing),
+        Loss::BinaryCrossEntropy => binary_cross_entropy::evaluate(rows, weighing),
+        Loss::WeightedBinaryCrossEntropy => weighted_binary_cross_entropy::evaluate(rows, weighing),
+        Loss::FocalCrossEntropy => focal::of_classes(rows, weighing, gamma),
+        Loss::FocalBinaryCrossEntropy => focal::of_labels(rows, weighing, gamma),
     }
 }
 
@@ -133,7 +149,11 @@ fn as_it_is(nll: f64) -> (f64, f64) {
 }
 
 /// The mean over labels of a function of the error `output − target`, which gives its value and its slope.
-fn mean_over_errors(rows: Rows<'_>, of: impl Fn(f64) -> (f64, f64)) -> Option<LossValue> {
+fn mean_over_errors(
+    rows: Rows<'_>,
+    weighing: Weighing<'_>,
+    of: impl Fn(f64) -> (f64, f64),
+) -> Option<LossValue> {
     let labels = rows.targets.iter().filter(|target| !target.is_nan()).count();
     if labels == 0 {
         return None;
@@ -141,13 +161,19 @@ fn mean_over_errors(rows: Rows<'_>, of: impl Fn(f64) -> (f64, f64)) -> Option<Lo
     let mut sum = 0.0;
     let gradient = rows
         .entries()
-        .map(|(output, target)| {
+        .enumerate()
+        .map(|(at, (output, target))| {
             if target.is_nan() {
                 return 0.0;
             }
-            let (value, slope) = of(f64::from(output) - f64::from(target));
-            sum += value;
-            (slope / labels as f64) as f32
+            let error = f64::from(output) - f64::from(target);
+            if weighing.is_kept(at, error) {
+                return 0.0;
+            }
+            let (value, slope) = of(error);
+            let weight = weighing.of(at, &rows);
+            sum += weight * value;
+            (weight * slope / labels as f64) as f32
         })
         .collect();
     Some(LossValue { value: sum / labels as f64, labels, gradient })

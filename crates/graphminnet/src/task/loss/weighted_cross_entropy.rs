@@ -5,16 +5,16 @@
 
 use super::super::Rows;
 use super::cross_entropy::{classes, weighted};
-use super::{LossError, LossValue, as_it_is};
+use super::{LossError, LossValue, Weighing, as_it_is};
 
-pub(super) fn evaluate(rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
+pub(super) fn evaluate(rows: Rows<'_>, weighing: Weighing<'_>) -> Result<Option<LossValue>, LossError> {
     let mut counts = vec![0usize; rows.columns];
     for class in classes(rows) {
         if let Some(class) = class? {
             counts[class] += 1;
         }
     }
-    weighted(rows, &class_weights(&counts), &as_it_is)
+    weighted(rows, weighing, &class_weights(&counts), &as_it_is)
 }
 
 /// `(V − c)/V` for every class that occurs, 0 for the others.
@@ -30,6 +30,8 @@ pub(super) fn class_weights(counts: &[usize]) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    const ALIKE: Weighing<'static> = Weighing { rows: &[], columns: &[], bounds: &[] };
+
     #[test]
     fn weights_are_those_of_the_other_classes() {
         assert_eq!(class_weights(&[3, 1, 0]), vec![0.25, 0.75, 0.0]);
@@ -40,6 +42,6 @@ mod tests {
     fn a_batch_of_one_class_gives_no_loss() {
         let rows =
             Rows { outputs: &[0.0, 1.0, 2.0, 3.0], columns: 2, targets: &[1.0, 1.0], target_columns: 1 };
-        assert_eq!(evaluate(rows).unwrap(), None);
+        assert_eq!(evaluate(rows, ALIKE).unwrap(), None);
     }
 }

@@ -15,7 +15,7 @@ use crate::config::{Loss, TrainConfig, no_parts};
 use crate::model::Model;
 use crate::nn::Pass;
 use crate::ops::values;
-use crate::task::loss::LossValue;
+use crate::task::loss::{LossValue, Weighing};
 use crate::task::{Rows, loss};
 use crate::train::evaluate::pass_over;
 use crate::train::event::Observer;
@@ -218,9 +218,11 @@ impl<C: Architecture> Training<'_, C> {
             scaler.scale(&mut targets);
         }
         let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
+        // The only graph counts as much as itself.
+        let weighing = Weighing { rows: &[], columns: &self.task_weights, bounds: &[] };
         // A part without labels has a gradient of nothing, but the others need it to get theirs.
         let nothing = || LossValue { value: 0.0, labels: 0, gradient: vec![0.0; outputs.len()] };
-        let mut value = loss::evaluate(train, rows)?.unwrap_or_else(nothing);
+        let mut value = loss::evaluate_weighing(train, rows, weighing)?.unwrap_or_else(nothing);
         let mut labels = [0.0f64];
         exchange.chain(&mut labels, |_, labels| labels[0] += value.labels as f64);
         let share = value.labels as f64 / labels[0].max(1.0);

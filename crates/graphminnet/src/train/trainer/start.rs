@@ -46,6 +46,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         let device = settings.device.clone().autodiff();
         let mut model = config.build(seed, &device)?;
         loss::check_shape(train.loss, model.out_dim(), data.target_columns())?;
+        train.check_task_weights(&data.dataset.schema.targets)?;
         let level = data.dataset.schema.level;
         if model.level() != level {
             return Err(TrainError::Level { model: model.level(), data: level });
@@ -154,6 +155,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             observer,
             recorder,
             scaler,
+            task_weights: train.scaled_task_weights(),
             model,
             optimizer,
             average,

@@ -4,6 +4,7 @@ use super::Training;
 use crate::model::Model;
 use crate::ops::values;
 use crate::optim::{NamedGradients, Share, clip_factor};
+use crate::task::loss::Weighing;
 use crate::task::{Rows, loss};
 use crate::train::run::write_json;
 use crate::train::{Architecture, TrainError};
@@ -56,6 +57,8 @@ impl<C: Architecture> Training<'_, C> {
     ) -> Result<(), TrainError> {
         sum.graphs += batch.layout.num_graphs();
         let mut targets = self.trained_on().training_targets(&mut batch);
+        let exact = self.seen.is_some().then(|| targets.clone());
+        let bounds = self.trained_on().with_bounds(&batch.samples, &mut targets);
         if targets.iter().all(|target| target.is_nan()) {
             sum.skipped += 1;
             return Ok(());
@@ -63,6 +66,7 @@ impl<C: Architecture> Training<'_, C> {
         let train = self.settings.train;
         let epoch = self.state.position.epoch;
         let samples = batch.samples.clone();
+        let row_weights = self.trained_on().row_weights(&batch);
         let mut input = self.model.input(batch, &self.settings.device.clone().autodiff())?;
         let beyond = self.pieces.as_ref().zip(samples.first());
         if let Some(sums) = beyond.and_then(|(pieces, piece)| pieces.beyond(*piece)) {
@@ -71,8 +75,8 @@ impl<C: Architecture> Training<'_, C> {
         let seed = rng::stream(self.settings.seed, "dropout", &[epoch as u64, number as u64]).next_u64();
         let pass = self.settings.model.gradient_pass(&self.model, &input, seed, train)?;
         let outputs = values(pass.output().clone());
-        if let Some(seen) = &mut self.seen {
-            seen.add(&outputs, &targets);
+        if let (Some(seen), Some(exact)) = (&mut self.seen, exact) {
+            seen.add(&outputs, &exact);
         }
         if let Some(scaler) = &self.scaler {
             scaler.scale(&mut targets);
@@ -83,7 +87,8 @@ impl<C: Architecture> Training<'_, C> {
             targets: &targets,
             target_columns: self.data.target_columns(),
         };
-        let Some(value) = loss::evaluate(train, rows)? else {
+        let weighing = Weighing { rows: &row_weights, columns: &self.task_weights, bounds: &bounds };
+        let Some(value) = loss::evaluate_weighing(train, rows, weighing)? else {
             if let Some(model) = pass.abandon() {
                 self.model = model;
             }

@@ -1,0 +1,192 @@
+//! What is known about labels besides their values: how much rows and target columns count.
+
+mod common;
+
+use common::{Run, Workspace};
+use graphminnet_data::rng::stream;
+
+const TINY: &str = "--set model.hidden=8 --set model.layers=1 --set model.lap_dim=2 --set train.epochs=3 --no-cache --split random";
+
+fn ok(run: Run) -> Run {
+    assert_eq!(run.code, 0, "{run:?}");
+    run
+}
+
+/// Chains with two numbers that their length tells, and three columns of weights: alike, different, none.
+fn table(rows: usize) -> String {
+    let mut random = stream(3, "labels", &[]);
+    let mut text = String::from("smiles,y,z,alike,trust,nothing\n");
+    for row in 0..rows {
+        let length = 1 + random.below(9);
+        let (y, z) = (length as f64 + 0.1 * random.normal(), 3.0 - length as f64);
+        text.push_str(&format!("{}O,{y:.3},{z:.3},2,{},0\n", "C".repeat(length), row % 4));
+    }
+    text
+}
+
+fn workspace() -> Workspace {
+    let workspace = Workspace::new();
+    workspace.write("m.csv", table(60));
+    workspace
+}
+
+/// The hash of the weights that a training ends with.
+fn weights(workspace: &Workspace, run: &str) -> String {
+    let result = workspace.read(&format!("{run}/seed-0/result.json"));
+    let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+    result["last_weights_sha256"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn weights_of_rows_act_on_the_training_loss_alone() {
+    let workspace = workspace();
+    let train = |more: &str, name: &str| {
+        ok(workspace.run(&format!("train --data m.csv --target y {TINY} -q {more} --run-dir {name}")));
+        weights(&workspace, name)
+    };
+    let plain = train("--threads 1", "plain");
+    assert_eq!(train("--weight-column alike --threads 1", "alike"), plain, "weights of 2 are weights of 1");
+    let weighted = train("--weight-column trust --threads 1", "weighted");
+    assert_ne!(weighted, plain);
+    assert_eq!(train("--weight-column trust --threads 2", "threads"), weighted);
+    // A run that is resumed reads the weights again.
+    std::fs::remove_file(workspace.path("weighted/seed-0/result.json")).unwrap();
+    ok(workspace.run("train --resume weighted -q --threads 2 --no-cache"));
+    assert_eq!(weights(&workspace, "weighted"), weighted);
+    // A model does not ask for them.
+    workspace.write("new.csv", "smiles\nCCO\n");
+    ok(workspace.run("predict --model weighted --data new.csv"));
+    let evaluated = ok(workspace.run("evaluate --model weighted --data m.csv"));
+    assert!(!evaluated.stdout.contains("trust"), "{evaluated:?}");
+}
+
+#[test]
+fn weights_are_said_and_wrong_ones_are_errors() {
+    let workspace = workspace();
+    let run =
+        ok(workspace.run(&format!("train --data m.csv --target y --weight-column trust {TINY} --run-dir a")));
+    assert!(run.stderr.contains("`trust` weighs rows in the training loss, from 0 to 3"), "{run:?}");
+    for (arguments, code, said) in [
+        ("--data m.csv --target y --weight-column missing", 3, "a column called `missing`"),
+        ("--data m.csv --target y --weight-column nothing", 2, "0 for all 48 graphs of the training part"),
+        ("--data m.csv --target y --weight-column smiles", 3, "as something else"),
+        ("--generate ring-transfer --weight-column w", 2, "--data"),
+        ("--data m.csv --target y,z --task-weights 1", 2, "there are 2: y, z"),
+        ("--data m.csv --target y --task-weights 1,2", 2, "there is 1: y"),
+        ("--data m.csv --target y,z --task-weights 0,0", 2, "not all 0"),
+        ("--data m.csv --target y,z --task-weights 1,-2", 2, "not negative"),
+        ("--data m.csv --target y,z --task-weights 1,x", 2, "invalid"),
+        ("--data m.csv --target y,z --set train.task_weights=[nan,1]", 2, "finite numbers"),
+        ("--data m.csv --target y,z --set train.task_weights=3", 2, "train.task_weights"),
+        ("--resume a --task-weights 1", 2, "--task-weights"),
+        ("--resume a --weight-column trust", 2, "--data"),
+    ] {
+        let own = if arguments.contains("--data") { TINY } else { "" };
+        let run = workspace.run(&format!("train {arguments} {own}"));
+        assert!(run.code == code && run.stderr.contains(said), "{arguments}: {run:?}");
+    }
+}
+
+/// Appends a row whose `z` is that of the row before.
+fn swap((mut text, before): (String, String), row: &str) -> (String, String) {
+    let mut cells: Vec<&str> = row.split(',').collect();
+    let own = cells[2].to_owned();
+    if own != "z" && before != "z" {
+        cells[2] = &before;
+    }
+    text.push_str(&(cells.join(",") + "\n"));
+    (text, own)
+}
+
+#[test]
+fn a_target_column_that_counts_nothing_is_not_learnt() {
+    let workspace = workspace();
+    let train = |more: &str, name: &str| {
+        let command =
+            format!("train --data m.csv --target y,z {TINY} -q --threads 1 {more} --run-dir {name}");
+        ok(workspace.run(&command));
+        weights(&workspace, name)
+    };
+    let plain = train("", "plain");
+    assert_eq!(train("--task-weights 3,3", "alike"), plain);
+    let one = train("--task-weights 1,0", "one");
+    assert_ne!(one, plain);
+    assert_eq!(train("--set train.task_weights=[1,0]", "set"), one, "two ways to say the same");
+    // The labels of a column that counts nothing may be anything, as long as they are scaled alike.
+    let swapped: String = table(60).lines().fold((String::new(), String::new()), swap).0;
+    workspace.write("m.csv", swapped);
+    assert_eq!(train("--task-weights 1,0 --set train.target_scaling=none", "swapped"), {
+        workspace.write("m.csv", table(60));
+        train("--task-weights 1,0 --set train.target_scaling=none", "unscaled")
+    });
+}
+
+/// The table with every large `y` known by a bound only.
+fn bounded(bound: &str) -> String {
+    let table = table(240);
+    let rows = table.lines().map(|row| {
+        let mut cells: Vec<String> = row.split(',').map(str::to_owned).collect();
+        if cells[1].parse::<f64>().is_ok_and(|y| y > 6.0) {
+            cells[1] = bound.to_owned();
+        }
+        cells.join(",") + "\n"
+    });
+    rows.collect()
+}
+
+#[test]
+fn bounds_are_learnt_from_and_judged_by_nothing() {
+    let workspace = workspace();
+    let longer = TINY.replace("train.epochs=3", "train.epochs=40");
+    let train = |bound: &str, more: &str, name: &str| {
+        workspace.write("b.csv", bounded(bound));
+        let command = format!("train --data b.csv --target y {longer} --calibrate {more} --run-dir {name}");
+        let run = ok(workspace.run(&command));
+        assert_eq!(bound.is_empty(), !run.stderr.contains("labels of `y` are bounds"), "{run:?}");
+        weights(&workspace, name)
+    };
+    // The last epoch, because bounds do not choose the best one. Of long chains the model is told that they are far above all others, or nothing.
+    let known = train(">20", "--threads 1", "known");
+    assert_eq!(train("> 20", "--threads 2", "spaces"), known);
+    train("", "--threads 1", "unknown");
+    workspace.write("long.csv", "smiles,y\nCCCCCCCCCO,9\n");
+    let said = |run: &str| -> f64 {
+        let table =
+            ok(workspace.run(&format!("predict --model {run}/seed-0/last.gmn --data long.csv"))).stdout;
+        let mut rows = table.lines().map(|row| row.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let at = rows.next().unwrap().iter().position(|name| name == "pred_y").unwrap();
+        rows.next().unwrap()[at].parse().unwrap()
+    };
+    assert!(said("known") > said("unknown") + 0.5, "{} and {}", said("known"), said("unknown"));
+    // No metric counts them.
+    workspace.write("b.csv", bounded(">20"));
+    let evaluated = ok(workspace.run("evaluate --model known --data b.csv --json"));
+    let exact = bounded(">20").lines().skip(1).filter(|row| !row.contains('>')).count();
+    assert_eq!(evaluated.json()["labels"], exact, "{evaluated:?}");
+    let said = format!("{} labels are bounds", 240 - exact);
+    assert!(evaluated.stderr.contains(&said), "{evaluated:?}");
+    let converted = ok(workspace.run("data convert b.csv b.jsonl --target y"));
+    assert!(
+        converted.stderr.contains("are bounds, which only tables of molecules can have"),
+        "{converted:?}"
+    );
+    // Neither does the table of the test part.
+    let table = String::from_utf8(workspace.read("known/seed-0/test_predictions.csv")).unwrap();
+    assert!(table.lines().any(|row| row.split(',').nth(1) == Some("")), "{table}");
+}
+
+#[test]
+fn bounds_that_make_no_sense_are_errors() {
+    let workspace = workspace();
+    for (bound, arguments, code, said) in [
+        (">high", "--target y", 3, "`>high`"),
+        (">1e99", "--target y", 3, "a finite 32-bit number"),
+        (">20", "--target y --task binary", 3, "not 0, 1 or blank"),
+        (">20", "--target y --level node", 3, "not a list"),
+    ] {
+        // The first value says that the column holds numbers.
+        workspace.write("b.csv", bounded(bound).replacen('\n', "\nCO,1.5,2,2,1,0\n", 1));
+        let run = workspace.run(&format!("train --data b.csv {arguments} {TINY}"));
+        assert!(run.code == code && run.stderr.contains(said), "{bound} {arguments}: {run:?}");
+    }
+}
