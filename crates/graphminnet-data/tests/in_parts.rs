@@ -93,6 +93,7 @@ fn eigenpairs_of_a_graph_that_is_not_connected_are_those_of_its_components() {
         0..300 => 0,
         300 => 1,
         301..900 => 2,
+        900 => 4,
         901..1_490 => 3,
         _ => node,
     };
