@@ -64,7 +64,7 @@ impl<'a> PredictionTable<'a> {
         // After the sets of binary answers come as many corrected probabilities.
         let corrected = if kind == AnswerKind::Binary { sets } else { 0 };
         let is_set = |column: usize| (count - sets - corrected..count - corrected).contains(&column);
-        (0..count).map(|column| !(has_class && column == 0) && !is_set(column)).collect()
+        (0..count).map(|column| !(is_set(column) || has_class && column == 0)).collect()
     }
 
     /// The cells of a row.
