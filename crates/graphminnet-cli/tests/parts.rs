@@ -35,7 +35,7 @@ fn write(workspace: &Workspace, name: &str, graph: &Graph) {
     let line = serde_json::json!({
         "num_nodes": graph.num_nodes(), "edges": graph.edges(), "node_features": features, "target": target,
     });
-    workspace.write(name, &format!("{line}\n"));
+    workspace.write(name, format!("{line}\n"));
 }
 
 const MODEL: &str = "--level node --split random --threads 2 --set model.hidden=16 --set model.layers=2 \
@@ -137,7 +137,7 @@ fn what_cannot_be_predicted_in_parts_is_refused() {
     let other = MODEL.replace("encoder_hops=0", "encoder_hops=2");
     ok(workspace.run(&format!("train --data graph.jsonl {other} --run-dir hops -q")));
     let line = String::from_utf8(workspace.read("graph.jsonl")).unwrap();
-    workspace.write("two.jsonl", &line.repeat(2));
+    workspace.write("two.jsonl", line.repeat(2));
     workspace.write("short.part", "0\n1\n");
     for (command, expected) in [
         ("-m run --data two.jsonl --parts 2", "a single graph"),

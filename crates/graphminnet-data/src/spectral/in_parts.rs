@@ -7,13 +7,17 @@
 use super::eigenpairs::Eigenpairs;
 use super::laplacian::Laplacian;
 use super::prepared::StoredEigenpairs;
-use super::solution::{DENSE_FALLBACK_NODES, Solution, in_parts as lowest_above_zero, is_small};
+use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
 use super::spread::{Groups, Spread};
 use super::{NEVER, PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
 use crate::exchange::Exchange;
 use crate::graph::{Encodings, Graph, Part};
 use crate::partition::{Connection, Halo, owner};
 use std::sync::Arc;
+
+/// Largest graph that every rank solves as a whole when the iteration in parts fails: its edges and eigenvectors take some
+/// hundred megabytes.
+const WHOLE_FALLBACK_NODES: usize = 1_000_000;
 
 /// Connects a part of a graph with the others and computes what the options ask for, all ranks together. The part's nodes must
 /// be those after the nodes of the ranks before.
@@ -157,12 +161,12 @@ fn lowest(
         return lowest_of_small(&laplacian, connection, count);
     }
     match lowest_of_large(laplacian.clone(), connection, count, stop) {
-        // As in one process: what the iteration cannot do is done densely while it can be, by all ranks alike.
+        // What the iteration cannot do, the solvers for whole graphs may, by all ranks alike: one of them factorises.
         Err(
             SpectralError::NotConverged { .. }
             | SpectralError::Residual { .. }
             | SpectralError::Orthogonality { .. },
-        ) if nodes <= DENSE_FALLBACK_NODES => lowest_of_small(&laplacian, connection, count),
+        ) if nodes <= WHOLE_FALLBACK_NODES => lowest_of_small(&laplacian, connection, count),
         done => done,
     }
 }

@@ -25,7 +25,7 @@ use faer::Mat;
 /// | 1,200 | 175 | 38 | 75 |
 const DENSE_NODES: usize = 700;
 /// Largest component that may fall back to the dense solver when the iteration fails: three matrices of 200 MB.
-pub(super) const DENSE_FALLBACK_NODES: usize = 5_000;
+const DENSE_FALLBACK_NODES: usize = 5_000;
 
 /// Some eigenpairs of a component, ascending; eigenvectors are the columns of `vectors`.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 use super::infer::Question;
 use super::{Answers, Bundle, Ensemble, PredictError};
 use crate::model::check_graph;
+use crate::nn::Pass;
 use graphminnet_data::Graph;
 use graphminnet_data::exchange::{Exchange, Team};
 use graphminnet_data::partition::{Connection, Partition};
@@ -56,7 +57,7 @@ impl Ensemble {
                 let own = Connection::establish(Arc::clone(member), own);
                 for (place, model) in &prepared.models {
                     // Nobody stops it.
-                    let passed = model.pass(&[&own], Question::Prediction, NEVER);
+                    let passed = model.pass(&[&own], Question::Prediction, Pass::Eval, NEVER);
                     let said = passed.map_err(SpectralError::from)??;
                     outputs[*place] = member.gather_numbers(0, &said);
                 }
