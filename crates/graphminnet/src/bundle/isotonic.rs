@@ -33,13 +33,20 @@ impl Isotonic {
         }
         let mut said = said.to_vec();
         said.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let mut pools: Vec<Pool> = Vec::new();
+        // The same answer has one correction: equal ones are pooled first, whatever came true of each.
+        let mut answers: Vec<Pool> = Vec::new();
         for (probability, truth) in said {
             let yes = f64::from(u8::from(truth));
-            let mut pool = Pool { first: probability, last: probability, yes, count: 1.0 };
-            // The same answer has one correction; an answer that is larger has none that is smaller.
+            match answers.last_mut().filter(|pool| pool.last >= probability) {
+                Some(pool) => (pool.yes, pool.count) = (pool.yes + yes, pool.count + 1.0),
+                None => answers.push(Pool { first: probability, last: probability, yes, count: 1.0 }),
+            }
+        }
+        // An answer that is larger has no correction that is smaller.
+        let mut pools: Vec<Pool> = Vec::new();
+        for mut pool in answers {
             while let Some(before) = pools.last()
-                && (before.last >= pool.first || before.share() >= pool.share())
+                && before.share() >= pool.share()
             {
                 let (yes, count) = (before.yes + pool.yes, before.count + pool.count);
                 pool = Pool { first: before.first, yes, count, ..pool };
