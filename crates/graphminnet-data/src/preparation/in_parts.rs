@@ -150,10 +150,15 @@ mod tests {
 
     const PAIRS: usize = 5;
 
+    /// A path with two chords per node, on which the iteration converges.
     fn graph(nodes: usize) -> Arc<Graph> {
+        with_chords(nodes, 2 * nodes)
+    }
+
+    fn with_chords(nodes: usize, chords: usize) -> Arc<Graph> {
         let mut random = rng::stream(3, "chords", &[]);
         let mut edges: Vec<[u32; 2]> = (1..nodes as u32).map(|node| [node - 1, node]).collect();
-        edges.extend((0..nodes / 3).map(|_| [random.below(nodes) as u32, random.below(nodes) as u32]));
+        edges.extend((0..chords).map(|_| [random.below(nodes) as u32, random.below(nodes) as u32]));
         Arc::new(Graph::from_edges(nodes, edges).unwrap())
     }
 
@@ -223,6 +228,18 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// A path with few chords: the iteration in parts ends without a result, and the solver for whole graphs has one.
+    #[test]
+    fn what_the_iteration_in_parts_cannot_do_is_done_on_the_whole_graph() {
+        let graph = with_chords(750, 20);
+        let partition = Partition::in_order(750, 2);
+        let found = vectors(on(2, &graph, &partition, None, false)).0;
+        let whole = lowest_eigenpairs(&graph, PAIRS).unwrap();
+        for (found, value) in found.iter().zip(&whole.values) {
+            assert!((f64::from(f32::from_bits(*found)) - value).abs() < 1e-6);
         }
     }
 
