@@ -1,5 +1,6 @@
 //! How much each target column counts in the training loss.
 
+#[cfg(feature = "train")]
 use super::{ConfigError, TrainConfig};
 
 pub(super) const EXPECTED: &str = "must be finite numbers that are not negative, and not all 0";
@@ -14,6 +15,7 @@ pub(super) fn in_words(weights: &[f64]) -> String {
     format!("[{}]", words.join(", "))
 }
 
+#[cfg(feature = "train")]
 impl TrainConfig {
     /// Fails if there is not a weight for each of the target columns.
     pub(crate) fn check_task_weights(&self, targets: &[String]) -> Result<(), ConfigError> {
