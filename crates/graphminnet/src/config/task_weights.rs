@@ -41,7 +41,7 @@ impl TrainConfig {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "train"))]
 mod tests {
     use super::*;
 
