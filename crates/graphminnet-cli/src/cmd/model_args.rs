@@ -33,21 +33,13 @@ pub struct ModelArguments {
 }
 
 impl ModelArguments {
-    /// Reads the models.
+    /// Reads the models. Of several processes that do one thing together rank 0 says what they are; one that is alone is
+    /// rank 0.
     ///
     /// # Errors
     ///
     /// What is wrong with them.
-    pub fn load(&self) -> Result<Ensemble, Failure> {
-        self.load_for(0)
-    }
-
-    /// The same on one of several processes that do one thing together, of which rank 0 speaks.
-    ///
-    /// # Errors
-    ///
-    /// As [`ModelArguments::load`].
-    pub fn load_for(&self, rank: usize) -> Result<Ensemble, Failure> {
+    pub fn load(&self, rank: usize) -> Result<Ensemble, Failure> {
         let ensemble = Ensemble::load_on(&self.models, &self.device.open()?)?;
         if rank == 0 {
             for member in ensemble.members() {

@@ -97,7 +97,7 @@ impl Sharded for Arguments {
 fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitCode, Failure> {
     let start = Instant::now();
     arguments.model.on_threads(|| {
-        let ensemble = arguments.model.load_for(hosts.map_or(0, |hosts| hosts.rank()))?;
+        let ensemble = arguments.model.load(hosts.map_or(0, |hosts| hosts.rank()))?;
         let level = arguments.level.unwrap_or(DEFAULT_LEVEL);
         let samples = samples(arguments, &ensemble)?;
         let conformal = match &arguments.calibrate {

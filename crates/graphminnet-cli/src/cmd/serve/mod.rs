@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let bounds = arguments.bounds();
     let interrupt = Interrupt::listen()?;
     let access = Access::new(arguments.host, arguments.token_file.as_deref(), arguments.public)?;
-    let workers = workers::start(arguments.model.load()?, threads, bounds)?;
+    let workers = workers::start(arguments.model.load(0)?, threads, bounds)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
         let address = SocketAddr::new(arguments.host, arguments.port);
