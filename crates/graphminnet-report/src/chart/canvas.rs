@@ -207,6 +207,11 @@ impl Plot<'_, '_> {
         pairs.into_iter().map(|pair| self.place(pair)).collect()
     }
 
+    /// Left, top, right and bottom.
+    pub(super) fn bounds(&self) -> [i32; 4] {
+        [self.across.0, self.down.1, self.across.1, self.down.0]
+    }
+
     fn axes(&mut self, frame: &Frame<'_>) -> Drawn {
         let (grid, axis) = (Look::new(Paint::Grid, 1.0), Look::new(Paint::Muted, 1.0));
         let (left, right) = self.across;

@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::canvas::{Frame, Look, plot};
-use super::{ChartError, Scale, thinned};
+use super::{ChartError, Scale, named_points, thinned};
 use crate::svg::Svg;
 use crate::theme::Paint;
 
@@ -31,7 +31,7 @@ impl Series {
     }
 }
 
-/// Lines over a common axis.
+/// Lines over a common axis. Where every line is a single point, its name stands beside it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LineChart {
     /// Title, shown above the plot.
@@ -89,18 +89,24 @@ impl LineChart {
             .enumerate()
             .map(|(at, series)| (series.name.clone(), paint(at), series.dashed))
             .collect();
+        let named = self.series.len() > 1 && points.iter().all(|points| points.len() == 1);
         let frame = Frame {
             title: &self.title,
             description: &self.description,
             x_label: &self.x_label,
             y_label: &self.y_label,
-            legend: if legend.len() == 1 && legend.iter().all(|(name, ..)| name.is_empty()) {
+            legend: if named || (legend.len() == 1 && legend.iter().all(|(name, ..)| name.is_empty())) {
                 &[]
             } else {
                 &legend
             },
         };
         plot(&frame, (x, y), |plot| {
+            if named {
+                let places = plot.places(points.iter().flatten().copied());
+                let names = self.series.iter().map(|series| series.name.as_str());
+                return named_points::draw(plot, &places.into_iter().zip(names).collect::<Vec<_>>());
+            }
             for (at, band) in bands.iter().enumerate().filter(|(_, band)| band.len() > 1) {
                 let upper = band.iter().map(|&(x, _, high)| (x, high));
                 let lower = band.iter().rev().map(|&(x, low, _)| (x, low));

@@ -22,6 +22,7 @@ mod bar;
 mod canvas;
 mod line;
 mod matrix;
+mod named_points;
 mod scatter;
 
 pub use bar::{BarChart, BarGroup};
