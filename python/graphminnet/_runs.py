@@ -79,7 +79,7 @@ class Run:
 
     @property
     def epochs(self) -> list[dict[str, Any]]:
-        """One row per seed and epoch (from 1): losses, metric of validation and test, learning rate, seconds."""
+        """One row per seed and epoch (from 1): losses, metrics, learning rate, seconds."""
         rows: dict[tuple[int, int], dict[str, Any]] = {}
         about = self._describe()
         metric = about["file"]["train"]["metric"]
@@ -89,10 +89,11 @@ class Run:
                 row = rows.setdefault(key, {"seed": key[0], "epoch": key[1]})
                 part = record["split"]
                 row[f"{part}_loss"] = record["loss"]
+                # Where rows are nodes, edges or pairs, training has no metric.
+                if part != "train" or metric in record:
+                    row[f"{part}_{metric}"] = record.get(metric)
                 if part == "train":
                     row |= {name: record[name] for name in ("learning_rate", "seconds")}
-                else:
-                    row[f"{part}_{metric}"] = record.get(metric)
         return [rows[key] for key in sorted(rows)]
 
     @property
