@@ -248,14 +248,19 @@ fn standardised_targets_give_metrics_in_the_units_of_the_data() {
     assert!(valid > 1.0 && valid < 300.0, "{valid}");
 }
 
-#[test]
-fn the_training_metric_is_that_of_the_answers_the_loss_was_computed_of() {
-    let recipe = recipe(|recipe| {
+/// One number per graph, the loss and the metric being its absolute error.
+fn absolute_errors() -> Recipe {
+    recipe(|recipe| {
         recipe.model.level = LevelKind::Graph;
         recipe.model.out_dim = 1;
         recipe.train.loss = Loss::L1;
         recipe.train.metric = MetricKind::MeanAbsoluteError;
-    });
+    })
+}
+
+#[test]
+fn the_training_metric_is_that_of_the_answers_the_loss_was_computed_of() {
+    let recipe = absolute_errors();
     let mut dataset = rings(Level::Graph);
     for (at, sample) in dataset.samples.iter_mut().enumerate() {
         sample.targets = vec![(at % 3) as f32];
@@ -282,12 +287,7 @@ fn the_training_metric_is_that_of_the_answers_the_loss_was_computed_of() {
 
 #[test]
 fn bounds_are_in_the_loss_and_not_in_the_training_metric() {
-    let recipe = recipe(|recipe| {
-        recipe.model.level = LevelKind::Graph;
-        recipe.model.out_dim = 1;
-        recipe.train.loss = Loss::L1;
-        recipe.train.metric = MetricKind::MeanAbsoluteError;
-    });
+    let recipe = absolute_errors();
     let mut dataset = rings(Level::Graph);
     for (at, sample) in dataset.samples.iter_mut().enumerate() {
         sample.targets = vec![if at % 3 == 0 { f32::NAN } else { (at % 5) as f32 }];
