@@ -79,7 +79,7 @@ fn under_null_rows_keep_their_numbers() {
     assert_eq!(ids("skip"), "0 1 2 3");
     assert_eq!(ids("null"), "0 2 3 4");
     let split = |policy: &str| {
-        let command = "data split m.csv --scheme random --ratios 1,0,0 --on-bad-row";
+        let command = "data split m.csv --split random --ratios 1,0,0 --on-bad-row";
         workspace.run(&format!("{command} {policy}")).json()["train"].to_string()
     };
     assert_eq!((split("skip").as_str(), split("null").as_str()), ("\"0-3\"", "\"0,2-4\""));
@@ -236,24 +236,24 @@ fn an_imported_archive_is_found_again_and_equal() {
 fn parts_are_disjoint_and_repeatable() {
     let workspace = Workspace::new();
     workspace.run("data synth csl --graphs 50 -o csl.jsonl");
-    let run = workspace.run("data split csl.jsonl --scheme stratified --seed 1 -o splits.json");
+    let run = workspace.run("data split csl.jsonl --split stratified --split-seed 1 -o splits.json");
     assert_eq!((run.code, run.stdout.as_str()), (0, "splits.json\n"), "{}", run.stderr);
     assert!(run.stderr.contains("train 40, valid 5, test 5"), "{}", run.stderr);
-    let printed = workspace.run("data split csl.jsonl --scheme stratified --seed 1");
+    let printed = workspace.run("data split csl.jsonl --split stratified --split-seed 1");
     assert_eq!(printed.stdout.as_bytes(), workspace.read("splits.json"));
-    let run = workspace.run("data split csl.jsonl --scheme random --ratios 1,1,2");
+    let run = workspace.run("data split csl.jsonl --split random --ratios 1,1,2");
     assert!(
         run.stderr.contains("train 13, valid 12, test 25")
             || run.stderr.contains("train 12, valid 13, test 25")
     );
-    assert_eq!(workspace.run("data split csl.jsonl --scheme random --ratios 0,0,0").code, 2);
+    assert_eq!(workspace.run("data split csl.jsonl --split random --ratios 0,0,0").code, 2);
     assert_eq!(
-        workspace.run("data split csl.jsonl --scheme scaffold").code,
+        workspace.run("data split csl.jsonl --split scaffold").code,
         3,
         "no SMILES to see scaffolds in"
     );
-    assert_eq!(workspace.run("data split csl.jsonl --scheme column").code, 3, "no column");
-    assert_eq!(workspace.run("data split csl.jsonl --scheme column --seed 1").code, 2);
+    assert_eq!(workspace.run("data split csl.jsonl --split column").code, 3, "no column");
+    assert_eq!(workspace.run("data split csl.jsonl --split column --split-seed 1").code, 2);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn molecules_with_one_scaffold_stay_together() {
         "smiles,y\nc1ccccc1,1\nCc1ccccc1,2\nOc1ccccc1,1\nNc1ccccc1,2\nFc1ccccc1,1\nClc1ccccc1,3\n\
          C1CCCCC1,2\nCC1CCCCC1,1\nCCO,2\nCCC,3\n",
     );
-    let run = workspace.run("data split molecules.csv --scheme scaffold --ratios 60,20,20");
+    let run = workspace.run("data split molecules.csv --split scaffold --ratios 60,20,20");
     assert_eq!(run.code, 0, "{}", run.stderr);
     let splits: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(splits["train"], "0-5");

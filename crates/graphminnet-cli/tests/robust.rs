@@ -49,7 +49,7 @@ fn every_command_survives_a_full_standard_error() {
     for (arguments, code) in [
         ("data check rings.jsonl", 0),
         ("data convert rings.jsonl rings.g6", 0),
-        ("data split rings.jsonl --scheme random -o splits.json", 0),
+        ("data split rings.jsonl --split random -o splits.json", 0),
         ("prepare --data rings.jsonl", 0),
         ("predict --model run --data rings.jsonl -o predicted.csv", 0),
         ("explain --model run --data rings.jsonl --limit 1 -o explained", 0),
@@ -71,7 +71,7 @@ fn what_a_killed_process_left_behind_is_removed_and_in_nobodys_way() {
         workspace.write(name, "half");
         File::options().write(true).open(workspace.path(name)).unwrap().set_modified(age).unwrap();
     }
-    let run = workspace.run("data split rings.jsonl --scheme random -o splits.json");
+    let run = workspace.run("data split rings.jsonl --split random -o splits.json");
     assert_eq!(run.code, 0, "{run:?}");
     assert!(workspace.path("splits.json").is_file());
     assert!(!workspace.path("splits.json.tmp-1").exists());

@@ -45,6 +45,7 @@ pub mod dropout;
 pub mod edge_attention;
 pub mod edges;
 pub mod embedding_sum;
+pub mod full_attention;
 pub mod gate_product;
 pub mod gated_convolution;
 pub mod gather_rows;

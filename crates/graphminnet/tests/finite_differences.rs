@@ -424,6 +424,16 @@ fn operations() -> Vec<Operation> {
             }),
         );
     }
+    let s = Arc::clone(&structure);
+    add(
+        "full_attention",
+        "",
+        &[("qkv", nodes * 3 * width)],
+        Box::new(move |t| {
+            let qkv = t[0].clone().reshape([nodes, 3 * width]);
+            flat(full_attention(qkv, heads, &s))
+        }),
+    );
     let pairs_of_scores = Arc::clone(&list);
     add(
         "pair_scores",

@@ -4,6 +4,7 @@ mod activation;
 mod adamw;
 mod dropout;
 mod edge_attention;
+mod full_attention;
 mod gated_convolution;
 mod gine;
 mod global_block;

@@ -56,8 +56,6 @@ pub fn pair_bytes(system: &str, nodes: usize) -> Option<f64> {
     let per_pair = match system {
         // Features, weights and biases, scores and their map of every layer, and the walks.
         "grit" => 6.0 * (6.0 * 64.0 + 3.0 * 8.0) * 4.0 + 16.0 * 4.0,
-        // Scores, weights and their gradients of four heads in every layer.
-        "graphgps" => 6.0 * 4.0 * 4.0 * 4.0,
         // The list of pairs.
         "san" => 48.0,
         _ => return None,

@@ -14,6 +14,7 @@ mod dropout;
 mod edge_attention;
 mod embedding_sum;
 mod engine;
+mod full_attention;
 mod gate_product;
 mod gated_convolution;
 mod generic;
@@ -46,6 +47,7 @@ pub use edge_attention::edge_attention;
 pub use embedding_sum::{CategoryTable, embedding_sum};
 #[cfg(feature = "train")]
 pub(crate) use engine::on_cpu;
+pub use full_attention::full_attention;
 pub use gate_product::{SelfTerm, gate_product};
 pub use gated_convolution::{EdgeUpdate, GatedConvolution, gated_convolution};
 pub use gine_aggregate::gine_aggregate;

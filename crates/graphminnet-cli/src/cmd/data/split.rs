@@ -20,13 +20,13 @@ pub struct Arguments {
     /// A file or folder of graphs.
     file: PathBuf,
     /// How to divide.
-    #[arg(long)]
+    #[arg(long = "split", alias = "scheme", value_name = "HOW")]
     scheme: Scheme,
     /// Shares of train, valid and test (default: 80, 10 and 10).
     #[arg(long, value_name = "TRAIN,VALID,TEST", value_parser = ratios)]
     ratios: Option<Ratios>,
     /// Seed of the random, stratified and kmeans schemes (default: 0); with scaffold, groups go to the parts at random.
-    #[arg(long)]
+    #[arg(long = "split-seed", alias = "seed", value_name = "SEED")]
     seed: Option<u64>,
     /// Where to write the parts, as JSON (default: on standard output).
     #[arg(short, long, value_name = "FILE")]
@@ -62,7 +62,7 @@ fn ratios(text: &str) -> Result<Ratios, String> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.seed.is_some() && arguments.scheme == Scheme::Column {
-        return Err(Failure::usage("--seed has no effect on the column scheme"));
+        return Err(Failure::usage("--split-seed has no effect on `--split column`"));
     }
     if arguments.ratios.is_some() && arguments.scheme == Scheme::Column {
         return Err(Failure::usage("--ratios has no effect on the column scheme"));

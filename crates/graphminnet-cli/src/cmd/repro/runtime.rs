@@ -17,7 +17,7 @@ pub struct Arguments {
     /// Epochs that are timed; the fastest counts.
     #[arg(long, default_value_t = 3)]
     epochs: usize,
-    /// The first training graphs only; marks results as shortened.
+    /// At most so many graphs of every part, the first ones; marks results as shortened.
     #[arg(long, value_name = "GRAPHS")]
     train_graphs: Option<usize>,
     /// Systems to time (default: all twelve).
