@@ -107,3 +107,30 @@ fn a_large_graph_says_what_is_drawn_and_values_must_fit() {
     let picture = GraphPicture { node_values: &odd, ..GraphPicture::new("odd", &graph) };
     assert_well_formed(picture.svg().unwrap().as_str());
 }
+
+#[test]
+fn two_series_of_one_colour_can_be_told_apart() {
+    // Shapes with the first colour, which the ninth series has again: strokes of lines.
+    let strokes = |count: usize| {
+        let series =
+            (0..count).map(|at| Series::line(format!("line {at}"), vec![(0.0, at as f64), (9.0, 1.0)]));
+        let chart = LineChart { title: "many".into(), series: series.collect(), ..LineChart::default() };
+        chart.svg().unwrap().to_string().matches("class=\"s0\"").count()
+    };
+    assert_eq!(strokes(8), 1);
+    assert!(strokes(9) > 7, "{}", strokes(9));
+
+    // The second bar of a colour has a rim.
+    let rims = |count: usize| {
+        let group = |at: usize| BarGroup { name: format!("bar {at}"), values: vec![1.0 + at as f64] };
+        let chart = BarChart {
+            title: "many".into(),
+            categories: vec!["one".into()],
+            groups: (0..count).map(group).collect(),
+            ..BarChart::default()
+        };
+        let text = chart.svg().unwrap().to_string();
+        text.lines().filter(|line| line.contains("<rect") && line.contains("class=\"s0\"")).count()
+    };
+    assert_eq!((rims(8), rims(9)), (0, 1));
+}

@@ -222,8 +222,8 @@ pub fn tabulate(points: &[(String, usize, Measured)]) -> Outcome {
             ..Figure::default()
         }
     };
-    let time = figure("Training step", "Seconds of a training step", &|point| Some(point.training_seconds));
-    let memory = figure("Memory", "MiB of tensors in use at once", &|point| {
+    let time = figure("Time of a training step", "seconds", &|point| Some(point.training_seconds));
+    let memory = figure("Memory in use at once", "MiB of tensors", &|point| {
         Some(point.tensor_bytes.or(point.peak_bytes)? as f64 / f64::from(1 << 20))
     });
     let figures = [("scalability-systems-time", time), ("scalability-systems-memory", memory)];

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::canvas::{Frame, Look, plot};
 use super::{ChartError, Scale};
 use crate::svg::Svg;
-use crate::theme::Paint;
+use crate::theme::{Paint, SERIES};
 
 /// The bars of one colour.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -56,7 +56,7 @@ impl BarChart {
             .groups
             .iter()
             .enumerate()
-            .map(|(at, group)| (group.name.clone(), Paint::Series(at), false))
+            .map(|(at, group)| (group.name.clone(), Paint::Series(at), at >= SERIES))
             .collect();
         let frame = Frame {
             title: &self.title,
@@ -74,7 +74,12 @@ impl BarChart {
                 {
                     let near = plot.place((left(category), 0.0));
                     let far = plot.place((left(category) + width * 0.92, value));
-                    plot.canvas.rectangle([near, far], Look::new(Paint::Series(at), 1.0), true)?;
+                    let paint = Paint::Series(at);
+                    if at >= SERIES {
+                        // Colours repeat: the second bar of a colour is pale, with a rim.
+                        plot.canvas.rectangle([near, far], Look::faint(paint, 0.3), true)?;
+                    }
+                    plot.canvas.rectangle([near, far], Look::new(paint, 1.0), at < SERIES)?;
                 }
             }
             let zero = plot.places([(-0.5, 0.0), (expected as f64 - 0.5, 0.0)]);

@@ -4,7 +4,7 @@ use super::axis::Axis;
 use super::canvas::{Frame, Look, plot};
 use super::{ChartError, Scale, named_points, thinned};
 use crate::svg::Svg;
-use crate::theme::Paint;
+use crate::theme::{Paint, SERIES};
 
 /// More points than this along one line cannot be distinguished.
 const MAX_POINTS: usize = 1500;
@@ -18,7 +18,7 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// `(x, low, high)`: a band around the line, such as mean ± standard deviation; may be empty.
     pub band: Vec<(f64, f64, f64)>,
-    /// Whether the line is dashed.
+    /// Whether the line is dashed. Lines beyond the last colour are dashed in any case, for their colours repeat.
     pub dashed: bool,
     /// Whether every point is marked.
     pub marked: bool,
@@ -83,11 +83,12 @@ impl LineChart {
         let x = Axis::over(all().map(|(x, _)| x), self.x_scale, 6).ok_or_else(empty)?;
         let y = Axis::over(all().map(|(_, y)| y).chain(edges()), self.y_scale, 5).ok_or_else(empty)?;
         let paint = Paint::Series;
+        let is_dashed = |at: usize| at >= SERIES || self.series[at].dashed;
         let legend: Vec<(String, Paint, bool)> = self
             .series
             .iter()
             .enumerate()
-            .map(|(at, series)| (series.name.clone(), paint(at), series.dashed))
+            .map(|(at, series)| (series.name.clone(), paint(at), is_dashed(at)))
             .collect();
         let named = self.series.len() > 1 && points.iter().all(|points| points.len() == 1);
         let frame = Frame {
@@ -116,7 +117,7 @@ impl LineChart {
             for (at, (points, series)) in points.iter().zip(&self.series).enumerate() {
                 let look = Look::new(paint(at), 2.0);
                 let places = plot.places(points.iter().copied());
-                if series.dashed {
+                if is_dashed(at) {
                     plot.canvas.dashed(&places, look)?;
                 } else {
                     plot.canvas.line(&places, look)?;
