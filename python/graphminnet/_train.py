@@ -86,7 +86,7 @@ class Given:
     read: Mapping[str, Any] | None = None
     level: str | None = None
     descriptors: str | Iterable[str] = ()
-    basic_descriptors: bool = False
+    basic_descriptors: bool | None = None
     morgan_counts: bool = False
 
     def request(self) -> tuple[dict[str, Any], _inputs.Source]:
@@ -145,6 +145,8 @@ class Given:
         form |= {name: True for name in _FORM[3:] if getattr(self, name)}
         if form:
             options["molecules"] = {**options.get("molecules", {}), **form}
+        if self.basic_descriptors is None and "basic_descriptors" not in options.get("molecules", {}):
+            options.setdefault("describe_molecules", True)
         names = [self.descriptors] if isinstance(self.descriptors, str) else list(self.descriptors)
         return options | ({"descriptors": names} if names else {}) | ({"level": self.level} if self.level else {})
 
@@ -239,7 +241,7 @@ def train(
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
     descriptors: str | Iterable[str] = (),
-    basic_descriptors: bool = False,
+    basic_descriptors: bool | None = None,
     morgan_counts: bool = False,
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,
@@ -277,7 +279,8 @@ def train(
     :param read: how a file or table is read, such as ``{"smiles_column": "mol", "on_bad_row": "skip"}``
     :param level: what a target belongs to: a ``graph``, a ``node``, an ``edge``, or a ``pair`` of nodes
     :param descriptors: columns of a file or frame of molecules whose numbers join the graphs before the head
-    :param basic_descriptors: compute a dozen descriptors of every molecule (weight, rings, donors, …)
+    :param basic_descriptors: compute a dozen descriptors of every molecule (weight, rings, donors, …); without it molecules
+        have them where a target belongs to a whole molecule (with ``start``, where its model has them)
     :param morgan_counts: count the surroundings of atoms (a Morgan fingerprint of 512 places)
     :param run_dir: directory of the run; without it ``runs/NAME-TIME``
     :param resume: go on with the run in this directory if there is one, and start it there if there is none
@@ -348,7 +351,7 @@ def resume(
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
     descriptors: str | Iterable[str] = (),
-    basic_descriptors: bool = False,
+    basic_descriptors: bool | None = None,
     morgan_counts: bool = False,
     threads: int | None = None,
     callback: Callback | Iterable[Callback] | None = None,

@@ -95,7 +95,7 @@ def cross_validate(
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
     descriptors: str | Iterable[str] = (),
-    basic_descriptors: bool = False,
+    basic_descriptors: bool | None = None,
     morgan_counts: bool = False,
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,

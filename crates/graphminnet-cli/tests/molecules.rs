@@ -155,6 +155,35 @@ fn a_descriptor_is_learnt_from_kept_and_asked_for_by_name() {
 }
 
 #[test]
+fn molecules_are_described_by_default_and_a_model_to_begin_with_decides_for_itself() {
+    let workspace = workspace();
+    let train = |more: &str| workspace.run(&format!("train --data m.csv --target y {TINY} {more}"));
+    let described = ok(train("--run-dir described"));
+    assert!(described.stderr.contains("12 descriptors join every graph"), "{}", described.stderr);
+    let plain = ok(train("--no-descriptors --run-dir plain"));
+    assert!(!plain.stderr.contains("descriptors join"), "{}", plain.stderr);
+    ok(workspace.run("predict --model described --data m.csv"));
+    // The numbers of single atoms have no place for those of molecules.
+    workspace
+        .write("atoms.csv", "smiles,charge\nCCO,\"[1,2,3]\"\nCO,\"[1,2]\"\nCN,\"[1,4]\"\nCCN,\"[1,1,3]\"\n");
+    let atoms =
+        ok(workspace
+            .run(&format!("train --data atoms.csv --level node --split random {TINY} --run-dir atoms")));
+    assert!(!atoms.stderr.contains("descriptors"), "{}", atoms.stderr);
+    for (model, expected) in [("described", true), ("plain", false)] {
+        let run = ok(workspace.run(&format!(
+            "train --data m.csv --target y --from {model} --set train.epochs=1 --no-cache --run-dir from-{model}"
+        )));
+        assert_eq!(run.stderr.contains("12 descriptors join"), expected, "{}", run.stderr);
+        assert!(!run.stderr.contains("descriptors are others"), "the head is kept: {}", run.stderr);
+    }
+    workspace.write("g.jsonl", "{\"num_nodes\":2,\"edges\":[[0,1]],\"target\":1.5}\n".repeat(12));
+    let graphs = workspace.run(&format!("train --data g.jsonl --no-descriptors {TINY}"));
+    assert!(graphs.code == 2 && graphs.stderr.contains("for tables of molecules"), "{graphs:?}");
+    assert_eq!(train("--no-descriptors --basic-descriptors").code, 2);
+}
+
+#[test]
 fn computed_descriptors_need_no_columns_when_predicting() {
     let workspace = workspace();
     let run = ok(workspace.run(&format!(

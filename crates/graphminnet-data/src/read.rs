@@ -44,6 +44,7 @@ pub enum EdgeDirection {
 /// | `smiles_column` | `smiles`, or the first column | column of a CSV file with the molecules |
 /// | `featurizer` | the schema's, or [`Featurizer::Cip`] | columns that molecules get |
 /// | `molecules` | as they are written | what is done to molecules before they become graphs; with a schema, the schema's |
+/// | `describe_molecules` | false | gives a table of molecules their basic descriptors, where targets are those of whole molecules |
 /// | `header` | found | whether a table of molecules begins with the names of its columns |
 /// | `targets` | all numeric columns (SMILES); the format's own elsewhere | target columns by name |
 /// | `id_column` | row number | column with the names of the graphs |
@@ -77,6 +78,10 @@ pub struct ReadOptions {
     pub featurizer: Option<Featurizer>,
     /// What is done to molecules before they become graphs.
     pub molecules: MoleculeForm,
+    /// Whether a table of molecules gets their basic descriptors where nothing was said about them and its targets are those of
+    /// whole molecules; other files have none, and are read all the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub describe_molecules: bool,
     /// Columns of a table of molecules whose numbers join the graphs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub descriptors: Vec<String>,
@@ -139,6 +144,7 @@ impl Default for ReadOptions {
             smiles_column: None,
             featurizer: None,
             molecules: MoleculeForm::default(),
+            describe_molecules: false,
             descriptors: Vec::new(),
             header: None,
             targets: None,

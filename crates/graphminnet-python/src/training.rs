@@ -114,13 +114,7 @@ impl TrainRequest {
     /// The run that is asked for on data that is there; what was inferred is said.
     pub fn spec(&self, source: DataSource, loaded: &Loaded, job: &mut Job<'_>) -> Result<RunSpec, Failure> {
         let overrides = self.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
-        let from = match &self.start {
-            None => None,
-            Some(Beginning { path, new_head, freeze, rate }) => {
-                let (path, freeze) = (path.clone(), freeze.clone());
-                Some(Transfer { path, new_head: *new_head, freeze, rate: *rate }.located()?)
-            }
-        };
+        let from = self.transfer()?;
         let schema = &loaded.dataset.schema;
         let Inferred { recipe, notes } = match &from {
             None => infer_recipe(&self.name, schema, loaded, &overrides)?,
@@ -135,6 +129,22 @@ impl TrainRequest {
         Ok(RunSpec { recipe, source, seeds: self.seeds.clone(), from, command: self.command.clone() })
     }
 
+    fn transfer(&self) -> Result<Option<Transfer>, Failure> {
+        let Some(Beginning { path, new_head, freeze, rate }) = &self.start else { return Ok(None) };
+        let (path, freeze) = (path.clone(), freeze.clone());
+        Ok(Some(Transfer { path, new_head: *new_head, freeze, rate: *rate }.located()?))
+    }
+
+    /// A model to begin with has read molecules with or without their descriptors; where nothing was said, it stays so.
+    fn describe_as_the_start(&mut self) -> Result<(), Failure> {
+        if let (Some(transfer), Some(describes)) =
+            (self.transfer()?, self.data.read.get_mut("describe_molecules"))
+        {
+            *describes = Value::Bool(Start::read(&transfer)?.describes_molecules());
+        }
+        Ok(())
+    }
+
     /// The directory that was asked for, or a fresh one.
     pub fn folder(&self) -> PathBuf {
         self.run_dir.clone().unwrap_or_else(|| fresh_run_path(Path::new("runs"), &self.name))
@@ -143,9 +153,10 @@ impl TrainRequest {
 
 /// Starts a run.
 pub fn train(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
-    let request: TrainRequest = call.read()?;
+    let mut request: TrainRequest = call.read()?;
     let arrays = call.arrays;
     watched(request.threads, caller, move |job| {
+        request.describe_as_the_start()?;
         let (source, loaded) = request.data.load(&arrays, None)?;
         let spec = request.spec(source, &loaded, job)?;
         let path = request.folder();

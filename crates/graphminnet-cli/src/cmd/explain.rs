@@ -13,6 +13,7 @@ use graphminnet_data::Graph;
 use graphminnet_data::RowReader;
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::text::counted;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::{Write, stdout};
@@ -163,6 +164,12 @@ fn explain_all(
     }
     write_atomically(&arguments.output.join("explanations.jsonl"), lines.as_bytes())?;
     write!(stdout().lock(), "{table}")?;
+    if about.schema.graph_numbers() > 0 {
+        let count = counted(about.schema.graph_numbers(), "descriptor");
+        say!(
+            "{count} of the whole molecule stay as they are while atoms are taken away: what they say is in the baseline"
+        );
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use super::{
     ogb_graph, parse, scaffold, stereo, zinc,
 };
 use crate::graph::{Features, Graph};
-use crate::{Limits, ReadOptions, Schema};
+use crate::{Level, Limits, ReadOptions, Schema};
 use chematic::core::{Element, Molecule};
 use chematic::smiles::rdkit;
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,14 @@ impl MoleculeReading {
     pub(crate) fn of(options: &ReadOptions) -> Option<Self> {
         match &options.schema {
             Some(schema) => Self::of_schema(schema),
-            None => Some(Self { featurizer: options.molecule_columns(), form: options.molecules }),
+            None => {
+                let (featurizer, mut form) = (options.molecule_columns(), options.molecules);
+                // The columns of ZINC have no place for descriptors.
+                form.basic_descriptors |= options.describe_molecules
+                    && featurizer != Featurizer::Zinc
+                    && matches!(options.level, None | Some(Level::Graph));
+                Some(Self { featurizer, form })
+            }
         }
     }
 

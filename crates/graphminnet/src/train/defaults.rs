@@ -328,8 +328,16 @@ fn inferred_table(
             set("head", text("san"));
             set("pooling", text("mean"));
             if schema.graph_numbers() > 0 {
-                notes
-                    .push(format!("{} descriptors join every graph before the head", schema.graph_numbers()));
+                let computed = schema.molecules.as_ref().is_some_and(|table| table.form.basic_descriptors);
+                notes.push(format!(
+                    "{} descriptors join every graph before the head{}",
+                    schema.graph_numbers(),
+                    if computed {
+                        " (the dozen that is computed is left out by `--no-descriptors`)"
+                    } else {
+                        ""
+                    }
+                ));
                 set("graph_in", number(schema.graph_numbers()));
             }
         }

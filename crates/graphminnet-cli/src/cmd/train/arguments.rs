@@ -38,6 +38,9 @@ pub struct DataArguments {
     pub graphs: Option<usize>,
     #[command(flatten)]
     pub reading: Reading,
+    /// Do not compute the dozen descriptors that molecules of a table get otherwise (--basic-descriptors).
+    #[arg(help_heading = crate::cmd::READING, long, requires = "data", conflicts_with = "basic_descriptors")]
+    pub no_descriptors: bool,
     /// Column that says how much a row counts in the training loss: a number from 0 on. It is scaled to a mean of 1 over the
     /// training part; metrics count every row alike.
     #[arg(help_heading = crate::cmd::READING, long, value_name = "COLUMN", requires = "data")]

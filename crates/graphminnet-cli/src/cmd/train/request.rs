@@ -60,8 +60,16 @@ impl Request {
         let verbosity = context.verbosity;
         let (from, start) = from.unzip();
         let configuration = Configuration::of(arguments, start.as_ref(), overrides)?;
-        let source = source(arguments, split, &configuration, calibrate, &context.resources.limits)?;
-        let loaded = source.load_within(&context.resources.limits)?;
+        // A model to begin with has read molecules with or without them.
+        let describes = !arguments.no_descriptors && start.as_ref().is_none_or(Start::describes_molecules);
+        let limits = &context.resources.limits;
+        let source = source(arguments, split, &configuration, calibrate, describes, limits)?;
+        let loaded = source.load_within(limits)?;
+        if arguments.no_descriptors && loaded.dataset.schema.molecules.is_none() {
+            return Err(Failure::usage(
+                "--no-descriptors is for tables of molecules; this data has no descriptors",
+            ));
+        }
         say_loaded(verbosity, &loaded);
         let Inferred { recipe, notes } = configuration.recipe(&loaded, overrides)?;
         if !notes.is_empty() {
@@ -96,6 +104,7 @@ fn source(
     split: SplitChoice,
     configuration: &Configuration,
     calibrate: bool,
+    describe_molecules: bool,
     limits: &[LimitChange],
 ) -> Result<DataSource, Failure> {
     if let Some(path) = &arguments.data {
@@ -103,6 +112,7 @@ fn source(
         let path = std::path::absolute(path)?;
         let mut read = Box::new(arguments.reading.options());
         read.weight_column.clone_from(&arguments.weight_column);
+        read.describe_molecules = describe_molecules;
         // Written down, so that the run can be resumed without saying it again.
         read.limits.apply(limits);
         if read.split_column.is_some() && !split.is_of_the_data() {

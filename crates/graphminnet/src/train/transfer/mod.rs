@@ -169,6 +169,11 @@ impl Start {
         Ok(Self::new(origin, bytes, &bundle))
     }
 
+    /// Whether molecules get their basic descriptors, for the model has read them.
+    pub fn describes_molecules(&self) -> bool {
+        descriptors(&self.description.schema).is_some_and(|(form, _)| form.basic_descriptors)
+    }
+
     /// The model that a run keeps a copy of.
     pub(in crate::train) fn reread(
         path: &Path,
