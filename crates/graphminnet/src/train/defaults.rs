@@ -4,7 +4,7 @@ mod size;
 
 pub use size::DataSize;
 
-use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, TrainConfig, with_overrides};
+use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, Spread, TrainConfig, with_overrides};
 use graphminnet_data::text::counted;
 use graphminnet_data::{Level, Schema, Task};
 use toml::{Table, Value};
@@ -46,9 +46,26 @@ pub fn infer_recipe(
     fitting(with_overrides(name, table, overrides)?, schema, notes)
 }
 
-/// A recipe that was made for the data, if the target columns are those that it weighs.
-fn fitting(recipe: Recipe, schema: &Schema, notes: Vec<String>) -> Result<Inferred, ConfigError> {
+/// A recipe that was made for the data, if the target columns are those that it weighs. The loss decides how many outputs
+/// each of them has.
+fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Result<Inferred, ConfigError> {
     recipe.train.check_task_weights(&schema.targets)?;
+    let spread = recipe.train.spread();
+    if spread.blocks() > 1 && recipe.model.out_dim == schema.num_targets() {
+        recipe.model.out_dim = recipe.model.out_dim.saturating_mul(spread.blocks());
+        recipe.model.check()?;
+    }
+    match spread {
+        Spread::None => {}
+        Spread::Normal => notes.push(
+            "the model learns how unsure it is: a mean and a variance for every target; metrics are those of the mean".into(),
+        ),
+        Spread::Quantiles(levels) => {
+            let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
+            let levels = levels.join(", ");
+            notes.push(format!("the model learns the quantiles {levels} of every target; metrics are those of the median"));
+        }
+    }
     Ok(Inferred { recipe, notes })
 }
 
@@ -79,8 +96,14 @@ const DECIDED_BY_DATA: [&str; 11] = [
 ];
 
 /// Keys that the data decides where a recipe does not, or where what the recipe says is for another task.
-const DECIDED_BY_TASK: [&str; 5] =
-    ["train.loss", "train.metric", "train.target_scaling", "train.norm_estimates", "train.negatives"];
+const DECIDED_BY_TASK: [&str; 6] = [
+    "train.loss",
+    "train.quantiles",
+    "train.metric",
+    "train.target_scaling",
+    "train.norm_estimates",
+    "train.negatives",
+];
 
 /// A recipe, made for other data or for none, for graphs of the given schema: its model and protocol, with the encoders,
 /// outputs and loss that this data needs.
