@@ -69,16 +69,21 @@ fn deviations_are_a_column_and_several_models_add_theirs_up() {
     assert_eq!(header(&table), "smiles,pred_y,pred_z,std_y,std_z,reason");
     assert!(table.lines().last().unwrap().starts_with("C1C,,,,,\""), "{table}");
     let both = columns(&predict(&workspace, "--model run"));
-    let [one, two] = ["0", "1"].map(|seed| columns(&predict(&workspace, &format!("--model run/seed-{seed}"))));
+    let [one, two] =
+        ["0", "1"].map(|seed| columns(&predict(&workspace, &format!("--model run/seed-{seed}"))));
     for target in ["y", "z"] {
         let (mean, deviation) = (format!("pred_{target}"), format!("std_{target}"));
         for row in 0..2 {
             let [a, b] = [&one, &two].map(|table| (table[&mean][row], table[&deviation][row]));
             assert!(a.1 > 0.0 && b.1 > 0.0);
             let middle = (a.0 + b.0) / 2.0;
-            let variance = (a.1.powi(2) + b.1.powi(2) + (a.0 - middle).powi(2) + (b.0 - middle).powi(2)) / 2.0;
+            let variance =
+                (a.1.powi(2) + b.1.powi(2) + (a.0 - middle).powi(2) + (b.0 - middle).powi(2)) / 2.0;
             assert!((both[&mean][row] - middle).abs() < 1e-4 * middle.abs().max(1.0));
-            assert!((both[&deviation][row] - variance.sqrt()).abs() < 1e-4 * variance.sqrt(), "{target} {row}");
+            assert!(
+                (both[&deviation][row] - variance.sqrt()).abs() < 1e-4 * variance.sqrt(),
+                "{target} {row}"
+            );
         }
     }
     // The mean is what metrics look at, and the table of the test part has the same cells.
@@ -113,7 +118,8 @@ fn quantiles_are_columns_in_their_order() {
 fn evaluation_says_how_likely_labels_are_and_how_many_intervals_hold() {
     let workspace = workspace();
     train(&workspace, &format!("--target y,z {NORMAL} --run-dir run"));
-    let evaluate = |more: &str| ok(workspace.run(&format!("evaluate --model run --data m.csv --replicates 0 {more}")));
+    let evaluate =
+        |more: &str| ok(workspace.run(&format!("evaluate --model run --data m.csv --replicates 0 {more}")));
     let text = evaluate("").stdout;
     assert!(text.contains("negative log-likelihood  in 50 %  in 80 %  in 90 %  in 95 %"), "{text}");
     let found = evaluate("--json").json();
@@ -123,11 +129,16 @@ fn evaluation_says_how_likely_labels_are_and_how_many_intervals_hold() {
     let said = columns(&ok(workspace.run("predict --model run --data m.csv")).stdout);
     let labels = || (0..120).filter(|row| !said["y"][*row].is_nan());
     let z_of = |row: usize| (said["y"][row] - said["pred_y"][row]) / said["std_y"][row];
-    let cost = |row: usize| 0.5 * (2.0 * std::f64::consts::PI).ln() + said["std_y"][row].ln() + 0.5 * z_of(row).powi(2);
+    let cost = |row: usize| {
+        0.5 * (2.0 * std::f64::consts::PI).ln() + said["std_y"][row].ln() + 0.5 * z_of(row).powi(2)
+    };
     let expected = labels().map(cost).sum::<f64>() / 108.0;
     assert!((y["negative_log_likelihood"].as_f64().unwrap() - expected).abs() < 1e-4, "{y}");
     let held = labels().filter(|row| z_of(*row).abs() <= 1.644_853_626_951_472_2).count() as f64 / 108.0;
-    assert_eq!((y["intervals"][2]["level"].as_f64(), y["intervals"][2]["held"].as_f64()), (Some(0.9), Some(held)));
+    assert_eq!(
+        (y["intervals"][2]["level"].as_f64(), y["intervals"][2]["held"].as_f64()),
+        (Some(0.9), Some(held))
+    );
     // Shards know as much.
     for shard in ["1/2", "2/2"] {
         ok(workspace.run(&format!("evaluate --model run --data m.csv --shard {shard} -o parts")));
@@ -195,7 +206,10 @@ fn what_makes_no_sense_is_refused_by_name() {
         ("--set train.loss=quantile --set train.quantiles=[0,0.5]", "train.quantiles"),
         ("--set train.loss=quantile --set train.quantiles=0.5", "train.quantiles"),
         ("--set train.loss=quantile --set train.quantiles=[]", "with 0.5 among them"),
-        ("--set train.loss=mean_variance --set train.target_scaling=none", "must be standard with the loss mean_variance"),
+        (
+            "--set train.loss=mean_variance --set train.target_scaling=none",
+            "must be standard with the loss mean_variance",
+        ),
         ("--set train.loss=mean_variance --set model.out_dim=3", "two outputs per target column"),
         ("--set train.loss=quantile --set train.metric=accuracy", "mae and rmse"),
         ("--task binary --set train.loss=quantile", "train."),

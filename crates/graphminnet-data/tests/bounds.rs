@@ -142,7 +142,8 @@ fn a_text_among_the_numbers_of_json_lines_is_a_bound_wherever_it_stands() {
     }
     // Columns of their own.
     let two = read_lines(&["[0.5, \">1\"]", "[\"<2\", 3]"], &ReadOptions::default()).unwrap();
-    let places: Vec<usize> = two.dataset.qualifiers.bounds.iter().flatten().map(|bound| bound.place).collect();
+    let places: Vec<usize> =
+        two.dataset.qualifiers.bounds.iter().flatten().map(|bound| bound.place).collect();
     assert_eq!((places, labels(&two)), (vec![1, 0], vec![Some(0.5), None, None, Some(3.0)]));
 }
 
@@ -161,7 +162,8 @@ fn texts_of_json_lines_without_a_number_among_them_are_names_of_classes() {
 #[test]
 fn a_text_among_numbers_that_is_no_bound_is_a_bad_row() {
     for wrong in ["\">high\"", "\">1e99\"", "\"3.5\""] {
-        let Err(DataError::BadRows { rows, .. }) = read_lines(&["1.5", wrong], &ReadOptions::default()) else {
+        let Err(DataError::BadRows { rows, .. }) = read_lines(&["1.5", wrong], &ReadOptions::default())
+        else {
             panic!("{wrong}");
         };
         assert!(rows[0].to_string().contains("a number, as the column's other values are"), "{}", rows[0]);

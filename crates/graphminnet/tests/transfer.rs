@@ -193,7 +193,9 @@ fn rows_of_tables_are_matched_by_name_and_the_rest_begins_at_random() {
 
 #[test]
 fn deviations_and_quantiles_that_were_learnt_are_kept_in_other_units() {
-    for (loss, quantiles) in [("train.loss=mean_variance", None), ("train.loss=quantile", Some("train.quantiles=[0.25,0.5]"))] {
+    for (loss, quantiles) in
+        [("train.loss=mean_variance", None), ("train.loss=quantile", Some("train.quantiles=[0.25,0.5]"))]
+    {
         let folder = tempfile::tempdir().unwrap();
         let words = ["acid", "base", "salt"];
         let first = file(folder.path(), "first.jsonl", words, [1.0, 0.0], [1.0, 0.0]);

@@ -4,6 +4,7 @@
 mod common;
 
 use common::path;
+use graphminnet::Ensemble;
 use graphminnet::bundle::{Evaluated, evaluate};
 use graphminnet::config::{Loss, Override, Recipe, Spread};
 use graphminnet::explain::{Explainer, Method, Target};
@@ -11,7 +12,6 @@ use graphminnet::task::Rows;
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::loss::{Objective, Weighing, evaluate_weighing};
 use graphminnet::train::{Device, Outcome, SeedDir, Settings, TrainingData, infer_recipe, train_seed};
-use graphminnet::Ensemble;
 use graphminnet_data::rng::stream;
 use graphminnet_data::split::{Ratios, Splits};
 use graphminnet_data::{Dataset, Level, Sample, Schema, Side, Task};

@@ -204,7 +204,8 @@ impl AnswerRow<'_> {
         }
         let targets = self.answers.form.values().max(1);
         self.mean(|(_, others)| {
-            let of = |target: usize| others.iter().skip(target).step_by(targets).map(|value| f64::from(*value));
+            let of =
+                |target: usize| others.iter().skip(target).step_by(targets).map(|value| f64::from(*value));
             (0..targets).flat_map(of).collect()
         })
     }
@@ -327,7 +328,10 @@ mod tests {
         // Two targets: means, then deviations.
         let one = numbers(Spread::Normal, 4, vec![vec![1.0, 2.0, 0.5, 3.0]]);
         let row = one.graph(0).unwrap().rows().next().unwrap();
-        assert_eq!((row.values(), row.deviations(), row.outputs()), (vec![1.0, 2.0], vec![0.5, 3.0], vec![1.0, 2.0]));
+        assert_eq!(
+            (row.values(), row.deviations(), row.outputs()),
+            (vec![1.0, 2.0], vec![0.5, 3.0], vec![1.0, 2.0])
+        );
         assert!(one.has_deviations() && row.quantiles().is_empty());
         let both = numbers(Spread::Normal, 4, vec![vec![1.0, 2.0, 0.5, 3.0], vec![4.0, 2.0, 1.5, 3.0]]);
         let row = both.graph(0).unwrap().rows().next().unwrap();

@@ -12,8 +12,7 @@ pub(crate) const MEDIAN: f64 = 0.5;
 /// Unless others are asked for: the median, and an interval that holds nine of ten labels.
 pub(crate) const DEFAULT_QUANTILES: [f64; 3] = [0.05, MEDIAN, 0.95];
 
-pub(super) const EXPECTED: &str =
-    "must be ascending numbers between 0 and 1, both excluded, with 0.5 among them: predictions are the median";
+pub(super) const EXPECTED: &str = "must be ascending numbers between 0 and 1, both excluded, with 0.5 among them: predictions are the median";
 
 /// Whether these are levels that a model can be asked for.
 pub(crate) fn are_quantiles(levels: &[f64]) -> bool {
@@ -83,7 +82,16 @@ mod tests {
             assert!(are_quantiles(right), "{right:?}");
         }
         let nan = f64::NAN;
-        for wrong in [&[][..], &[0.1, 0.9], &[0.5, 0.1], &[0.5, 0.5], &[0.0, 0.5], &[0.5, 1.0], &[nan, 0.5], &[0.5, nan]] {
+        for wrong in [
+            &[][..],
+            &[0.1, 0.9],
+            &[0.5, 0.1],
+            &[0.5, 0.5],
+            &[0.0, 0.5],
+            &[0.5, 1.0],
+            &[nan, 0.5],
+            &[0.5, nan],
+        ] {
             let train =
                 TrainConfig { loss: Loss::Quantile, quantiles: wrong.to_vec(), ..TrainConfig::default() };
             let error = train.check().unwrap_err().to_string();

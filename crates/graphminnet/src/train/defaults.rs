@@ -30,6 +30,7 @@ const MANY_NODES: usize = 10_000;
 /// weights depend less on which of them is chosen. Chosen by cross-validation (docs/results/molecules.md).
 const MOLECULE_EPOCHS: usize = 50;
 const MOLECULE_AVERAGE: f64 = 0.99;
+const SQUARED_ERRORS: &str = "squared errors are minimised, ";
 
 /// A recipe for graphs of the given schema, for so much data.
 ///
@@ -54,6 +55,10 @@ fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Resul
     if spread.blocks() > 1 && recipe.model.out_dim == schema.num_targets() {
         recipe.model.out_dim = recipe.model.out_dim.saturating_mul(spread.blocks());
         recipe.model.check()?;
+    }
+    if recipe.train.loss != Loss::Mse {
+        // Another loss was asked for.
+        notes.iter_mut().for_each(|note| *note = note.replace(SQUARED_ERRORS, ""));
     }
     match spread {
         Spread::None => {}
@@ -425,11 +430,9 @@ fn inferred_table(
         train.insert(key.to_owned(), value);
     }
     if of_molecules {
-        notes.push(
-            "molecules and a number: squared errors are minimised, weights are averaged, there are no random walks and at \
-             most 50 epochs"
-                .into(),
-        );
+        notes.push(format!(
+            "molecules and a number: {SQUARED_ERRORS}weights are averaged, there are no random walks and at most 50 epochs"
+        ));
     }
     if only_links && asks_for_links(schema) {
         notes.push("the training part has links only: every epoch draws as many pairs without one".into());

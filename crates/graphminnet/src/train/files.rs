@@ -22,7 +22,11 @@ pub(super) fn describe<C: Architecture>(
         name: settings.name.to_owned(),
         model: model.clone(),
         loss: settings.train.loss,
-        quantiles: if settings.train.loss == Loss::Quantile { settings.train.quantiles.clone() } else { Vec::new() },
+        quantiles: if settings.train.loss == Loss::Quantile {
+            settings.train.quantiles.clone()
+        } else {
+            Vec::new()
+        },
         metric: settings.train.metric,
         edges: settings.edges,
         featurizer: Featurizer::of_schema(&schema),

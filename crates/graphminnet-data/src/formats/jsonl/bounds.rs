@@ -53,12 +53,7 @@ struct Waiting {
 
 impl Undecided {
     /// Remembers texts of the record that is collected next.
-    pub(super) fn add(
-        &mut self,
-        texts: Vec<(Bound, String)>,
-        collector: &Collector<'_>,
-        place: &Place,
-    ) {
+    pub(super) fn add(&mut self, texts: Vec<(Bound, String)>, collector: &Collector<'_>, place: &Place) {
         let record = collector.len();
         let waiting = |(bound, text)| Waiting { record, bound, text, place: place.clone() };
         self.0.extend(texts.into_iter().map(waiting));

@@ -113,12 +113,7 @@ fn write_features(
     out.write_all(b"]")
 }
 
-fn write_targets(
-    sample: &Sample,
-    bounds: &[Bound],
-    schema: &Schema,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_targets(sample: &Sample, bounds: &[Bound], schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
     let width = schema.num_targets();
     let nested = schema.level != Level::Graph;
     let field = match schema.level {

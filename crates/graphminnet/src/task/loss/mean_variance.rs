@@ -81,7 +81,10 @@ mod tests {
             let rows = Rows { outputs: &outputs[2 * at..2 * at + 2], targets: &[1.0], ..rows };
             evaluate(rows, Weighing { bounds: &bounds[at..=at], ..ALIKE }).unwrap()
         };
-        assert!((of(0).value - 2f64.ln()).abs() < 1e-12 && of(1) == LossValue { gradient: vec![-of(0).gradient[0], 0.0], ..of(0) });
+        assert!(
+            (of(0).value - 2f64.ln()).abs() < 1e-12
+                && of(1) == LossValue { gradient: vec![-of(0).gradient[0], 0.0], ..of(0) }
+        );
         // Far on the wrong side with the least variance: huge, but a number with a slope that leads back.
         let far = of(2);
         assert!(far.value.is_finite() && far.gradient[0] < 0.0 && far.gradient[0].is_finite(), "{far:?}");

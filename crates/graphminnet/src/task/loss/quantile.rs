@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn the_median_alone_is_half_the_absolute_error() {
-        let rows = Rows { outputs: &[3.0, 0.0, f32::NAN], columns: 1, targets: &[1.0, 5.0, 1.0], target_columns: 1 };
+        let rows =
+            Rows { outputs: &[3.0, 0.0, f32::NAN], columns: 1, targets: &[1.0, 5.0, 1.0], target_columns: 1 };
         let two = Rows { outputs: &rows.outputs[..2], targets: &rows.targets[..2], ..rows };
         assert_eq!(evaluate(two, ALIKE, &[0.5]).unwrap().value, 0.5 * 3.5);
         assert!(evaluate(rows, ALIKE, &[0.5]).unwrap().value.is_nan(), "what is no number is not hidden");

@@ -91,9 +91,13 @@ impl<'a, C: Architecture> Training<'a, C> {
         let taken = match (start, config.model_file()) {
             (None, _) => None,
             (Some(_), None) => return Err(TransferError::NoModelFile.into()),
-            (Some(start), Some(config)) => {
-                Some(start.take_over(&model, config, &data.source_schema, &train.spread(), scaler.as_ref())?)
-            }
+            (Some(start), Some(config)) => Some(start.take_over(
+                &model,
+                config,
+                &data.source_schema,
+                &train.spread(),
+                scaler.as_ref(),
+            )?),
         };
         if let (Some(taken), None) = (&taken, &saved) {
             model = weights::replace(model, taken.tensors.iter().cloned())?;
