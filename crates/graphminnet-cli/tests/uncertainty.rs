@@ -16,15 +16,20 @@ fn ok(run: Run) -> Run {
     run
 }
 
-/// Chains with two numbers that their length tells; some of the first are missing.
+/// Chains with two numbers that their length tells, some of the first missing, and an answer.
 fn workspace() -> Workspace {
+    workspace_of(120)
+}
+
+fn workspace_of(rows: usize) -> Workspace {
     let mut random = stream(3, "uncertainty", &[]);
-    let mut text = String::from("smiles,y,z\n");
-    for row in 0..120 {
+    let mut text = String::from("smiles,y,z,long\n");
+    for row in 0..rows {
         let length = 1 + random.below(9);
         let y = length as f64 + 0.1 * length as f64 * random.normal();
         let y = if row % 10 == 3 { String::new() } else { format!("{y:.3}") };
-        text.push_str(&format!("{}O,{y},{:.3}\n", "C".repeat(length), 30.0 - 5.0 * length as f64));
+        let long = u8::from(length > 5);
+        text.push_str(&format!("{}O,{y},{:.3},{long}\n", "C".repeat(length), 30.0 - 5.0 * length as f64));
     }
     let workspace = Workspace::new();
     workspace.write("m.csv", text);
@@ -149,7 +154,7 @@ fn evaluation_says_how_likely_labels_are_and_how_many_intervals_hold() {
 
 #[test]
 fn calibrated_intervals_are_as_wide_as_a_single_model_is_unsure() {
-    let workspace = workspace();
+    let workspace = workspace_of(240);
     let longer = TINY.replace("train.epochs=3", "train.epochs=20");
     ok(workspace.run(&format!("train --data m.csv {longer} --target y {NORMAL} --calibrate --run-dir run")));
     let table = columns(&predict(&workspace, "--model run --level 0.8"));
@@ -212,10 +217,11 @@ fn what_makes_no_sense_is_refused_by_name() {
         ),
         ("--set train.loss=mean_variance --set model.out_dim=3", "two outputs per target column"),
         ("--set train.loss=quantile --set train.metric=accuracy", "mae and rmse"),
-        ("--task binary --set train.loss=quantile", "train."),
+        ("--target long --set train.loss=quantile", "train.metric"),
         ("--set train.loss=evidential", "mean_variance, quantile"),
     ] {
-        let run = workspace.run(&format!("train --data m.csv --target y {TINY} {fields}"));
+        let target = if fields.contains("--target") { "" } else { "--target y" };
+        let run = workspace.run(&format!("train --data m.csv {target} {TINY} {fields}"));
         assert!(run.code != 0 && run.stderr.contains(said), "{fields}: {run:?}");
     }
 }
