@@ -217,7 +217,7 @@ fn what_makes_no_sense_is_refused_by_name() {
         ),
         ("--set train.loss=mean_variance --set model.out_dim=3", "two outputs per target column"),
         ("--set train.loss=quantile --set train.metric=accuracy", "mae and rmse"),
-        ("--target long --set train.loss=quantile", "train.metric"),
+        ("--target long --set model.pe_dim=4 --set train.loss=quantile", "train.metric"),
         ("--set train.loss=evidential", "mean_variance, quantile"),
     ] {
         let target = if fields.contains("--target") { "" } else { "--target y" };
