@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::server::{Server, trained_on};
 use common::{Run, Workspace};
 use graphminnet_data::rng::stream;
 use serde_json::Value;
@@ -224,4 +225,25 @@ fn what_makes_no_sense_is_refused_by_name() {
         let run = workspace.run(&format!("train --data m.csv {target} {TINY} {fields}"));
         assert!(run.code != 0 && run.stderr.contains(said), "{fields}: {run:?}");
     }
+}
+
+#[test]
+fn a_server_says_what_was_learnt_beside_the_values() {
+    let rows: Vec<String> = (1..40).map(|length| format!("{},{length}.5", "C".repeat(length))).collect();
+    let data = format!("smiles,size\n{}\n", rows.join("\n"));
+    let small = ["train.epochs=1", "model.hidden=16", "model.layers=1"];
+    let ask = |fields: &[&str]| -> Value {
+        let settings: Vec<&str> = small.iter().chain(fields).copied().collect();
+        let server = Server::serve(trained_on("m.csv", &data, "0", &settings), &[]);
+        let (status, answer) = server.post("/predict", r#"{"smiles": ["CCO"]}"#);
+        assert_eq!(status, 200, "{answer}");
+        answer["predictions"][0].clone()
+    };
+    let normal = ask(&["train.loss=mean_variance"]);
+    assert!(normal["deviations"]["size"].as_f64().unwrap() > 0.0, "{normal}");
+    let quantiles = ask(&["train.loss=quantile", "train.quantiles=[0.1,0.5,0.9]"]);
+    let at = |level: &str| quantiles["quantiles"]["size"][level].as_f64().unwrap();
+    let median = quantiles["values"]["size"].as_f64().unwrap();
+    assert!(at("0.1") <= median && median <= at("0.9"), "{quantiles}");
+    assert!(quantiles.get("deviations").is_none() && normal.get("quantiles").is_none());
 }
