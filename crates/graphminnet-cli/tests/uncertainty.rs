@@ -235,7 +235,7 @@ fn a_server_says_what_was_learnt_beside_the_values() {
     let ask = |fields: &[&str]| -> Value {
         let settings: Vec<&str> = small.iter().chain(fields).copied().collect();
         let server = Server::serve(trained_on("m.csv", &data, "0", &settings), &[]);
-        let (status, answer) = server.post("/predict", r#"{"smiles": ["CCO"]}"#);
+        let (status, answer) = server.predict(&serde_json::json!({ "smiles": ["CCO"] }));
         assert_eq!(status, 200, "{answer}");
         answer["predictions"][0].clone()
     };
