@@ -97,8 +97,21 @@ class Model:
 
     @property
     def deviations(self) -> Array | None:
-        """How far apart several models were in the last :meth:`predict` in this thread (standard deviation)."""
+        """Standard deviations of the last :meth:`predict` in this thread, in the shape of its values: how far apart several
+        models were and, with the loss ``mean_variance``, how unsure each is. None of a single model of another loss."""
         return getattr(self._local, "deviations", None)
+
+    @property
+    def quantile_levels(self) -> list[float]:
+        """The quantiles besides the median that the model says (loss ``quantile``), ascending; those of :attr:`quantiles`."""
+        levels: list[float] = self._about["quantiles"]
+        return levels
+
+    @property
+    def quantiles(self) -> Array | None:
+        """Quantiles besides the median of the last :meth:`predict` in this thread, ``[graphs, levels]``, of several targets
+        ``[graphs, targets, levels]``, one per level of :attr:`quantile_levels`. None without the loss ``quantile``."""
+        return getattr(self._local, "quantiles", None)
 
     @property
     def history(self) -> Any:
@@ -122,9 +135,8 @@ class Model:
         graph lists them, empty for a graph that cannot be used; an undirected edge that is listed once has one row.
         """
         reply, source = self._ask("predict", data, threads=threads)
-        values = self._shaped(reply, 0, "f8", source)
-        self._local.deviations = self._shaped(reply, 1, "f8", source) if len(self) > 1 else None
-        return values
+        self._keep_spread(reply, source)
+        return self._shaped(reply, 0, "f8", source)
 
     def predict_pairs(self, graph: Any, pairs: Any, *, threads: int | None = None) -> Any:
         """What a model that answers for pairs of nodes says about some pairs ``[n, 2]`` of one graph, as an array with a
@@ -153,7 +165,7 @@ class Model:
             about, arrays = {"these": [before, before + 1]}, (*arrays, ends[0], ends[1])
         reply = call("pairs", {"source": source.request, "threads": threads, "about": about}, arrays, self._handle)
         self._local.reasons = reply.value["reasons"]
-        self._local.deviations = self._shaped(reply, 1, "f8", source) if len(self) > 1 else None
+        self._keep_spread(reply, source)
         return np.frombuffer(reply.arrays[2], "i8").reshape(-1, 2), self._shaped(reply, 0, "f8", source)
 
     def predict_class(self, data: Any, *, threads: int | None = None) -> Any:
@@ -224,6 +236,18 @@ class Model:
         for text in reply.value["warnings"]:
             warnings.warn(text, stacklevel=3)
         return np.frombuffer(reply.arrays[0], "f8").reshape(-1, reply.value["columns"]), reply, source
+
+    def _keep_spread(self, reply: Reply, source: _inputs.Source) -> None:
+        """Keeps what was said besides the values."""
+        import numpy as np
+
+        self._local.deviations = self._shaped(reply, 1, "f8", source) if self._about["deviations"] else None
+        self._local.quantiles = None
+        if levels := len(self.quantile_levels):
+            columns = reply.value["columns"]
+            shape = (-1, columns, levels) if columns > 1 else (-1, levels)
+            values = np.frombuffer(reply.arrays[3], "f8").reshape(shape)
+            self._local.quantiles = _per_graph(values, reply.value["rows"], source)
 
     def _shaped(self, reply: Reply, at: int, kind: str, source: _inputs.Source) -> Any:
         import numpy as np

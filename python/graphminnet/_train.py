@@ -88,6 +88,7 @@ class Given:
     descriptors: str | Iterable[str] = ()
     basic_descriptors: bool | None = None
     morgan_counts: bool = False
+    weight: str | None = None
 
     def request(self) -> tuple[dict[str, Any], _inputs.Source]:
         """The part of a request that is about data, and where the data comes from."""
@@ -103,6 +104,8 @@ class Given:
         )  # fmt: skip
         if reading.get("descriptors") and "csv" in source.request and not _molecules.is_frame(self.data):
             raise UsageError("descriptors= names columns: give a frame or a file that has them")
+        if self.weight is not None and not (_inputs.is_path(self.data) or _molecules.is_frame(self.data)):
+            raise UsageError("weight= names a column: give a frame or a file that has it")
         read = {**source.read, **reading}
         return {"source": source.request, "read": read, "split": choice, "calibrate": self.calibrate}, source
 
@@ -148,6 +151,8 @@ class Given:
         if self.basic_descriptors is None and "basic_descriptors" not in options.get("molecules", {}):
             options.setdefault("describe_molecules", True)
         names = [self.descriptors] if isinstance(self.descriptors, str) else list(self.descriptors)
+        if self.weight is not None:
+            options["weight_column"] = self.weight
         return options | ({"descriptors": names} if names else {}) | ({"level": self.level} if self.level else {})
 
 
@@ -243,6 +248,7 @@ def train(
     descriptors: str | Iterable[str] = (),
     basic_descriptors: bool | None = None,
     morgan_counts: bool = False,
+    weight: str | None = None,
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
@@ -282,6 +288,7 @@ def train(
     :param basic_descriptors: compute a dozen descriptors of every molecule (weight, rings, donors, …); without it molecules
         have them where a target belongs to a whole molecule (with ``start``, where its model has them)
     :param morgan_counts: count the surroundings of atoms (a Morgan fingerprint of 512 places)
+    :param weight: column of a file or frame that says how much a row counts in the training loss, a number from 0 on
     :param run_dir: directory of the run; without it ``runs/NAME-TIME``
     :param resume: go on with the run in this directory if there is one, and start it there if there is none
     :param threads: results do not depend on it
@@ -296,7 +303,8 @@ def train(
     if resume is not None and run_dir is not None:
         raise UsageError("resume= names the directory of the run: give resume= or run_dir=")
     given, source = Given(
-        data, target, valid, test, split, split_seed, calibrate, read, level, descriptors, basic_descriptors, morgan_counts
+        data, target, valid, test, split, split_seed, calibrate, read, level, descriptors, basic_descriptors, morgan_counts,
+        weight,
     ).request()  # fmt: skip
     short = {
         "epochs": epochs, "patience": patience, "batch_size": batch_size, "learning_rate": learning_rate,
@@ -353,6 +361,7 @@ def resume(
     descriptors: str | Iterable[str] = (),
     basic_descriptors: bool | None = None,
     morgan_counts: bool = False,
+    weight: str | None = None,
     threads: int | None = None,
     callback: Callback | Iterable[Callback] | None = None,
     progress: bool | None = None,
@@ -369,7 +378,8 @@ def resume(
     arrays: tuple[Any, ...] = ()
     if data is not None:
         request["data"], source = Given(
-            data, target, valid, test, split, split_seed, calibrate, read, level, descriptors, basic_descriptors, morgan_counts
+            data, target, valid, test, split, split_seed, calibrate, read, level, descriptors, basic_descriptors, morgan_counts,
+            weight,
         ).request()  # fmt: skip
         arrays = source.arrays
     return _Watcher(callback, progress).run("resume", request, arrays)

@@ -97,6 +97,7 @@ def cross_validate(
     descriptors: str | Iterable[str] = (),
     basic_descriptors: bool | None = None,
     morgan_counts: bool = False,
+    weight: str | None = None,
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,
     threads: int | None = None,
@@ -124,7 +125,7 @@ def cross_validate(
         raise UsageError(f"replicates={replicates}: expected 1 to 1000")
     given, source = Given(
         data, target, split=None, read=read, level=level, descriptors=descriptors, basic_descriptors=basic_descriptors,
-        morgan_counts=morgan_counts,
+        morgan_counts=morgan_counts, weight=weight,
     ).request()  # fmt: skip
     short = {
         "epochs": epochs, "patience": patience, "batch_size": batch_size, "learning_rate": learning_rate,

@@ -34,6 +34,9 @@ from ._torch_layers import Block, Head, LapPE, Layer, RWSE, Scale, SetEncoder, a
 
 __all__ = ["Batch", "GraphMinNet", "GraphMinNetConv", "collate", "from_bundle", "to_bundle"]
 
+#: The range of the logarithms of variances that models with the loss ``mean_variance`` learn.
+LOG_VARIANCES = (-14.0, 6.0)
+
 
 @dataclass
 class Batch:
@@ -174,13 +177,30 @@ class GraphMinNet(nn.Module):
         return self.head(x)
 
     def in_units(self, outputs: Tensor) -> Tensor:
-        """Outputs in the units of the data, where targets were standardised for training."""
-        scaler = (self.description or {}).get("target_scaler")
-        if scaler is None:
-            return outputs
-        # Written as text, so that no digit is lost.
-        mean, deviation = (outputs.new_tensor([float(text) for text in scaler[key]]) for key in ("mean", "deviation"))
-        return outputs * deviation + mean
+        """What outputs stand for, in the units of the data, where targets were standardised for training.
+
+        The first columns are the predictions, one per target. After the means of a model with the loss ``mean_variance`` come
+        their deviations; after the medians of one with the loss ``quantile`` the other quantiles, level by level."""
+        about = self.description or {}
+        loss, levels = about.get("loss"), [float(text) for text in about.get("quantiles", [])]
+        count = 2 if loss == "mean_variance" else max(len(levels), 1)
+        blocks = list(outputs.split(outputs.shape[1] // count, 1))
+        if loss == "mean_variance":
+            least, most = LOG_VARIANCES
+            softplus = nn.functional.softplus
+            log_variance = least + softplus(blocks[1] - least) - softplus(blocks[1] - most)
+            blocks[1] = (0.5 * log_variance).exp()
+        elif levels:
+            # The block of the median is the first; quantiles that cross are put in their order.
+            median = levels.index(0.5)
+            ordered = torch.stack([*blocks[1 : median + 1], blocks[0], *blocks[median + 1 :]]).sort(0).values
+            blocks = [ordered[median], *ordered[:median], *ordered[median + 1 :]]
+        if (scaler := about.get("target_scaler")) is not None:
+            # Written as text, so that no digit is lost.
+            mean, deviation = (outputs.new_tensor([float(text) for text in scaler[key]]) for key in ("mean", "deviation"))
+            moved = [not (loss == "mean_variance" and at > 0) for at in range(count)]
+            blocks = [block * deviation + mean if moves else block * deviation for block, moves in zip(blocks, moved)]
+        return torch.cat(blocks, 1)
 
 
 class GraphMinNetConv(nn.Module):

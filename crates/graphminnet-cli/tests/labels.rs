@@ -165,9 +165,13 @@ fn bounds_are_learnt_from_and_judged_by_nothing() {
     assert_eq!(evaluated.json()["labels"], exact, "{evaluated:?}");
     let said = format!("{} labels are bounds", 240 - exact);
     assert!(evaluated.stderr.contains(&said), "{evaluated:?}");
-    let converted = ok(workspace.run("data convert b.csv b.jsonl --target y"));
+    // JSON Lines keep them, a folder of tables cannot.
+    ok(workspace.run("data convert b.csv b.jsonl --target y"));
+    let lines = String::from_utf8(workspace.read("b.jsonl")).unwrap();
+    assert_eq!(lines.matches("\"target\":[\">20.0\"]").count(), 240 - exact, "{lines}");
+    let converted = ok(workspace.run("data convert b.csv folder --target y"));
     assert!(
-        converted.stderr.contains("are bounds, which only tables of molecules can have"),
+        converted.stderr.contains("are bounds, which only tables of molecules and JSON Lines can have"),
         "{converted:?}"
     );
     // Neither does the table of the test part.

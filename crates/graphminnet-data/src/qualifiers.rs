@@ -56,8 +56,8 @@ impl Qualifiers {
             let labels = bounds + of_column.filter(|label| !label.is_nan()).count();
             let sign = if first.side == Side::AtLeast { '>' } else { '<' };
             found.push(format!(
-                "{bounds} of the {labels} labels of `{}` are bounds, such as {sign}{}: a prediction on the right side costs \
-                 nothing in training; metrics and calibration count exact labels only",
+                "{bounds} of the {labels} labels of `{}` are bounds, such as {sign}{}: training learns on which side the \
+                 values are; metrics and calibration count exact labels only",
                 crate::escape(name),
                 first.value
             ));

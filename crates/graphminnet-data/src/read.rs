@@ -51,6 +51,7 @@ pub enum EdgeDirection {
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
 /// | `weight_column` | none | column that says how much a graph counts in training |
 /// | `ignore_split` | false | the parts that the data names are not needed: rows without one are fine |
+/// | `ignore_targets` | false | the targets of JSON Lines are not needed: they may be anything |
 /// | `task` | inferred | overrides the inferred task |
 /// | `level` | the format's own rule | what a row of targets belongs to |
 /// | `split` | the data set's own | name of the split scheme, where a layout has several |
@@ -98,6 +99,10 @@ pub struct ReadOptions {
     pub weight_column: Option<String>,
     /// Accepts rows that name no part of the split. Otherwise they are bad rows as soon as another row names one.
     pub ignore_split: bool,
+    /// Leaves the targets out, whatever they are, and their parts: for models that are asked what they say. It is not written down, since
+    /// whoever trains or evaluates needs them.
+    #[serde(skip)]
+    pub ignore_targets: bool,
     /// What the targets mean.
     pub task: Option<Task>,
     /// What a row of targets belongs to.
@@ -152,6 +157,7 @@ impl Default for ReadOptions {
             split_column: None,
             weight_column: None,
             ignore_split: false,
+            ignore_targets: false,
             task: None,
             level: None,
             split: None,

@@ -152,8 +152,13 @@ impl RowReader {
 
 /// Options under which no row is lost.
 pub(crate) fn keeping_all(options: &ReadOptions) -> ReadOptions {
-    let mut options =
-        ReadOptions { on_bad_row: OnBadRow::Null, repeated_ids: true, ignore_split: true, ..options.clone() };
+    let mut options = ReadOptions {
+        on_bad_row: OnBadRow::Null,
+        repeated_ids: true,
+        ignore_split: true,
+        ignore_targets: true,
+        ..options.clone()
+    };
     options.limits.bad_rows = u64::MAX;
     options
 }

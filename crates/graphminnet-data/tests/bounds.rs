@@ -1,4 +1,4 @@
-//! Cells such as `>3.5` in target columns of tables of molecules.
+//! Cells such as `>3.5` in target columns of tables of molecules, and texts such as `">3.5"` in JSON Lines.
 
 mod common;
 
@@ -111,4 +111,71 @@ fn a_model_of_numbers_reads_bounds_even_where_there_is_nothing_else() {
     let schema = read("smiles,y\nC,0.5\nCC,1.5\n", &ReadOptions::default()).unwrap().dataset.schema;
     let later = read("smiles,y\nC,>3\n", &ReadOptions::with_schema(schema)).unwrap();
     assert_eq!((labels(&later), later.dataset.qualifiers.num_bounds()), (vec![None], 1));
+}
+
+/// JSON Lines of graphs without edges, with these targets.
+fn lines(targets: &[&str]) -> String {
+    let line = |target: &&str| format!("{{\"num_nodes\": 2, \"edges\": [], \"target\": {target}}}\n");
+    targets.iter().map(line).collect()
+}
+
+fn read_lines(targets: &[&str], options: &ReadOptions) -> Result<Read, DataError> {
+    let scratch = Scratch::new("bounds");
+    open(&scratch.write("a.jsonl", lines(targets)), options)
+}
+
+#[test]
+fn a_text_among_the_numbers_of_json_lines_is_a_bound_wherever_it_stands() {
+    let regression = ReadOptions { task: Some(Task::Regression), ..ReadOptions::default() };
+    let orders = [["1", "2", "\">3\"", "\"<= -2.5\"", "null"], ["\">3\"", "\"<= -2.5\"", "null", "1", "2"]];
+    for (targets, at) in orders.into_iter().zip([2, 0]) {
+        for options in [&ReadOptions::default(), &regression] {
+            let read = read_lines(&targets, options).unwrap();
+            assert_eq!(read.dataset.schema.task, Task::Regression, "integers and bounds are no classes");
+            let found: Vec<Bound> = read.dataset.qualifiers.bounds.concat();
+            let bound = |value: f32, side| Bound { place: 0, value, side };
+            assert_eq!(found, [bound(3.0, Side::AtLeast), bound(-2.5, Side::AtMost)]);
+            assert_eq!(read.dataset.qualifiers.bounds[at].len(), 1);
+            assert_eq!(labels(&read).iter().flatten().count(), 2);
+            assert!(read.report.notes.join("\n").contains("2 of the 4 labels of `target` are bounds"));
+        }
+    }
+    // Columns of their own.
+    let two = read_lines(&["[0.5, \">1\"]", "[\"<2\", 3]"], &ReadOptions::default()).unwrap();
+    let places: Vec<usize> =
+        two.dataset.qualifiers.bounds.iter().flatten().map(|bound| bound.place).collect();
+    assert_eq!((places, labels(&two)), (vec![1, 0], vec![Some(0.5), None, None, Some(3.0)]));
+}
+
+#[test]
+fn texts_of_json_lines_without_a_number_among_them_are_names_of_classes() {
+    let classes = ["\"<5\"", "\">=5\"", "\"<5\""];
+    let found = read_lines(&classes, &ReadOptions::default()).unwrap();
+    assert_eq!((found.dataset.schema.task, found.dataset.qualifiers.num_bounds()), (Task::Binary, 0));
+    assert_eq!(labels(&found).iter().flatten().count(), 3);
+    let with_a_word = read_lines(&["\"<5\"", "\"old\"", "\">=5\""], &ReadOptions::default()).unwrap();
+    assert_eq!(with_a_word.dataset.schema.task, Task::MultiClass { classes: 3 });
+    assert_eq!(with_a_word.dataset.qualifiers.num_bounds(), 0);
+    assert_eq!(labels(&with_a_word).iter().flatten().count(), 3);
+}
+
+#[test]
+fn a_text_among_numbers_that_is_no_bound_is_a_bad_row() {
+    for wrong in ["\">high\"", "\">1e99\"", "\"3.5\""] {
+        let Err(DataError::BadRows { rows, .. }) = read_lines(&["1.5", wrong], &ReadOptions::default())
+        else {
+            panic!("{wrong}");
+        };
+        assert!(rows[0].to_string().contains("a number, as the column's other values are"), "{}", rows[0]);
+    }
+}
+
+#[test]
+fn bounds_are_written_to_json_lines_and_read_back() {
+    let scratch = Scratch::new("bounds");
+    let before = read(TABLE, &ReadOptions::default()).unwrap().dataset;
+    let path = scratch.path().join("a.jsonl");
+    graphminnet_data::formats::write_jsonl(&before, &path).unwrap();
+    let after = open(&path, &ReadOptions::with_schema(before.schema.clone())).unwrap().dataset;
+    assert_eq!(after.qualifiers, before.qualifiers);
 }

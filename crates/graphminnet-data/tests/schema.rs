@@ -4,7 +4,7 @@ mod common;
 
 use common::Scratch;
 use graphminnet_data::{
-    ColumnKind, DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, Split, Task, open,
+    ColumnKind, DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, RowReader, Split, Task, open,
 };
 
 fn read(name: &str, content: &str, options: &ReadOptions) -> Result<Read, DataError> {
@@ -271,4 +271,27 @@ fn a_long_flat_list_as_long_as_the_graph_has_one_target_for_each_node() {
     let few = read("a.jsonl", line, &ReadOptions::default()).unwrap();
     assert_eq!((few.dataset.schema.level, few.dataset.schema.targets.len()), (Level::Graph, 3));
     assert!(few.report.notes[0].contains("--level node"), "{:?}", few.report.notes);
+}
+
+#[test]
+fn whoever_asks_a_model_needs_no_targets_whatever_they_are() {
+    let scratch = Scratch::new("schema");
+    let graphs = r#"{"num_nodes":2,"edges":[[0,1]],"target":1.5}
+{"num_nodes":2,"edges":[[0,1]],"target":2.5}"#;
+    let schema = read("a.jsonl", graphs, &ReadOptions::default()).unwrap().dataset.schema;
+    let others = r#"{"num_nodes":2,"edges":[[0,1]]}
+{"num_nodes":2,"edges":[[0,1]],"node_target":[1,2]}
+{"num_nodes":2,"edges":[[0,1]],"target":[[1],[2]],"split":["train","test"]}
+{"num_nodes":2,"edges":[[0,1]],"edge_target":["single"],"split":["train"]}
+{"num_nodes":2,"edges":[[0,1]],"target":[1,2,3]}
+{"num_nodes":2,"edges":[[0,1]],"target":"high"}
+{"num_nodes":2,"edges":[[0,7]],"target":1}"#;
+    let path = scratch.write("b.jsonl", others);
+    let options = ReadOptions::with_schema(schema);
+    let rows = RowReader::open(&path, &options).unwrap().next_rows(100).unwrap();
+    let usable: Vec<bool> = rows.iter().map(|row| row.graph.is_ok()).collect();
+    assert_eq!(usable, [true, true, true, true, true, true, false]);
+    // Whoever judges it does.
+    let judging = ReadOptions { on_bad_row: OnBadRow::Skip, ..options };
+    assert_eq!(open(&path, &judging).unwrap().report.bad_row_count, 6);
 }

@@ -5,7 +5,7 @@ use crate::pool;
 use crate::source::Source;
 use crate::watched::watched;
 use graphminnet::bundle::{Answer, AnswerKind, AnswerRow, Answers, Description, MaybeGraph};
-use graphminnet::config::LevelKind;
+use graphminnet::config::{LevelKind, Spread};
 use graphminnet::data::{Graph, PrepareOptions, prepare_graph};
 use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet::report::explanation_picture;
@@ -56,7 +56,14 @@ fn loaded(ensemble: Ensemble) -> Result<Reply, Failure> {
         _ => about.schema.class_names.clone(),
     };
     let kind = format!("{:?}", about.answers()).to_lowercase();
-    let value = json!({ "members": members, "kind": kind, "classes": classes });
+    let spread = about.spread();
+    let value = json!({
+        "members": members,
+        "kind": kind,
+        "classes": classes,
+        "deviations": ensemble.len() > 1 || spread == Spread::Normal,
+        "quantiles": spread.other_levels(),
+    });
     Ok(Reply { value, handle: Some(Arc::new(ensemble)), ..Reply::default() })
 }
 
@@ -98,7 +105,7 @@ struct Wanted {
     random_walk_steps: usize,
 }
 
-/// What the models say: values, deviations between models, classes. Ctrl-C ends it, because there may be millions of graphs.
+/// What the models say: values, deviations, classes, quantiles besides the median. Ctrl-C ends it, because there may be millions of graphs.
 pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
@@ -112,16 +119,18 @@ pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failur
             let own = own_rows(about, &rows[at], &answer);
             for row in &own {
                 table.values.extend(row.values());
-                if ensemble.len() > 1 {
+                if answers.has_deviations() {
                     table.deviations.extend(row.deviations());
                 }
+                table.quantiles.extend(row.quantiles());
                 table.classes.extend(row.class().map(|class| class as i64));
             }
             own.len()
         });
         let deviations = bytes(&table.deviations, f64::to_ne_bytes);
         let classes = bytes(&table.classes, i64::to_ne_bytes);
-        let arrays = vec![bytes(&table.values, f64::to_ne_bytes), deviations, classes];
+        let quantiles = bytes(&table.quantiles, f64::to_ne_bytes);
+        let arrays = vec![bytes(&table.values, f64::to_ne_bytes), deviations, classes, quantiles];
         Ok(Reply { value: table.about(), arrays, handle: None })
     })
 }
@@ -174,6 +183,8 @@ pub(crate) struct Table {
     /// `[rows, columns]`.
     pub(crate) values: Vec<f64>,
     deviations: Vec<f64>,
+    /// `[rows, columns, levels besides the median]`.
+    quantiles: Vec<f64>,
     classes: Vec<i64>,
 }
 
@@ -186,7 +197,7 @@ impl Table {
         mut take: impl FnMut(usize, Answer<'a>, &mut Self) -> usize,
     ) -> Self {
         let mut table = Self { columns, per_row, ..Self::default() };
-        let several = answers.num_models() > 1;
+        let (has_deviations, levels) = (answers.has_deviations(), answers.spread().other_levels().len());
         for (at, answer) in answers.iter().enumerate() {
             match answer {
                 Ok(answer) => {
@@ -199,8 +210,9 @@ impl Table {
                     table.reasons.push(Some(reason.to_string()));
                     if !per_row {
                         table.values.extend(std::iter::repeat_n(f64::NAN, columns));
-                        let deviations = if several { columns } else { 0 };
+                        let deviations = if has_deviations { columns } else { 0 };
                         table.deviations.extend(std::iter::repeat_n(f64::NAN, deviations));
+                        table.quantiles.extend(std::iter::repeat_n(f64::NAN, columns * levels));
                         table.classes.push(-1);
                     }
                 }

@@ -26,7 +26,7 @@ enum About {
     Likeliest(usize),
 }
 
-/// What the models say about pairs of one graph: the pairs, values, and deviations between models.
+/// What the models say about pairs of one graph: values, deviations, the pairs, and quantiles besides the median.
 pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
@@ -55,13 +55,14 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
             }
         };
         let answers = questions.answer(&pairs)?;
-        let (mut values, mut deviations) = (Vec::new(), Vec::new());
+        let (mut values, mut deviations, mut quantiles) = (Vec::new(), Vec::new(), Vec::new());
         for answer in answers.iter() {
             for row in answer?.rows() {
                 values.extend(row.values());
-                if ensemble.len() > 1 {
+                if answers.has_deviations() {
                     deviations.extend(row.deviations());
                 }
+                quantiles.extend(row.quantiles());
             }
         }
         let ends: Vec<i64> = pairs.iter().flatten().map(|end| i64::from(*end)).collect();
@@ -70,6 +71,7 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
             bytes(&values, f64::to_ne_bytes),
             bytes(&deviations, f64::to_ne_bytes),
             bytes(&ends, i64::to_ne_bytes),
+            bytes(&quantiles, f64::to_ne_bytes),
         ];
         Ok(Reply { value, arrays, handle: None })
     })?

@@ -51,6 +51,7 @@ pub fn small_model() -> Result<Bundle, Box<dyn Error>> {
         schema,
         edges: None,
         featurizer: Some(Featurizer::Zinc),
+        quantiles: Vec::new(),
         target_scaler: None,
         calibration: None,
         data: TrainedOn { name: "none".into(), fingerprint: "0".into(), train: 0, valid: 0, test: 0 },

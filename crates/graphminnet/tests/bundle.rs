@@ -78,6 +78,7 @@ fn description() -> Description {
         preparation: (&recipe.model.prepare_options()).into(),
         model: recipe.model,
         loss: recipe.train.loss,
+        quantiles: Vec::new(),
         metric: recipe.train.metric,
         schema: Schema {
             level: Level::Graph,

@@ -192,6 +192,37 @@ fn rows_of_tables_are_matched_by_name_and_the_rest_begins_at_random() {
 }
 
 #[test]
+fn deviations_and_quantiles_that_were_learnt_are_kept_in_other_units() {
+    for (loss, quantiles) in
+        [("train.loss=mean_variance", None), ("train.loss=quantile", Some("train.quantiles=[0.25,0.5]"))]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let words = ["acid", "base", "salt"];
+        let first = file(folder.path(), "first.jsonl", words, [1.0, 0.0], [1.0, 0.0]);
+        let other = file(folder.path(), "other.jsonl", words, [1.0, 0.0], [10.0, 7.0]);
+        let fields: Vec<&str> = [loss].into_iter().chain(quantiles).collect();
+        let run = |name: &str, spec: &RunSpec| {
+            let path = folder.path().join(name);
+            let (_, taken) = train(&mut Run::create(&path, spec).unwrap()).unwrap();
+            (path.join("seed-0/last.gmn"), taken)
+        };
+        let started = run("first", &spec(&first, None, &fields)).0;
+        let still: Vec<&str> = fields.iter().copied().chain([STILL]).collect();
+        let (ended, taken) = run("second", &spec(&other, Some(Transfer::from_file(&started)), &still));
+        assert_eq!(taken.new_head, None);
+        let graph = source(&first).load().unwrap().dataset.samples[0].graph.clone();
+        let said = |path: &Path| {
+            let answers = Bundle::load(path).unwrap().predict(std::slice::from_ref(&graph));
+            let row = answers.graph(0).unwrap().rows().next().unwrap();
+            [row.values(), row.deviations(), row.quantiles()].concat()
+        };
+        for (before, after) in said(&started).iter().zip(said(&ended)) {
+            assert!((before - after).abs() < 1e-3 * (1.0 + before.abs()), "{loss}: {before} and {after}");
+        }
+    }
+}
+
+#[test]
 fn what_the_head_reads_of_edges_is_matched_by_name_too() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, words: [&str; 3]| {

@@ -10,7 +10,9 @@ use crate::ui::coverage::coverage_text;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::bundle::{AnswerKind, Ensemble, Labelled, evaluate_answers};
+use graphminnet::bundle::{
+    AnswerKind, Ensemble, Labelled, LearntDeviation, LearntQuantiles, evaluate_answers,
+};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::links::{LinkQuestion, LinkScores};
 use graphminnet_data::exchange::Exchange;
@@ -102,6 +104,40 @@ fn link_table(links: &LinkScores, candidates: Option<usize>) -> Table {
     for (at, (name, value)) in links.named().into_iter().enumerate() {
         let value = value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
         table.row([name.to_owned(), value, if at < 5 { others.clone() } else { against.clone() }]);
+    }
+    table
+}
+
+/// How likely the labels are under what the models say, and how many of them the intervals hold that should hold so many.
+fn deviation_table(learnt: &[LearntDeviation]) -> Table {
+    let promised: Vec<String> = learnt.first().map_or_else(Vec::new, |first| {
+        first.intervals.iter().map(|interval| format!("in {} %", 100.0 * interval.level)).collect()
+    });
+    let mut header = vec![("target", Align::Left), ("labels", Align::Right)];
+    header.push(("negative log-likelihood", Align::Right));
+    header.extend(promised.iter().map(|name| (name.as_str(), Align::Right)));
+    let mut table = Table::new(&header);
+    for target in learnt {
+        let likelihood = format!("{:.4}", target.negative_log_likelihood);
+        let cells = [target.target.clone(), grouped(target.labels), likelihood];
+        let held = target.intervals.iter().map(|interval| format!("{:.1} %", 100.0 * interval.held));
+        table.row(cells.into_iter().chain(held));
+    }
+    table
+}
+
+/// How many labels are below quantiles that should have so many below them.
+fn quantile_table(learnt: &LearntQuantiles) -> Table {
+    let name = format!("quantile of {}", escape(&learnt.target));
+    let below = format!("of {} labels below", grouped(learnt.labels));
+    let mut table =
+        Table::new(&[(&name, Align::Left), (&below, Align::Right), ("pinball loss", Align::Right)]);
+    for quantile in &learnt.quantiles {
+        table.row([
+            quantile.level.to_string(),
+            format!("{:.1} %", 100.0 * quantile.below),
+            format!("{:.4}", quantile.pinball),
+        ]);
     }
     table
 }
@@ -206,6 +242,12 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         }
         if let Some(links) = &links {
             write!(out, "\n{}", link_table(links, arguments.candidates))?;
+        }
+        if !found.deviations.is_empty() {
+            write!(out, "\n{}", deviation_table(&found.deviations))?;
+        }
+        for quantiles in &found.quantiles {
+            write!(out, "\n{}", quantile_table(quantiles))?;
         }
         for coverage in found.coverage.iter().filter(|coverage| coverage.labels > 0) {
             writeln!(out, "{}", coverage_text(coverage))?;

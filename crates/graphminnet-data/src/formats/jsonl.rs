@@ -7,7 +7,7 @@
 //!
 //! (on one line). Only `edges` and `num_nodes` are needed; `num_nodes` may be left out where `node_features` gives one
 //! row per node, and is never guessed from the edges. A flat list of features is one column. `target` is a number, a
-//! text, `null` (missing), or a list of these (several tasks); for one target per node, `target` is a list of lists, or
+//! text, `null` (missing), or a list of these (several tasks); a text such as `">3.5"` among numbers is a bound. For one target per node, `target` is a list of lists, or
 //! `node_target` a list of values. Edges are directed as written unless the options say otherwise. `x`, `edge_index`
 //! (two rows), `edge_attr` and `y` are understood as other names. Unknown fields are reported and ignored.
 //!
@@ -18,6 +18,7 @@
 //! nodes that are no edges: `pairs` lists them, `pair_target` has a value or row for each. (`edge_label_index`, two rows,
 //! and `edge_label` are understood as other names.) `split` and masks then have an entry for every edge or pair.
 
+mod bounds;
 mod parse;
 mod parts;
 mod write;
@@ -29,6 +30,7 @@ use crate::formats::Lines;
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
+use bounds::{Said, Undecided};
 use parse::{Cell, Line, Rows};
 use parts::{Parts, split_field, weight_field, weight_of};
 use std::collections::HashSet;
@@ -87,15 +89,17 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         let names: Vec<String> = ignored.iter().map(|name| format!("`{}`", crate::escape(name))).collect();
         collector.notes.push(format!("fields that are not understood were ignored: {}", names.join(", ")));
     }
+    shape.undecided.settle(&mut collector)?;
     collector.finish()
 }
 
-/// Numbers of columns, fixed by the first graph that has rows.
+/// What graphs have in common: numbers of columns, fixed by the first graph that has rows.
 #[derive(Default)]
 struct Shape {
     node: Option<usize>,
     edge: Option<usize>,
     target: Option<usize>,
+    undecided: Undecided,
 }
 
 fn record(
@@ -124,6 +128,8 @@ fn record(
     let pairs = line.pairs.filter(|_| level == Level::Pair).unwrap_or_default();
     check_edges("pairs", "pair", &pairs, num_nodes, place)?;
     let parts = match level {
+        // Parts are those of targets.
+        _ if options.ignore_targets => Parts::default(),
         Level::Edge => Parts::read(&line.parts, num_edges, "edge", options, place)?,
         Level::Pair => Parts::read(&line.parts, num_pairs, "pair", options, place)?,
         _ => Parts::read(&line.parts, num_nodes, "node", options, place)?,
@@ -179,7 +185,8 @@ fn record(
     }
     let targets = targets.unwrap_or_default();
     let num_targets = targets.rows;
-    Ok(Record {
+    let (mut bounds, mut undecided) = (Vec::new(), Vec::new());
+    let record = Record {
         place: place.clone(),
         id: line.id,
         num_nodes,
@@ -200,7 +207,18 @@ fn record(
         })?,
         targets: features(targets, num_targets, place, |column, cell, place| match cell {
             Cell::Null => Ok(f64::NAN),
-            Cell::Text(text) => collector.target_columns.text(column, &text, place),
+            Cell::Text(text) => match bounds::read(column, &text, collector, place)? {
+                Said::Text => collector.target_columns.text(column, &text, place),
+                Said::Bound(bound) => {
+                    bounds.push(bound);
+                    Ok(f64::NAN)
+                }
+                Said::Either(bound) => {
+                    bounds.push(bound);
+                    undecided.push((bound, text));
+                    Ok(f64::NAN)
+                }
+            },
             cell => {
                 let (value, is_integer) = number(&cell, place, "target")?;
                 collector.target_columns.number(column, value, is_integer, place)
@@ -211,8 +229,10 @@ fn record(
         pairs,
         graph: None,
         weight,
-        bounds: Vec::new(),
-    })
+        bounds,
+    };
+    shape.undecided.add(undecided, collector, place);
+    Ok(record)
 }
 
 fn num_nodes(line: &Line, place: &Place, limits: &Limits) -> Result<usize, DataError> {
@@ -369,6 +389,9 @@ fn targets(
     options: &ReadOptions,
 ) -> (Level, Option<Rows>) {
     let asked = options.schema.as_ref().map(|schema| schema.level).or(options.level);
+    if let (true, Some(level)) = (options.ignore_targets, asked) {
+        return (level, None);
+    }
     let Fields { target, of_nodes, of_edges, of_pairs, has_pairs } = fields;
     let is_asked = |level: Level| asked.is_none_or(|asked| asked == level);
     match (of_nodes, of_edges, of_pairs) {

@@ -18,7 +18,7 @@ pub(super) struct TargetColumn {
 const BOUNDS: u32 = 4;
 
 /// The bound that a cell is; `None` for anything else.
-fn bound(text: &str) -> Option<(Side, f64)> {
+pub(super) fn bound(text: &str) -> Option<(Side, f64)> {
     let text = text.trim();
     let signs = [
         (">=", Side::AtLeast),
@@ -78,14 +78,14 @@ pub(super) fn usable<'a, C: Iterator<Item = &'a str>>(
 }
 
 /// What the targets are known to mean.
-fn task(options: &ReadOptions) -> Option<Task> {
+pub(super) fn task(options: &ReadOptions) -> Option<Task> {
     options.schema.as_ref().map(|schema| schema.task).or(options.task)
 }
 
 /// Whether nothing says that the column holds classes or text.
-fn may_be_bounds(name: &String, options: &ReadOptions) -> bool {
+pub(super) fn may_be_bounds(name: &str, options: &ReadOptions) -> bool {
     options.rules >= BOUNDS
-        && !options.text.contains(name)
+        && !options.text.iter().any(|text| text == name)
         && task(options).is_none_or(|task| task == Task::Regression)
 }
 

@@ -190,6 +190,20 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
+    /// Number of records so far.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Makes the bound of a record the label that it turned out to be.
+    pub(crate) fn make_label(&mut self, record: usize, place: usize, label: f64) {
+        let Some(record) = self.slots.get_mut(record).and_then(Option::as_mut) else { return };
+        record.bounds.retain(|bound| bound.place != place);
+        if let Some(value) = record.targets.values.get_mut(place) {
+            *value = label;
+        }
+    }
+
     /// Whether every row must name its part: one does, and the parts matter.
     fn has_parts(&self, slots: &[Option<Record>]) -> Result<bool, DataError> {
         if self.options.ignore_split || self.options.rules < 2 {

@@ -124,6 +124,11 @@ impl ColumnSet {
         &self.columns
     }
 
+    /// Whether a column holds text and not numbers, where a value has said so.
+    pub(crate) fn holds_text(&self, column: usize) -> Option<bool> {
+        self.columns.get(column).and_then(|trace| trace.is_text)
+    }
+
     pub(crate) fn name(&self, column: usize) -> &str {
         self.columns.get(column).map_or("", |trace| trace.name.as_str())
     }

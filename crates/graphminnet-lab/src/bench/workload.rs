@@ -103,7 +103,8 @@ impl Workload {
         let rows = if model.level == LevelKind::Node { nodes } else { graphs };
         let targets = match recipe.train.loss {
             loss if loss.is_regression() => {
-                (0..rows * model.out_dim).map(|_| stream.normal() as f32).collect()
+                let targets = model.out_dim / recipe.train.spread().blocks();
+                (0..rows * targets).map(|_| stream.normal() as f32).collect()
             }
             Loss::BinaryCrossEntropy => (0..rows * model.out_dim).map(|_| stream.below(2) as f32).collect(),
             _ => (0..rows).map(|_| stream.below(classes) as f32).collect(),

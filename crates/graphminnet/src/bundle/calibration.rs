@@ -19,7 +19,7 @@ pub struct Calibration {
     /// Labels, `[rows, targets]`; NaN where missing.
     #[serde(with = "bits")]
     pub labels: Vec<f32>,
-    /// Outputs of the model, `[rows, columns]`.
+    /// What the outputs of the model stand for, `[rows, columns]`.
     #[serde(with = "bits")]
     pub outputs: Vec<f32>,
     /// How often intervals or sets held the truth on the test part, per target.
@@ -91,7 +91,7 @@ impl Calibration {
         let (mut labels, mut outputs) = (Vec::new(), Vec::new());
         for (answer, truth) in kept {
             labels.extend_from_slice(truth);
-            outputs.extend(answer.outputs());
+            outputs.extend_from_slice(answer.of_first_model());
         }
         labels.truncate(MAX_ROWS * targets.len().max(1));
         outputs.truncate(MAX_ROWS * about.model.out_dim.max(1));
@@ -132,7 +132,7 @@ impl Ensemble {
         }
         let models = std::iter::once(first).chain(others).map(|kept| kept.outputs.clone()).collect();
         let rows = first.labels.len() / about.schema.num_targets().max(1);
-        let answers = Answers::new(about.answers(), about.model.out_dim, vec![Ok(0..rows)], models);
+        let answers = Answers::new(about.form(), vec![Ok(0..rows)], models);
         let Ok(answer) = answers.graph(0) else { return Ok(None) };
         let labelled = [(answer, first.labels.as_slice())];
         Conformal::fit(about.answers(), &about.schema.targets, labelled, level).map(Some)

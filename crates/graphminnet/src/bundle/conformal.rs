@@ -6,9 +6,9 @@
 //! no two errors are equal). Nothing is assumed about the model or the noise; but graphs of another kind than those of
 //! the calibration get no such promise. A set may be empty: then no class is as likely as the true ones usually are.
 //!
-//! Several models know where they are unsure: errors of numbers are then measured in units of their spread (never less
-//! than its median on the calibration), so that an interval is wide where the models disagree and narrow where they
-//! do not. What is promised stays the same.
+//! Several models know where they are unsure, and so does one that learnt it (loss `mean_variance`): errors of numbers are
+//! then measured in units of their deviation (never less than its median on the calibration), so that an interval is wide
+//! where the models disagree or are unsure and narrow where they are not. What is promised stays the same.
 
 use super::isotonic::Isotonic;
 use super::platt::Platt;

@@ -1,8 +1,10 @@
 //! What a model file says about its weights: everything that is needed to use them, and where they come from.
 
+use super::answers::Form;
+use super::scaler::{exact, read_outputs};
 use super::{Calibration, Origin, TargetScaler};
-use crate::config::{Loss, MetricKind, ModelConfig};
-use crate::task::loss;
+use crate::config::{Loss, MetricKind, ModelConfig, Spread, are_quantiles};
+use crate::task::loss::{self, Objective};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::{EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,9 @@ pub struct Description {
     pub model: ModelConfig,
     /// What was minimised.
     pub loss: Loss,
+    /// The levels of the quantile loss, ascending; none with other losses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "exact")]
+    pub quantiles: Vec<f64>,
     /// What was reported and selected by.
     pub metric: MetricKind,
     /// Columns, vocabularies, targets and classes of the data, as it was read: before any preparation.
@@ -105,12 +110,27 @@ impl Description {
     /// What the outputs mean: decided by what was minimised, whatever the targets look like.
     pub fn answers(&self) -> AnswerKind {
         match self.loss {
-            Loss::L1 | Loss::Mse | Loss::Huber => AnswerKind::Numbers,
+            Loss::L1 | Loss::Mse | Loss::Huber | Loss::MeanVariance | Loss::Quantile => AnswerKind::Numbers,
             Loss::BinaryCrossEntropy | Loss::WeightedBinaryCrossEntropy | Loss::FocalBinaryCrossEntropy => {
                 AnswerKind::Binary
             }
             Loss::CrossEntropy | Loss::WeightedCrossEntropy | Loss::FocalCrossEntropy => AnswerKind::Classes,
         }
+    }
+
+    /// What it says about numbers besides the numbers themselves.
+    pub fn spread(&self) -> Spread {
+        Spread::of(self.loss, &self.quantiles)
+    }
+
+    /// What the outputs of a row are.
+    pub(super) fn form(&self) -> Form {
+        Form { kind: self.answers(), columns: self.model.out_dim, spread: self.spread() }
+    }
+
+    /// Makes outputs of the network, `[rows, out_dim]`, what they stand for in the units of the data.
+    pub(super) fn read_outputs(&self, outputs: &mut [f32]) {
+        read_outputs(&self.spread(), self.target_scaler.as_ref(), outputs, self.model.out_dim);
     }
 
     /// How new data is to be read: with the columns, vocabularies and edges of the data that was trained on.
@@ -148,7 +168,13 @@ impl Description {
         if level != self.schema.level {
             return Err(format!("the model answers per {level}, the schema says per {}", self.schema.level));
         }
-        loss::check_shape(self.loss, outputs, targets).map_err(|error| error.to_string())?;
+        if (self.loss == Loss::Quantile) == self.quantiles.is_empty()
+            || !self.quantiles.is_empty() && !are_quantiles(&self.quantiles)
+        {
+            return Err(format!("the loss {} does not fit the quantiles {:?}", self.loss, self.quantiles));
+        }
+        let objective = Objective { quantiles: &self.quantiles, ..self.loss.into() };
+        loss::check_shape(objective, outputs, targets).map_err(|error| error.to_string())?;
         if let Task::MultiClass { classes } = self.schema.task
             && self.answers() == AnswerKind::Classes
             && classes > outputs
@@ -164,11 +190,11 @@ impl Description {
             calibration.check(self)?;
         }
         if let Some(scaler) = &self.target_scaler {
-            let fits = scaler.mean.len() == outputs && scaler.deviation.len() == outputs;
+            let fits = scaler.mean.len() == targets && scaler.deviation.len() == targets;
             let usable = scaler.mean.iter().all(|mean| mean.is_finite())
                 && scaler.deviation.iter().all(|deviation| deviation.is_finite() && *deviation > 0.0);
             if !fits || !usable || self.answers() != AnswerKind::Numbers {
-                return Err("the target scaler does not fit the outputs".to_owned());
+                return Err("the target scaler does not fit the targets".to_owned());
             }
         }
         if self.preparation != Preparation::from(&self.model.prepare_options()) {

@@ -38,7 +38,7 @@ impl Ensemble {
             let (a, b) = (first.description(), other.description());
             let differs = if a.schema.targets != b.schema.targets {
                 "targets"
-            } else if a.answers() != b.answers() || a.model.out_dim != b.model.out_dim {
+            } else if a.form() != b.form() {
                 "kinds of answer"
             } else if a.schema.class_names != b.schema.class_names
                 || a.schema.positive_class != b.schema.positive_class

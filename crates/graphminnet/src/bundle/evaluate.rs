@@ -1,5 +1,6 @@
 //! An ensemble over labelled graphs: metrics, confidence intervals, a table by class or target.
 
+use super::uncertainty::{self, LearntDeviation, LearntQuantiles};
 use super::{AnswerKind, Correction, Coverage, DEFAULT_LEVEL, Ensemble, Labelled, PredictError};
 use crate::task::assess::{Assessed, Bootstrap, Breakdown, Measure, assess, breakdown};
 use crate::task::{Rows, calibration_error};
@@ -19,6 +20,12 @@ pub struct Evaluated {
     pub metrics: Vec<Assessed>,
     /// The same by class or by target.
     pub breakdown: Breakdown,
+    /// By target, how good the deviations are that the models learnt (loss `mean_variance`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<LearntDeviation>,
+    /// By target, how good the quantiles are that the models learnt (loss `quantile`).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quantiles: Vec<LearntQuantiles>,
     /// How often intervals or sets at the usual level hold the truth, where the models were calibrated in training.
     pub coverage: Vec<Coverage>,
     /// For yes/no answers of models that were calibrated in training, the calibration error of corrected probabilities.
@@ -68,9 +75,9 @@ pub fn evaluate_answers(
         return Err(PredictError::NoLabels { targets: about.schema.targets.join("`, `") });
     }
     let known = || of_graphs.iter().zip(answers.iter());
-    let covered = known().filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
+    let answered = || known().filter_map(|(targets, answer)| Some((answer.ok()?, targets.as_slice())));
     let conformal = ensemble.conformal(DEFAULT_LEVEL).ok().flatten();
-    let coverage = conformal.as_ref().map(|conformal| conformal.coverage(covered)).unwrap_or_default();
+    let coverage = conformal.as_ref().map(|conformal| conformal.coverage(answered())).unwrap_or_default();
     let corrected_error = |by: Correction| {
         let conformal =
             conformal.clone().filter(|_| about.answers() == AnswerKind::Binary)?.correcting_by(by);
@@ -89,7 +96,7 @@ pub fn evaluate_answers(
     };
     let rows = Rows {
         outputs: &outputs,
-        columns: about.model.out_dim,
+        columns: answers.columns(),
         targets: &targets,
         target_columns: about.schema.num_targets(),
     };
@@ -100,12 +107,15 @@ pub fn evaluate_answers(
             (Measure::Classes, (0..about.model.out_dim).map(|class| about.class_name(class)).collect())
         }
     };
+    let (deviations, quantiles) = uncertainty::judge(about, answers, answered());
     Ok(Evaluated {
         graphs: labelled.len(),
         positive_class: about.ranked_class().map(str::to_owned),
         labels,
         metrics: assess(measure, rows, &ranges, bootstrap),
         breakdown: breakdown(measure, rows, &names),
+        deviations,
+        quantiles,
         coverage,
         corrected_calibration_error: corrected_error(Correction::Platt),
         isotonic_calibration_error: corrected_error(Correction::Isotonic),

@@ -1,8 +1,8 @@
 //! The way from graphs to answers: in parallel where graphs are prepared, in batches where models see them.
 
-use super::answers::{Answers, MaybeGraph};
+use super::answers::{Answers, Form, MaybeGraph};
 use super::{AnswerKind, Bundle, DropoutSamples, PredictError};
-use crate::config::{LevelKind, ModelConfig};
+use crate::config::{LevelKind, ModelConfig, Spread};
 use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
 use crate::ops::values;
@@ -31,17 +31,14 @@ pub(super) enum Question {
 }
 
 impl Question {
-    fn kind(self, bundle: &Bundle) -> AnswerKind {
+    fn form(self, bundle: &Bundle) -> Form {
         match self {
-            Self::Prediction | Self::Samples(_) => bundle.description.answers(),
-            Self::Vectors(_) => AnswerKind::Numbers,
-        }
-    }
-
-    fn columns(self, bundle: &Bundle) -> usize {
-        match self {
-            Self::Prediction | Self::Samples(_) => bundle.description.model.out_dim,
-            Self::Vectors(_) => bundle.description.model.hidden,
+            Self::Prediction | Self::Samples(_) => bundle.description.form(),
+            Self::Vectors(_) => Form {
+                kind: AnswerKind::Numbers,
+                columns: bundle.description.model.hidden,
+                spread: Spread::None,
+            },
         }
     }
 
@@ -133,7 +130,7 @@ pub(super) fn unstopped<T>(work: impl FnOnce(Stop<'_>) -> Result<T, Stopped>) ->
 
 /// The answers of a number of models to no graphs.
 fn none(first: &Bundle, models: usize, question: Question) -> Answers {
-    Answers::new(question.kind(first), question.columns(first), Vec::new(), vec![Vec::new(); models])
+    Answers::new(question.form(first), Vec::new(), vec![Vec::new(); models])
 }
 
 /// A model with the graphs that were prepared for it, or why they could not be.
@@ -142,9 +139,11 @@ type Given<'a> = (&'a Bundle, Vec<Result<&'a PreparedGraph, &'a PredictError>>);
 /// Asks models about graphs that were prepared for each of them.
 fn ask_prepared(given: &[Given<'_>], question: Question, stop: Stop<'_>) -> Result<Answers, Stopped> {
     let Some((first, graphs)) = given.first() else {
-        return Ok(Answers::new(AnswerKind::Numbers, 0, vec![], vec![]));
+        let nothing = Form { kind: AnswerKind::Numbers, columns: 0, spread: Spread::None };
+        return Ok(Answers::new(nothing, vec![], vec![]));
     };
-    let columns = question.columns(first);
+    let form = question.form(first);
+    let columns = form.columns;
     let mut end = 0;
     let mut places: Vec<Result<Range<usize>, PredictError>> = Vec::with_capacity(graphs.len());
     for (at, graph) in graphs.iter().enumerate() {
@@ -184,7 +183,7 @@ fn ask_prepared(given: &[Given<'_>], question: Question, stop: Stop<'_>) -> Resu
             *place = Err(PredictError::NonFinite);
         }
     }
-    Ok(Answers::new(question.kind(first), columns, places, models))
+    Ok(Answers::new(form, places, models))
 }
 
 /// Asks models for predictions about graphs that were prepared for all of them.
@@ -277,8 +276,8 @@ impl Bundle {
             let topology = input.structure.topology();
             values = topology.in_given_order(&values, self.description.model.out_dim);
         }
-        if let (true, Some(scaler)) = (is_prediction, &self.description.target_scaler) {
-            scaler.restore(&mut values);
+        if is_prediction {
+            self.description.read_outputs(&mut values);
         }
         Ok(Ok(values))
     }

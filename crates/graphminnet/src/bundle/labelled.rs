@@ -68,9 +68,10 @@ impl Labelled {
     ///
     /// Whatever the output refuses.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let Answers { columns, graphs, models, .. } = &self.answers;
+        let Answers { form, graphs, models } = &self.answers;
+        let columns = form.columns;
         out.write_all(MAGIC)?;
-        write_numbers(out, [models.len(), *columns])?;
+        write_numbers(out, [models.len(), columns])?;
         for (rows, targets) in graphs.iter().flatten().zip(&self.targets) {
             write_numbers(out, [rows.len(), targets.len()])?;
             for outputs in models {
@@ -89,7 +90,7 @@ impl Labelled {
     /// What the input fails with; `InvalidData` if it is something else.
     pub fn read_more(&mut self, from: &mut impl Read) -> io::Result<()> {
         let wrong = |what| io::Error::new(io::ErrorKind::InvalidData, what);
-        let columns = self.answers.columns;
+        let columns = self.answers.form.columns;
         let mut magic = [0; 8];
         from.read_exact(&mut magic)?;
         let shape = read_numbers(from)?.ok_or_else(|| wrong("it ends too early"))?;
@@ -150,15 +151,19 @@ fn read_floats(from: &mut impl Read, count: usize, into: &mut Vec<f32>) -> io::R
 mod tests {
     use super::*;
     use crate::bundle::AnswerKind;
+    use crate::bundle::answers::Form;
+    use crate::config::Spread;
+
+    const TWO_NUMBERS: Form = Form { kind: AnswerKind::Numbers, columns: 2, spread: Spread::None };
 
     fn two_models() -> Labelled {
         let models = vec![vec![1.0, 2.0, 3.0, 4.0], vec![5.0, 6.0, 7.0, 8.0]];
-        let answers = Answers::new(AnswerKind::Numbers, 2, vec![Ok(0..1), Ok(1..1), Ok(1..2)], models);
+        let answers = Answers::new(TWO_NUMBERS, vec![Ok(0..1), Ok(1..1), Ok(1..2)], models);
         Labelled { answers, targets: vec![vec![0.5], vec![], vec![f32::NAN, 1.0]] }
     }
 
     fn nothing() -> Labelled {
-        let answers = Answers::new(AnswerKind::Numbers, 2, Vec::new(), vec![Vec::new(), Vec::new()]);
+        let answers = Answers::new(TWO_NUMBERS, Vec::new(), vec![Vec::new(), Vec::new()]);
         Labelled { answers, targets: Vec::new() }
     }
 

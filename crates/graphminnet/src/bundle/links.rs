@@ -72,15 +72,13 @@ impl<'a> PairQuestions<'a> {
                     |at: usize| RowIndex::new(self.num_nodes, pairs.iter().map(|ends| ends[at]).collect());
                 outputs.extend(values(member.model.predict_pairs(nodes.clone(), [&end(0), &end(1)])));
             }
-            if let Some(scaler) = &member.description().target_scaler {
-                scaler.restore(&mut outputs);
-            }
+            member.description().read_outputs(&mut outputs);
             if !outputs.iter().all(|output| output.is_finite()) {
                 return Err(PredictError::NonFinite);
             }
             models.push(outputs);
         }
-        Ok(Answers::new(about.answers(), about.model.out_dim, vec![Ok(0..pairs.len())], models))
+        Ok(Answers::new(about.form(), vec![Ok(0..pairs.len())], models))
     }
 
     /// The first value of every pair: of links, the probability.

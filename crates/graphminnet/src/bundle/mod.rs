@@ -48,6 +48,7 @@ mod platt;
 mod scaler;
 mod shift;
 mod table;
+mod uncertainty;
 
 pub use answers::{Answer, AnswerRow, Answers, MaybeGraph};
 pub use calibration::{Calibration, Coverage};
@@ -69,10 +70,13 @@ pub use links::PairQuestions;
 pub use locate::{EXTENSION, locate};
 pub use origin::Origin;
 pub use scaler::TargetScaler;
+#[cfg(feature = "train")]
+pub(crate) use scaler::read_outputs;
 pub use shift::Shift;
 // For the command, which writes predictions as CSV.
 #[doc(hidden)]
 pub use table::PredictionTable;
+pub use uncertainty::{HeldInterval, HeldQuantile, LearntDeviation, LearntQuantiles};
 
 use crate::device::DeviceKind;
 use crate::model::GraphMinNet;

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `pred_<target>` | a number, the probability of yes, or the most probable class where classes have names |
 //! | `prob_<class>` | the probability of each class, or of the positive one of two |
-//! | `std_<target>` or `std_<class>` | how far several models, or samples, are apart (ddof = 0) |
+//! | `std_<target>` or `std_<class>` | how far several models, or samples, are apart (ddof = 0); with the loss `mean_variance` also how unsure each is |
+//! | `q05_<target>` | a quantile besides the median, with the loss `quantile` |
 //! | `low_<target>`, `high_<target>` | a conformal interval around a number |
 //! | `set_<target>` | a conformal set: names of classes, separated by `\|` |
 //! | `cal_<target>` or `cal_<class>` | the probability of yes, corrected on the calibration |
 
 use super::{AnswerKind, AnswerRow, Conformal, Description, Ensemble};
+use crate::config::Spread;
 use graphminnet_data::{EdgeDirection, Graph, Level};
 
 /// What is written about a row.
@@ -31,12 +33,17 @@ impl<'a> PredictionTable<'a> {
         Self { several: true, ..self }
     }
 
+    /// Whether there are deviations beside those that are part of every prediction.
+    fn adds_deviations(&self) -> bool {
+        self.several && self.description.spread() != Spread::Normal
+    }
+
     /// Names of the columns.
     pub fn columns(&self) -> Vec<String> {
         let targets = &self.description.schema.targets;
         let kind = self.description.answers();
         let mut names = self.description.prediction_columns();
-        if self.several {
+        if self.adds_deviations() {
             let spread = self.description.classes_with_probability();
             let spread = if spread.is_empty() { targets.clone() } else { spread };
             names.extend(spread.iter().map(|name| format!("std_{name}")));
@@ -72,7 +79,7 @@ impl<'a> PredictionTable<'a> {
         let kind = self.description.answers();
         let mut cells = self.description.prediction_cells(row);
         let deviations = row.deviations();
-        if self.several {
+        if self.adds_deviations() {
             cells.extend(deviations.iter().map(|value| number(kind, *value)));
         }
         if let Some(conformal) = self.conformal {
@@ -126,13 +133,25 @@ impl Description {
 ///
 /// Numbers and yes/no answers (as the probability of yes) have a column `pred_<target>` each; a class has one such
 /// column with its name, and the probability of every class in `prob_<class>`. Of two classes with names, the positive
-/// one has a probability.
+/// one has a probability. After numbers come their deviations or quantiles, where the model learnt them.
 impl Description {
     /// Names of the columns.
     pub fn prediction_columns(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.schema.targets.iter().map(|target| format!("pred_{target}")).collect();
         names.extend(self.classes_with_probability().iter().map(|class| format!("prob_{class}")));
+        let targets = self.schema.targets.iter();
+        match self.spread() {
+            Spread::None => {}
+            Spread::Normal => names.extend(targets.map(|target| format!("std_{target}"))),
+            spread @ Spread::Quantiles(_) => {
+                let levels = spread.other_levels();
+                let of = |target: &String| -> Vec<String> {
+                    levels.iter().map(|level| format!("q{}_{target}", percent(*level))).collect()
+                };
+                names.extend(targets.flat_map(of));
+            }
+        }
         names
     }
 
@@ -155,10 +174,13 @@ impl Description {
 
     /// The cells of one row.
     pub fn prediction_cells(&self, row: &AnswerRow<'_>) -> Vec<String> {
-        self.said_class(row)
-            .into_iter()
-            .chain(row.values().into_iter().map(|value| number(self.answers(), value)))
-            .collect()
+        let learnt = match self.spread() {
+            Spread::None => Vec::new(),
+            Spread::Normal => row.deviations(),
+            Spread::Quantiles(_) => row.quantiles(),
+        };
+        let numbers = row.values().into_iter().chain(learnt);
+        self.said_class(row).into_iter().chain(numbers.map(|value| number(self.answers(), value))).collect()
     }
 }
 
@@ -167,5 +189,28 @@ fn number(kind: AnswerKind, value: f64) -> String {
     match kind {
         AnswerKind::Numbers => (value as f32).to_string(),
         AnswerKind::Binary | AnswerKind::Classes => value.to_string(),
+    }
+}
+
+/// A level in per cent, with two digits before the point: 05 for 0.05, 02.5 for 0.025.
+fn percent(level: f64) -> String {
+    // From its digits, because a product would have others.
+    let text = level.to_string();
+    let digits = text.strip_prefix("0.").unwrap_or(&text);
+    match digits.split_at_checked(2) {
+        None => format!("{digits}0"),
+        Some((whole, "")) => whole.to_owned(),
+        Some((whole, rest)) => format!("{whole}.{rest}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent;
+
+    #[test]
+    fn levels_are_written_in_per_cent() {
+        let levels = [0.05, 0.1, 0.95, 0.07, 0.025, 0.999, 0.0005];
+        assert_eq!(levels.map(percent), ["05", "10", "95", "07", "02.5", "99.9", "00.05"]);
     }
 }

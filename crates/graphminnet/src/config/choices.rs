@@ -306,6 +306,10 @@ choice! {
         Mse = "mse",
         /// Squared error within one unit of the scaled targets, absolute error beyond.
         Huber = "huber",
+        /// Negative log-likelihood of a normal distribution; the model also says how unsure it is.
+        MeanVariance = "mean_variance",
+        /// Pinball loss of several quantiles.
+        Quantile = "quantile",
         /// Cross entropy over classes.
         CrossEntropy = "cross_entropy",
         /// Cross entropy weighted by the class frequencies of the batch.
@@ -323,7 +327,7 @@ choice! {
 impl Loss {
     /// Whether it is one of numbers, not of classes.
     pub const fn is_regression(self) -> bool {
-        matches!(self, Self::L1 | Self::Mse | Self::Huber)
+        matches!(self, Self::L1 | Self::Mse | Self::Huber | Self::MeanVariance | Self::Quantile)
     }
 
     /// Whether labels count less the surer the model is of them.

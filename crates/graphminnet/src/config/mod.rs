@@ -28,6 +28,7 @@ mod keys;
 mod model;
 mod overrides;
 mod recipe;
+mod spread;
 mod task_weights;
 mod train;
 
@@ -46,6 +47,8 @@ pub use model::ModelConfig;
 pub(crate) use overrides::read_value;
 pub use overrides::{Override, with_overrides};
 pub use recipe::{RECIPE_NAMES, RING_TRANSFER, Recipe};
+pub use spread::Spread;
+pub(crate) use spread::{DEFAULT_QUANTILES, MEDIAN, are_quantiles};
 pub use train::TrainConfig;
 
 use thiserror::Error;

@@ -1,6 +1,7 @@
 //! How a model is trained: the protocol's numbers.
 
 use super::choices::{Loss, MetricKind, NormEstimates, PartitionBy, Schedule, ScheduleUnit, TargetScaling};
+use super::spread::{self, Spread};
 use super::{ConfigError, keys, task_weights};
 use graphminnet_data::exchange::Team;
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,7 @@ use std::path::PathBuf;
 /// | `average_decay` | 0 | share of the averaged weights that a step keeps; they are evaluated and kept in place of the weights themselves; 0 does not average | 0 to 1, 1 excluded |
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
 /// | `focal_gamma` | 2 | exponent of the focal losses | ≥ 0 |
+/// | `quantiles` | 0.05, 0.5, 0.95 | quantiles that the quantile loss asks for | ascending numbers between 0 and 1, with 0.5 |
 /// | `task_weights` | unset | how much each target column counts in the training loss, scaled to a mean of 1 | a list of numbers ≥ 0, one per target column |
 /// | `target_scaling` | none | standardise regression targets over the training part | none, standard |
 /// | `negatives` | 0 | pairs without a link that an epoch draws for every link that it is asked about (link prediction); 0 takes the pairs of the data as they are | at most 1,000 |
@@ -88,6 +90,8 @@ pub struct TrainConfig {
     pub loss: Loss,
     /// Exponent of the focal losses: the larger, the less a label counts that the model is sure of.
     pub focal_gamma: f64,
+    /// Quantiles that the quantile loss asks for, ascending; predictions are the median, 0.5.
+    pub quantiles: Vec<f64>,
     /// What is reported and selected by.
     pub metric: MetricKind,
     /// How much each target column counts in the training loss, scaled to a mean of 1; metrics count them alike.
@@ -142,6 +146,7 @@ impl TrainConfig {
             average_decay: 0.0,
             loss: Loss::L1,
             focal_gamma: 2.0,
+            quantiles: spread::DEFAULT_QUANTILES.to_vec(),
             metric: MetricKind::MeanAbsoluteError,
             task_weights: None,
             target_scaling: TargetScaling::None,
@@ -192,7 +197,15 @@ impl TrainConfig {
         if !self.loss.is_focal() {
             idle.push(("focal_gamma", "loss is not a focal one"));
         }
+        if self.loss != Loss::Quantile {
+            idle.push(("quantiles", "loss is not quantile"));
+        }
         idle
+    }
+
+    /// What a model says that is trained by the loss.
+    pub fn spread(&self) -> Spread {
+        Spread::of(self.loss, &self.quantiles)
     }
 
     /// Fails if a value is out of range.
@@ -257,13 +270,19 @@ impl TrainConfig {
                 regression == self.metric.is_regression(),
                 "metric",
                 self.metric.to_string(),
-                "mae and rmse go with the losses l1, mse and huber, the other metrics with those of classes",
+                "mae and rmse go with the losses of numbers (l1, mse, huber, mean_variance, quantile), the other metrics with those of classes",
             ),
             (
                 not_negative(self.focal_gamma),
                 "focal_gamma",
                 self.focal_gamma.to_string(),
                 "must not be negative",
+            ),
+            (
+                spread::are_quantiles(&self.quantiles),
+                "quantiles",
+                task_weights::in_words(&self.quantiles),
+                spread::EXPECTED,
             ),
             (
                 self.task_weights.as_deref().is_none_or(task_weights::are_weights),
@@ -276,6 +295,12 @@ impl TrainConfig {
                 "target_scaling",
                 self.target_scaling.to_string(),
                 "only regression targets can be scaled",
+            ),
+            (
+                self.loss != Loss::MeanVariance || self.target_scaling == TargetScaling::Standard,
+                "target_scaling",
+                self.target_scaling.to_string(),
+                "must be standard with the loss mean_variance, whose deviations have a range in units of that of the targets",
             ),
             (
                 self.negatives <= MOST_NEGATIVES && (self.negatives == 0 || !regression),

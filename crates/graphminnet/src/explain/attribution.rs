@@ -235,7 +235,7 @@ impl Explainer {
         target: Target,
         row: usize,
     ) -> Result<usize, ExplainError> {
-        let count = self.config().out_dim;
+        let count = self.predictions;
         if let Some(asked) = target.output {
             return if asked < count {
                 Ok(asked)

@@ -105,6 +105,8 @@ pub struct Explainer {
     units: Vec<(f64, f64)>,
     /// Whether outputs are scores of classes, so that the largest is what the model says.
     answers_classes: bool,
+    /// Outputs that are predictions, the first ones; others say how unsure they are.
+    predictions: usize,
 }
 
 impl Explainer {
@@ -117,13 +119,15 @@ impl Explainer {
             scaler.deviation.iter().copied().zip(scaler.mean.iter().copied()).collect()
         });
         let answers_classes = about.answers() == AnswerKind::Classes;
-        Self { model, device: bundle.device().clone().autodiff(), units, answers_classes }
+        let predictions = about.model.out_dim / about.spread().blocks();
+        Self { model, device: bundle.device().clone().autodiff(), units, answers_classes, predictions }
     }
 
     /// For a model on a device that differentiates ([`Device::autodiff`]); outputs are taken as they are, and the first
     /// is explained where none is named.
     pub fn of_model(model: GraphMinNet, device: Device) -> Self {
-        Self { model, device, units: Vec::new(), answers_classes: false }
+        let predictions = model.config().out_dim;
+        Self { model, device, units: Vec::new(), answers_classes: false, predictions }
     }
 
     /// The configuration of the model.

@@ -22,7 +22,9 @@ pub mod links;
 #[doc(hidden)]
 pub mod loss;
 pub mod metric;
+mod normal;
 mod regression;
+mod spread;
 #[cfg(feature = "train")]
 mod worst;
 
@@ -31,6 +33,7 @@ pub(crate) use calibration::expected_error as calibration_error;
 #[doc(hidden)]
 pub use loss::{LossError, LossValue};
 pub use metric::{Score, Undefined};
+pub(crate) use normal::LOG_ROOT_TWO_PI;
 #[cfg(feature = "train")]
 pub(crate) use worst::worst_error;
 

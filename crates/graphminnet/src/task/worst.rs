@@ -37,11 +37,10 @@ pub(crate) fn worst_error(loss: Loss, rows: Rows<'_>) -> Option<Worst> {
                 for (&output, &target) in outputs.iter().zip(targets).filter(|(_, target)| !target.is_nan()) {
                     offer(
                         row,
-                        match loss {
-                            Loss::L1 | Loss::Mse | Loss::Huber => {
-                                (f64::from(output) - f64::from(target)).abs()
-                            }
-                            _ => binary_nll(output, usize::from(target > 0.5)),
+                        if loss.is_regression() {
+                            (f64::from(output) - f64::from(target)).abs()
+                        } else {
+                            binary_nll(output, usize::from(target > 0.5))
                         },
                     );
                 }

@@ -4,7 +4,7 @@ mod size;
 
 pub use size::DataSize;
 
-use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, TrainConfig, with_overrides};
+use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, Spread, TrainConfig, with_overrides};
 use graphminnet_data::text::counted;
 use graphminnet_data::{Level, Schema, Task};
 use toml::{Table, Value};
@@ -30,6 +30,7 @@ const MANY_NODES: usize = 10_000;
 /// weights depend less on which of them is chosen. Chosen by cross-validation (docs/results/molecules.md).
 const MOLECULE_EPOCHS: usize = 50;
 const MOLECULE_AVERAGE: f64 = 0.99;
+const SQUARED_ERRORS: &str = "squared errors are minimised, ";
 
 /// A recipe for graphs of the given schema, for so much data.
 ///
@@ -46,9 +47,30 @@ pub fn infer_recipe(
     fitting(with_overrides(name, table, overrides)?, schema, notes)
 }
 
-/// A recipe that was made for the data, if the target columns are those that it weighs.
-fn fitting(recipe: Recipe, schema: &Schema, notes: Vec<String>) -> Result<Inferred, ConfigError> {
+/// A recipe that was made for the data, if the target columns are those that it weighs. The loss decides how many outputs
+/// each of them has.
+fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Result<Inferred, ConfigError> {
     recipe.train.check_task_weights(&schema.targets)?;
+    let spread = recipe.train.spread();
+    if spread.blocks() > 1 && recipe.model.out_dim == schema.num_targets() {
+        recipe.model.out_dim = recipe.model.out_dim.saturating_mul(spread.blocks());
+        recipe.model.check()?;
+    }
+    if recipe.train.loss != Loss::Mse {
+        // Another loss was asked for.
+        notes.iter_mut().for_each(|note| *note = note.replace(SQUARED_ERRORS, ""));
+    }
+    match spread {
+        Spread::None => {}
+        Spread::Normal => notes.push(
+            "the model learns how unsure it is: a mean and a variance for every target; metrics are those of the mean".into(),
+        ),
+        Spread::Quantiles(levels) => {
+            let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
+            let levels = levels.join(", ");
+            notes.push(format!("the model learns the quantiles {levels} of every target; metrics are those of the median"));
+        }
+    }
     Ok(Inferred { recipe, notes })
 }
 
@@ -79,8 +101,14 @@ const DECIDED_BY_DATA: [&str; 11] = [
 ];
 
 /// Keys that the data decides where a recipe does not, or where what the recipe says is for another task.
-const DECIDED_BY_TASK: [&str; 5] =
-    ["train.loss", "train.metric", "train.target_scaling", "train.norm_estimates", "train.negatives"];
+const DECIDED_BY_TASK: [&str; 6] = [
+    "train.loss",
+    "train.quantiles",
+    "train.metric",
+    "train.target_scaling",
+    "train.norm_estimates",
+    "train.negatives",
+];
 
 /// A recipe, made for other data or for none, for graphs of the given schema: its model and protocol, with the encoders,
 /// outputs and loss that this data needs.
@@ -410,11 +438,9 @@ fn inferred_table(
         train.insert(key.to_owned(), value);
     }
     if of_molecules {
-        notes.push(
-            "molecules and a number: squared errors are minimised, weights are averaged, there are no random walks and at \
-             most 50 epochs"
-                .into(),
-        );
+        notes.push(format!(
+            "molecules and a number: {SQUARED_ERRORS}weights are averaged, there are no random walks and at most 50 epochs"
+        ));
     }
     if only_links && asks_for_links(schema) {
         notes.push("the training part has links only: every epoch draws as many pairs without one".into());

@@ -3,6 +3,7 @@
 mod in_parts;
 
 use super::{Architecture, Settings, TargetScaler, TrainError, TrainingData};
+use crate::bundle::read_outputs;
 use crate::config::TrainConfig;
 use crate::model::Model;
 use crate::nn::Pass;
@@ -18,9 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// What came out.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Evaluation {
-    /// Outputs in the units of the data, `[rows, columns]`; rows in the order of the samples.
+    /// Predictions in the units of the data, `[rows, columns]`; rows in the order of the samples.
     pub outputs: Vec<f32>,
-    /// Outputs per row.
+    /// Predictions per row.
     pub columns: usize,
     /// Targets as in the data.
     pub targets: Vec<f32>,
@@ -47,9 +48,10 @@ impl Evaluation {
     ) -> Result<Self, TrainError> {
         let target_columns = data.target_columns();
         let loss = loss_of(&outputs, columns, &targets, target_columns, train, scaler)?;
-        if let Some(scaler) = scaler {
-            scaler.restore(&mut outputs);
-        }
+        let spread = train.spread();
+        read_outputs(&spread, scaler, &mut outputs, columns);
+        let outputs = spread.points(outputs, columns);
+        let columns = columns / spread.blocks();
         let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns };
         let score = metric::evaluate(train.metric, rows);
         let worst = worst_error(train.loss, rows).and_then(|worst| Some((worst.error, sample(worst.row)?)));

@@ -2,6 +2,7 @@
 
 use super::{Architecture, SeedDir, Settings, TargetScaler, TrainError, TrainingData};
 use crate::bundle::{Bundle, Description, EXTENSION, Origin, Selection, TrainedOn};
+use crate::config::Loss;
 use graphminnet_data::Featurizer;
 use graphminnet_data::fs;
 use std::borrow::Cow;
@@ -21,6 +22,11 @@ pub(super) fn describe<C: Architecture>(
         name: settings.name.to_owned(),
         model: model.clone(),
         loss: settings.train.loss,
+        quantiles: if settings.train.loss == Loss::Quantile {
+            settings.train.quantiles.clone()
+        } else {
+            Vec::new()
+        },
         metric: settings.train.metric,
         edges: settings.edges,
         featurizer: Featurizer::of_schema(&schema),

@@ -6,7 +6,7 @@
 
 use super::evaluate::{Passed, batch_limit, loss_of, pass_over};
 use super::{TargetScaler, TrainError, TrainingData};
-use crate::config::TrainConfig;
+use crate::config::{Loss, TrainConfig};
 use crate::model::Model;
 use crate::nn::Pass;
 use burn::tensor::Device;
@@ -23,6 +23,8 @@ const COMPARED: usize = 16;
 const RATIO: f64 = 2.0;
 /// How much larger at least, in parts of a loss that says nothing, to be worth a warning.
 const SHARE: f64 = 0.1;
+/// How much larger the negative logarithm of a likelihood may be, in nats: errors twice as large as expected cost 1.5 more.
+const NATS: f64 = 1.0;
 
 /// Which weights of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +117,12 @@ pub(super) fn compare(
     let in_evaluation = loss(evaluated)?;
     let in_training = loss(pass_over(model, data, plan, device, interrupt, shares())?)?;
     Ok(in_training.zip(in_evaluation).map(|(in_training, in_evaluation)| {
-        let close = in_evaluation <= RATIO * in_training || in_evaluation - in_training <= SHARE * uninformed;
+        let more = in_evaluation - in_training;
+        let close = match train.loss {
+            // A logarithm has no ratios, and may be negative.
+            Loss::MeanVariance => more <= NATS,
+            _ => in_evaluation <= RATIO * in_training || more <= SHARE * uninformed,
+        };
         TrainingLoss { of, in_training, in_evaluation, disagree: !close }
     }))
 }

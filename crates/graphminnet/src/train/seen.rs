@@ -3,7 +3,8 @@
 
 use super::evaluate::gather;
 use super::{TargetScaler, TrainError};
-use crate::config::MetricKind;
+use crate::bundle::read_outputs;
+use crate::config::TrainConfig;
 use crate::task::{Rows, metric};
 use crate::weights::{self, NamedTensor};
 use graphminnet_data::exchange::Exchange;
@@ -42,16 +43,17 @@ impl Seen {
     /// The metric in the units of the data; `None` where it has no value.
     pub(super) fn score(
         mut self,
-        metric: MetricKind,
+        train: &TrainConfig,
         columns: usize,
         target_columns: usize,
         scaler: Option<&TargetScaler>,
     ) -> Option<f64> {
-        if let Some(scaler) = scaler {
-            scaler.restore(&mut self.outputs);
-        }
-        let rows = Rows { outputs: &self.outputs, columns, targets: &self.targets, target_columns };
-        metric::evaluate(metric, rows).ok().map(|score| score.value)
+        let spread = train.spread();
+        read_outputs(&spread, scaler, &mut self.outputs, columns);
+        let outputs = spread.points(self.outputs, columns);
+        let columns = columns / spread.blocks();
+        let rows = Rows { outputs: &outputs, columns, targets: &self.targets, target_columns };
+        metric::evaluate(train.metric, rows).ok().map(|score| score.value)
     }
 
     /// For a saved state in the middle of an epoch.

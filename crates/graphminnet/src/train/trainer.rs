@@ -309,8 +309,7 @@ impl<'a, C: Architecture> Training<'a, C> {
             learning_rate: self
                 .learning_rate(self.state.position.step.saturating_sub(1), self.state.position.step),
             train_loss: sums.loss / sums.labels.max(1) as f64,
-            train: seen
-                .and_then(|seen| seen.score(train.metric, columns, target_columns, self.scaler.as_ref())),
+            train: seen.and_then(|seen| seen.score(train, columns, target_columns, self.scaler.as_ref())),
             valid: valid.value(),
             test: test.value(),
             worst_valid: valid.worst.map(|(error, _)| error),

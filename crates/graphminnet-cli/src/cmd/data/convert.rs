@@ -47,9 +47,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Says what a format does not hold, or does not hold by itself.
 pub fn say_written(dataset: &Dataset, format: Format) {
     let bounds = dataset.qualifiers.num_bounds();
-    if bounds > 0 {
+    if bounds > 0 && format != Format::Jsonl {
         say!(
-            "note: {bounds} labels are bounds, which only tables of molecules can have: they are written as missing"
+            "note: {bounds} labels are bounds, which only tables of molecules and JSON Lines can have: they are written \
+             as missing"
         );
     }
     let level = dataset.schema.level;

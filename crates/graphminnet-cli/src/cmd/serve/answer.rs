@@ -3,6 +3,7 @@
 use super::Bounds;
 use graphminnet::Ensemble;
 use graphminnet::bundle::{AnswerKind, AnswerRow, Answers, MaybeGraph, PredictError};
+use graphminnet::config::Spread;
 use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet_data::Graph;
 use graphminnet_data::formats::Format;
@@ -202,8 +203,19 @@ fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
     if let Some(class) = description.said_class(row) {
         object["class"] = Value::String(class);
     }
-    if ensemble.len() > 1 {
+    let spread = description.spread();
+    if ensemble.len() > 1 || spread == Spread::Normal {
         object["deviations"] = Value::Object(named(row.deviations()));
+    }
+    let levels = spread.other_levels();
+    if !levels.is_empty() {
+        let quantiles = row.quantiles();
+        let of_target = |values: &[f64]| -> Value {
+            let pairs = levels.iter().map(f64::to_string).zip(values.iter().copied().map(Value::from));
+            Value::Object(pairs.collect())
+        };
+        let by_target = names.iter().cloned().zip(quantiles.chunks(levels.len()).map(of_target));
+        object["quantiles"] = Value::Object(by_target.collect());
     }
     object
 }

@@ -2,7 +2,7 @@
 
 use crate::fs::write_atomically_with;
 use crate::graph::Features;
-use crate::{Column, ColumnKind, DataError, Dataset, Level, Sample, Schema, Split, Task};
+use crate::{Bound, Column, ColumnKind, DataError, Dataset, Level, Sample, Schema, Side, Split, Task};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -28,13 +28,15 @@ pub(crate) fn write_jsonl_to(dataset: &Dataset, out: &mut dyn Write) -> io::Resu
     for (position, sample) in dataset.samples.iter().enumerate() {
         let split = dataset.official_split.as_ref().and_then(|splits| splits.get(position));
         let nodes = dataset.node_parts.as_ref().map(|parts| parts.graph(position));
-        write_sample(sample, &dataset.schema, split.copied(), nodes, out)?;
+        let bounds = dataset.qualifiers.bounds.get(position).map_or(&[][..], Vec::as_slice);
+        write_sample(sample, bounds, &dataset.schema, split.copied(), nodes, out)?;
     }
     Ok(())
 }
 
 fn write_sample(
     sample: &Sample,
+    bounds: &[Bound],
     schema: &Schema,
     split: Option<Split>,
     nodes: Option<&[Option<Split>]>,
@@ -58,7 +60,7 @@ fn write_sample(
         out.write_all(b"]")?;
     }
     if !schema.targets.is_empty() {
-        write_targets(sample, schema, out)?;
+        write_targets(sample, bounds, schema, out)?;
     }
     match (nodes, split) {
         (Some(nodes), _) => {
@@ -111,7 +113,7 @@ fn write_features(
     out.write_all(b"]")
 }
 
-fn write_targets(sample: &Sample, schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
+fn write_targets(sample: &Sample, bounds: &[Bound], schema: &Schema, out: &mut dyn Write) -> io::Result<()> {
     let width = schema.num_targets();
     let nested = schema.level != Level::Graph;
     let field = match schema.level {
@@ -126,7 +128,11 @@ fn write_targets(sample: &Sample, schema: &Schema, out: &mut dyn Write) -> io::R
             if column > 0 {
                 out.write_all(b",")?;
             }
-            write_target(*value, schema, out)?;
+            match bounds.iter().find(|bound| bound.place == position * width + column) {
+                Some(Bound { value, side: Side::AtLeast, .. }) => write!(out, "\">{value:?}\"")?,
+                Some(Bound { value, side: Side::AtMost, .. }) => write!(out, "\"<{value:?}\"")?,
+                None => write_target(*value, schema, out)?,
+            }
         }
         out.write_all(b"]")?;
     }

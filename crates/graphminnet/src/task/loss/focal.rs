@@ -55,8 +55,8 @@ mod tests {
         target_columns: 2,
     };
 
-    fn objective(loss: Loss, gamma: f64) -> Objective {
-        Objective { loss, gamma }
+    fn objective(loss: Loss, gamma: f64) -> Objective<'static> {
+        Objective { gamma, ..loss.into() }
     }
 
     #[test]

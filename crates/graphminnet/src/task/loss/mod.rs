@@ -9,7 +9,9 @@ mod cross_entropy;
 mod focal;
 mod huber;
 mod l1;
+mod mean_variance;
 mod mse;
+mod quantile;
 mod weighing;
 mod weighted_binary_cross_entropy;
 mod weighted_cross_entropy;
@@ -18,11 +20,12 @@ mod weighted_cross_entropy;
 pub(super) use binary_cross_entropy::binary_nll;
 #[cfg(feature = "train")]
 pub(super) use cross_entropy::{negative_log_likelihood, read_class};
+pub(crate) use quantile::pinball;
 
 pub use weighing::Weighing;
 
 use super::Rows;
-use crate::config::{Loss, TrainConfig};
+use crate::config::{DEFAULT_QUANTILES, Loss, MEDIAN, Spread, TrainConfig};
 use crate::ops::seed_gradient;
 use burn::tensor::{Tensor, TensorData};
 use thiserror::Error;
@@ -59,22 +62,24 @@ pub enum LossError {
 
 /// A loss with what it needs to know besides outputs and targets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Objective {
+pub struct Objective<'a> {
     /// The loss.
     pub loss: Loss,
     /// The exponent of focal losses.
     pub gamma: f64,
+    /// The levels of the quantile loss, ascending, with 0.5 among them.
+    pub quantiles: &'a [f64],
 }
 
-impl From<Loss> for Objective {
+impl From<Loss> for Objective<'_> {
     fn from(loss: Loss) -> Self {
-        Self { loss, gamma: TrainConfig::baseline().focal_gamma }
+        Self { loss, gamma: TrainConfig::baseline().focal_gamma, quantiles: &DEFAULT_QUANTILES }
     }
 }
 
-impl From<&TrainConfig> for Objective {
-    fn from(train: &TrainConfig) -> Self {
-        Self { loss: train.loss, gamma: train.focal_gamma }
+impl<'a> From<&'a TrainConfig> for Objective<'a> {
+    fn from(train: &'a TrainConfig) -> Self {
+        Self { loss: train.loss, gamma: train.focal_gamma, quantiles: &train.quantiles }
     }
 }
 
@@ -94,7 +99,12 @@ pub struct LossValue {
 /// # Errors
 ///
 /// [`LossError::Shape`].
-pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), LossError> {
+pub fn check_shape<'a>(
+    objective: impl Into<Objective<'a>>,
+    outputs: usize,
+    targets: usize,
+) -> Result<(), LossError> {
+    let Objective { loss, quantiles, .. } = objective.into();
     let (fits, needed) = match loss {
         Loss::L1 | Loss::Mse | Loss::Huber | Loss::BinaryCrossEntropy | Loss::FocalBinaryCrossEntropy => {
             (outputs == targets && outputs > 0, "one output per target column")
@@ -105,6 +115,14 @@ pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), Los
         Loss::WeightedBinaryCrossEntropy => {
             (outputs == 1 && targets == 1, "one target column and one output")
         }
+        Loss::MeanVariance | Loss::Quantile => {
+            let blocks = Spread::of(loss, quantiles).blocks();
+            let needed = match loss {
+                Loss::MeanVariance => "two outputs per target column (mean and variance)",
+                _ => "an output per target column and quantile",
+            };
+            (targets > 0 && targets.checked_mul(blocks) == Some(outputs), needed)
+        }
     };
     if fits { Ok(()) } else { Err(LossError::Shape { loss, needed, outputs, targets }) }
 }
@@ -114,7 +132,10 @@ pub fn check_shape(loss: Loss, outputs: usize, targets: usize) -> Result<(), Los
 /// # Errors
 ///
 /// [`LossError`] if the shapes do not fit or a label is not a class.
-pub fn evaluate(objective: impl Into<Objective>, rows: Rows<'_>) -> Result<Option<LossValue>, LossError> {
+pub fn evaluate<'a>(
+    objective: impl Into<Objective<'a>>,
+    rows: Rows<'_>,
+) -> Result<Option<LossValue>, LossError> {
     evaluate_weighing(objective, rows, Weighing::default())
 }
 
@@ -123,13 +144,14 @@ pub fn evaluate(objective: impl Into<Objective>, rows: Rows<'_>) -> Result<Optio
 /// # Errors
 ///
 /// As [`evaluate`].
-pub fn evaluate_weighing(
-    objective: impl Into<Objective>,
+pub fn evaluate_weighing<'a>(
+    objective: impl Into<Objective<'a>>,
     rows: Rows<'_>,
     weighing: Weighing<'_>,
 ) -> Result<Option<LossValue>, LossError> {
-    let Objective { loss, gamma } = objective.into();
-    check_shape(loss, rows.columns, rows.target_columns)?;
+    let objective = objective.into();
+    check_shape(objective, rows.columns, rows.target_columns)?;
+    let Objective { loss, gamma, quantiles } = objective;
     match loss {
         Loss::L1 => Ok(l1::evaluate(rows, weighing)),
         Loss::Mse => Ok(mse::evaluate(rows, weighing)),
@@ -140,6 +162,12 @@ pub fn evaluate_weighing(
         Loss::WeightedBinaryCrossEntropy => weighted_binary_cross_entropy::evaluate(rows, weighing),
         Loss::FocalCrossEntropy => focal::of_classes(rows, weighing, gamma),
         Loss::FocalBinaryCrossEntropy => focal::of_labels(rows, weighing, gamma),
+        Loss::MeanVariance => Ok(mean_variance::evaluate(rows, weighing)),
+        Loss::Quantile => {
+            let mut levels = vec![MEDIAN];
+            levels.extend(Spread::of(loss, quantiles).other_levels());
+            Ok(quantile::evaluate(rows, weighing, &levels))
+        }
     }
 }
 

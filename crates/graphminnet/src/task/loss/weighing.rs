@@ -16,9 +16,14 @@ pub struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
+    /// The side that the value of a target is known to be on, where the target is a bound.
+    pub(super) fn bound(&self, label: usize) -> Option<Side> {
+        self.bounds.get(label).copied().flatten()
+    }
+
     /// Whether a target is a bound, and an output with this error, `output − target`, is on the right side of it.
     pub(super) fn is_kept(&self, label: usize, error: f64) -> bool {
-        match self.bounds.get(label).copied().flatten() {
+        match self.bound(label) {
             None => false,
             Some(Side::AtLeast) => error >= 0.0,
             Some(Side::AtMost) => error <= 0.0,
@@ -74,6 +79,7 @@ mod tests {
         let rows = Rows { outputs: &outputs, columns: 2, targets: &numbers, target_columns: 2 };
         let yes_no = Rows { targets: &answers, ..rows };
         let classes = Rows { targets: &[1.0, 0.0, 1.0], target_columns: 1, ..rows };
+        let more: [f32; 18] = std::array::from_fn(|at| (at * 7 % 11) as f32 / 4.0 - 1.2);
         let both = Weighing { rows: &ROWS, columns: &COLUMNS, bounds: &[] };
         let by_row = Weighing { columns: &[], ..both };
         for (loss, rows, weighing) in [
@@ -84,6 +90,8 @@ mod tests {
             (Loss::FocalBinaryCrossEntropy, yes_no, both),
             (Loss::CrossEntropy, classes, by_row),
             (Loss::FocalCrossEntropy, classes, by_row),
+            (Loss::MeanVariance, Rows { outputs: &more[..12], columns: 4, ..rows }, both),
+            (Loss::Quantile, Rows { outputs: &more, columns: 6, ..rows }, both),
         ] {
             let found = evaluate_weighing(loss, rows, weighing).unwrap().unwrap();
             let expected = reference(loss, rows, weighing);

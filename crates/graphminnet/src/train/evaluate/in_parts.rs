@@ -62,7 +62,8 @@ pub(super) fn evaluate<const PARTS: usize>(
             None => {
                 let Told { loss, value, worst } = told.ok_or_else(failed)?;
                 let score = value.map(|value| Score { value, skipped_tasks: 0 }).ok_or(Undefined::NoLabels);
-                let (columns, target_columns) = (model.out_dim(), data.target_columns());
+                let (columns, target_columns) =
+                    (model.out_dim() / train.spread().blocks(), data.target_columns());
                 let worst = worst.map(|error| (error, 0));
                 Evaluation {
                     outputs: Vec::new(),

@@ -77,7 +77,7 @@ fn score(ensemble: &Ensemble, data: &TrainingData, part: &[usize], kind: MetricK
         outputs.extend(answer.ok()?.outputs());
     }
     let targets: Vec<f32> = samples().flat_map(|sample| sample.targets.iter().copied()).collect();
-    let columns = ensemble.description().model.out_dim;
+    let columns = answers.columns();
     let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns: data.target_columns() };
     metric::evaluate(kind, rows).ok().map(|score| score.value)
 }

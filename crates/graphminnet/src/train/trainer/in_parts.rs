@@ -10,7 +10,7 @@
 
 use super::together::Part;
 use super::{Accumulated, Outcome, Settings, Training};
-use crate::bundle::{Answers, Description};
+use crate::bundle::{Answers, Description, read_outputs};
 use crate::config::{Loss, TrainConfig, no_parts};
 use crate::model::Model;
 use crate::nn::Pass;
@@ -182,9 +182,8 @@ impl<C: Architecture> Training<'_, C> {
         let passed = pass_over(&model, self.data, vec![vec![0]], device, &never, |_| Pass::Eval)?;
         let mut outputs =
             exchange.gather_numbers(0, &passed.map(|passed| passed.outputs).unwrap_or_default());
-        if let Some(scaler) = &self.scaler {
-            scaler.restore(&mut outputs);
-        }
+        let spread = self.settings.train.spread();
+        read_outputs(&spread, self.scaler.as_ref(), &mut outputs, model.out_dim());
         Ok(self.outline.map(|outline| outline.in_order(&outputs, model.out_dim())))
     }
 

@@ -45,7 +45,7 @@ impl<'a, C: Architecture> Training<'a, C> {
         alone_if_need_be(settings.exchange, start.is_some(), train)?;
         let device = settings.device.clone().autodiff();
         let mut model = config.build(seed, &device)?;
-        loss::check_shape(train.loss, model.out_dim(), data.target_columns())?;
+        loss::check_shape(train, model.out_dim(), data.target_columns())?;
         train.check_task_weights(&data.dataset.schema.targets)?;
         let level = data.dataset.schema.level;
         if model.level() != level {
@@ -91,9 +91,13 @@ impl<'a, C: Architecture> Training<'a, C> {
         let taken = match (start, config.model_file()) {
             (None, _) => None,
             (Some(_), None) => return Err(TransferError::NoModelFile.into()),
-            (Some(start), Some(config)) => {
-                Some(start.take_over(&model, config, &data.source_schema, scaler.as_ref())?)
-            }
+            (Some(start), Some(config)) => Some(start.take_over(
+                &model,
+                config,
+                &data.source_schema,
+                &train.spread(),
+                scaler.as_ref(),
+            )?),
         };
         if let (Some(taken), None) = (&taken, &saved) {
             model = weights::replace(model, taken.tensors.iter().cloned())?;

@@ -17,7 +17,7 @@ pub use report::TakenOver;
 
 use super::TrainError;
 use crate::bundle::{Bundle, Description, Origin, TargetScaler, locate};
-use crate::config::ModelConfig;
+use crate::config::{ModelConfig, Spread};
 use crate::weights::{self, NamedTensor};
 use burn::module::Module;
 use burn::tensor::Device;
@@ -234,6 +234,7 @@ impl Start {
         fresh: &M,
         config: &ModelConfig,
         schema: &Schema,
+        spread: &Spread,
         scaler: Option<&TargetScaler>,
     ) -> Result<Taken, TransferError> {
         let file = &self.origin.file;
@@ -244,7 +245,7 @@ impl Start {
         let ours = encoder::vectors(config, schema);
         let theirs = encoder::vectors(&self.description.model, &self.description.schema);
         let by_columns: BTreeSet<&str> = ours.iter().map(|vector| vector.tensor.as_str()).collect();
-        let keeps_head = self.keeps_head(config, schema);
+        let keeps_head = self.keeps_head(config, schema, spread);
         report.new_head = keeps_head.clone().err();
 
         for tensor in &mut tensors {
@@ -275,7 +276,7 @@ impl Start {
         }
         encoder::take_over(&mut tensors, &ours, &self.tensors, &theirs, file, &mut report, &mut whole)?;
         if keeps_head.is_ok() {
-            rescale_outputs(&mut tensors, self.description.target_scaler.as_ref(), scaler);
+            rescale_outputs(&mut tensors, spread, self.description.target_scaler.as_ref(), scaler);
         }
         let has_place = |name: &String| {
             tensors.iter().any(|tensor| tensor.name == *name)
@@ -290,7 +291,7 @@ impl Start {
     }
 
     /// Whether the head is taken over, or why not.
-    fn keeps_head(&self, config: &ModelConfig, schema: &Schema) -> Result<(), String> {
+    fn keeps_head(&self, config: &ModelConfig, schema: &Schema, spread: &Spread) -> Result<(), String> {
         let theirs = &self.description;
         let other = |what: &str| Err(format!("its {what}"));
         if self.origin.new_head {
@@ -303,6 +304,8 @@ impl Start {
             other("classes have other names")
         } else if config.graph_numbers() > 0 && descriptors(&theirs.schema) != descriptors(schema) {
             other("descriptors are others")
+        } else if theirs.spread() != *spread {
+            other("outputs are others (a number, mean and variance, or quantiles)")
         } else if theirs.model.out_dim != config.out_dim {
             other("number of outputs is another")
         } else {
@@ -372,8 +375,14 @@ fn is_of(part: &str, tensor: &str) -> bool {
     }
 }
 
-/// Makes the last map of the head answer in the units of other targets: `(y·d + m − m') / d'`.
-fn rescale_outputs(tensors: &mut [NamedTensor], from: Option<&TargetScaler>, to: Option<&TargetScaler>) {
+/// Makes the last map of the head answer in the units of other targets: `(y·d + m − m') / d'`, and the logarithm of a variance
+/// `s + 2·ln(d/d')` (but near the ends of its range).
+fn rescale_outputs(
+    tensors: &mut [NamedTensor],
+    spread: &Spread,
+    from: Option<&TargetScaler>,
+    to: Option<&TargetScaler>,
+) {
     if from == to {
         return;
     }
@@ -389,10 +398,16 @@ fn rescale_outputs(tensors: &mut [NamedTensor], from: Option<&TargetScaler>, to:
         let rows = tensor.shape.first().copied().unwrap_or(1).max(1);
         let width = tensor.values.len() / rows;
         for (row, values) in tensor.values.chunks_mut(width.max(1)).enumerate() {
-            let ((mean, deviation), (new_mean, new_deviation)) = (unit(from, row), unit(to, row));
+            let targets = (rows / spread.blocks()).max(1);
+            let (block, target) = (row / targets, row % targets);
+            let ((mean, deviation), (new_mean, new_deviation)) = (unit(from, target), unit(to, target));
             let shift = if is_bias { mean - new_mean } else { 0.0 };
             for value in values {
-                *value = ((f64::from(*value) * deviation + shift) / new_deviation) as f32;
+                *value = match (spread.is_shifted(block), is_bias) {
+                    (true, _) => ((f64::from(*value) * deviation + shift) / new_deviation) as f32,
+                    (false, true) => (f64::from(*value) + 2.0 * (deviation / new_deviation).ln()) as f32,
+                    (false, false) => *value,
+                };
             }
         }
     }
