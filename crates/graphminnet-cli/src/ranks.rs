@@ -154,6 +154,7 @@ pub fn together(
 ) -> Result<ExitCode, Failure> {
     use crate::ui::say::Verbosity;
     use graphminnet::train::{Resources, assist, dismiss};
+    use graphminnet_data::fs::peak_memory;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     let world = mpi::World::join()?.filter(|world| world.size() > 1);
@@ -202,7 +203,8 @@ pub fn together(
         Err(_) => world.abort(101),
     };
     if context.verbosity >= Verbosity::Verbose {
-        say!("rank {rank} of {}: {}", exchange.size(), world.traffic());
+        let memory = peak_memory().map(|bytes| format!(", {:.3} GB of memory at most", bytes as f64 / 1e9));
+        say!("rank {rank} of {}: {}{}", exchange.size(), world.traffic(), memory.unwrap_or_default());
     }
     Ok(code)
 }

@@ -114,6 +114,99 @@ fn a_graph_is_trained_predicted_and_evaluated_in_parts() {
     }
 }
 
+/// A folder of CSV files is read in parts, JSON Lines as a whole: everything that comes of it is the same.
+#[test]
+fn tables_that_are_read_in_parts_give_what_the_whole_graph_gives() {
+    let workspace = Workspace::new();
+    write(&workspace, "graph.jsonl", &graph(&[500, 400]));
+    ok(workspace.run("data convert graph.jsonl tables --level node"));
+    let scattered: String = (0..900).map(|node| format!("{}\n", node * 7 % 3)).collect();
+    workspace.write("scattered.part.3", &scattered);
+    for (number, how) in ["order", "greedy", "scattered.part.3"].into_iter().enumerate() {
+        let model = format!("{MODEL} --set model.node_pe=lappe --parts 3 --partition {how}");
+        let train = |input: &str, name: &str| {
+            let run = format!("{name}-{number}");
+            let run = ok(workspace.run(&format!("train --data {input} {model} --run-dir {run}")));
+            run.stderr.lines().find(|line| line.starts_with("3 parts: ")).map(str::to_owned).unwrap()
+        };
+        let cut = train("graph.jsonl", "whole");
+        assert_eq!(train("tables --target target", "tables"), cut);
+        let [whole, tables] = ["whole", "tables"].map(|name| format!("{name}-{number}"));
+        let predictions = |run: &str| workspace.read(&format!("{run}/seed-0/test_predictions.csv"));
+        assert_eq!(predictions(&tables), predictions(&whole), "{how}");
+        assert_eq!(weights(&workspace, &tables), weights(&workspace, &whole), "{how}");
+        let card = |run: &str| -> serde_json::Value {
+            serde_json::from_slice(&workspace.read(&format!("{run}/data.json"))).unwrap()
+        };
+        let (of_tables, of_whole) = (card(&tables), card(&whole));
+        for field in ["fingerprint", "nodes", "edges", "train", "valid", "test"] {
+            assert_eq!(of_tables[field], of_whole[field], "{how}: {field}");
+        }
+    }
+    let predict = |input: &str, options: &str| {
+        ok(workspace.run(&format!("predict -m tables-0 --data {input} --parts 3 -o out.csv {options}")));
+        workspace.read("out.csv")
+    };
+    let evaluate = |input: &str, options: &str| {
+        ok(workspace.run(&format!("evaluate -m tables-0 --data {input} --parts 2 {options}"))).stdout
+    };
+    for options in ["", "--partition greedy", "--partition scattered.part.3"] {
+        assert_eq!(predict("tables", options), predict("graph.jsonl", options), "{options}");
+    }
+    assert_eq!(evaluate("tables", ""), evaluate("graph.jsonl", ""));
+    // What another program computed is checked on the whole graph, and random walks are computed on it.
+    let walks = format!("{MODEL} --set model.node_pe=rwse --set model.rwse_steps=4 --parts 3 -q");
+    ok(workspace.run(&format!("train --data tables --target target {walks} --run-dir walks")));
+    ok(workspace.run(&format!("train --data graph.jsonl {walks} --run-dir walks-whole")));
+    assert_eq!(weights(&workspace, "walks"), weights(&workspace, "walks-whole"));
+    let predicted = ["tables", "graph.jsonl"].map(|input| {
+        ok(workspace.run(&format!("predict -m walks --data {input} --parts 3 -o out.csv")));
+        workspace.read("out.csv")
+    });
+    assert_eq!(predicted[0], predicted[1]);
+}
+
+#[test]
+fn names_of_nodes_and_wrong_rows_are_those_of_the_tables() {
+    let workspace = Workspace::new();
+    write(&workspace, "graph.jsonl", &graph(&[60]));
+    ok(workspace.run("data convert graph.jsonl tables --level node"));
+    let named = |text: Vec<u8>, columns: std::ops::Range<usize>| -> String {
+        let text = String::from_utf8(text).unwrap();
+        let row = |(line, row): (usize, &str)| {
+            let cells =
+                row.split(',').enumerate().map(|(at, cell)| match line > 0 && columns.contains(&at) {
+                    true => format!("n{cell}"),
+                    false => cell.to_owned(),
+                });
+            cells.collect::<Vec<_>>().join(",") + "\n"
+        };
+        text.lines().enumerate().map(row).collect()
+    };
+    let (nodes, edges) = (workspace.read("tables/nodes.csv"), workspace.read("tables/edges.csv"));
+    let (nodes, edges) = (named(nodes, 1..2), named(edges, 1..3));
+    std::fs::write(workspace.path("tables/nodes.csv"), &nodes).unwrap();
+    std::fs::write(workspace.path("tables/edges.csv"), &edges).unwrap();
+    let train = format!("train --data tables --target target {MODEL} --set model.node_pe=lappe --parts 2 -q");
+    ok(workspace.run(&format!("{train} --run-dir run")));
+    ok(workspace.run("predict -m run --data tables --parts 3 -o out.csv"));
+    let rows = predicted(&workspace, "out.csv");
+    assert_eq!((rows.len(), rows[7].0.as_str()), (60, "0,n7"));
+    let wrong = nodes.lines().enumerate().map(|(line, row)| match line {
+        41 => row.replacen(',', ",x", 1) + ",1\n",
+        _ => format!("{row}\n"),
+    });
+    std::fs::write(workspace.path("tables/nodes.csv"), wrong.collect::<String>()).unwrap();
+    for command in [
+        &format!("{train} --run-dir wrong"),
+        "predict -m run --data tables --parts 3",
+        "evaluate -m run --data tables --parts 3",
+    ] {
+        let run = workspace.run(command);
+        assert!(run.code == 3 && run.stderr.contains("nodes.csv, line 42"), "{command}: {run:?}");
+    }
+}
+
 #[test]
 fn the_eigensolver_is_chosen_by_the_graph_and_named() {
     let workspace = Workspace::new();

@@ -111,14 +111,14 @@ impl CacheKey {
     }
 
     /// The key of what a transform gives for one of several things that these graphs are cut into; `numbers` tell them apart.
-    pub(crate) fn within(&self, transform: &'static str, numbers: impl Iterator<Item = u64>) -> Self {
+    pub(crate) fn within(&self, numbers: impl Iterator<Item = u64>) -> Self {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(transform.as_bytes());
+        hasher.update(self.transform.as_bytes());
         hasher.update(&self.hash);
         numbers.for_each(|number| {
             hasher.update(&number.to_le_bytes());
         });
-        Self { transform, hash: *hasher.finalize().as_bytes() }
+        Self { transform: self.transform, hash: *hasher.finalize().as_bytes() }
     }
 
     /// The hash in hexadecimal.
@@ -128,6 +128,54 @@ impl CacheKey {
 
     fn file_name(&self) -> String {
         format!("{}-{}.{EXTENSION}", self.transform, self.to_hex())
+    }
+}
+
+/// A hash of a graph's nodes and edges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Structure([u8; 32]);
+
+impl Structure {
+    /// That of a graph.
+    pub(crate) fn of(graph: &Graph) -> Self {
+        let mut hasher = StructureHasher::new(graph.num_nodes(), graph.num_edges());
+        graph.edges().iter().for_each(|edge| hasher.edge(*edge));
+        hasher.finish()
+    }
+
+    /// The key of a transform of a graph of this structure.
+    pub(crate) fn key(self, transform: &'static str) -> CacheKey {
+        CacheKey { transform, hash: self.0 }
+    }
+}
+
+/// The same for a graph that nobody has as a whole: its edges come one by one.
+pub(crate) struct StructureHasher {
+    hasher: blake3::Hasher,
+    /// Edges that are still to be hashed: a few at a time cost little.
+    waiting: Vec<u8>,
+}
+
+impl StructureHasher {
+    pub(crate) fn new(nodes: usize, edges: usize) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        [nodes, edges].iter().for_each(|count| {
+            hasher.update(&(*count as u64).to_le_bytes());
+        });
+        Self { hasher, waiting: Vec::new() }
+    }
+
+    pub(crate) fn edge(&mut self, ends: [u32; 2]) {
+        self.waiting.extend(ends.iter().flat_map(|node| node.to_le_bytes()));
+        if self.waiting.len() >= 1 << 16 {
+            self.hasher.update(&self.waiting);
+            self.waiting.clear();
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Structure {
+        self.hasher.update(&self.waiting);
+        Structure(*self.hasher.finalize().as_bytes())
     }
 }
 

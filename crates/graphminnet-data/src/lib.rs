@@ -38,6 +38,7 @@ pub mod batch;
 mod budget;
 pub mod cache;
 mod card;
+mod content;
 mod dataset;
 #[cfg(feature = "benchmarks")]
 pub mod download;
@@ -89,6 +90,9 @@ pub mod text;
 
 pub use batch::{Batch, Layout, Topology};
 pub use card::{DataCard, TargetSummary, TargetValues};
+// For the library, whose runs know their data again by it.
+#[doc(hidden)]
+pub use content::ContentHash;
 pub use dataset::{Column, ColumnKind, Dataset, Level, MoleculeTable, Sample, Schema, Split, Task};
 pub use error::{BadRow, DataError, Place, PlaceParts};
 pub use fs::IoError;
@@ -99,7 +103,10 @@ pub use limits::ADVICE;
 pub use limits::{Exceeded, LimitChange, Limits};
 pub use node_parts::NodeParts;
 pub use qualifiers::{Bound, Qualifiers, Side};
-pub use read::{EdgeDirection, OnBadRow, RULES, Read, ReadOptions, Report, open, read_stream};
+pub use read::{
+    ChooseParts, EdgeDirection, InParts, OnBadRow, RULES, Read, ReadInParts, ReadOptions, Report, open,
+    open_in_parts, read_stream,
+};
 // For the command, which predicts for files that are longer than memory.
 #[doc(hidden)]
 pub use rows::{InputRow, RowReader};

@@ -51,21 +51,28 @@ impl NodeParts {
         Self::of_only_graph(dataset, |nodes| {
             let columns = dataset.schema.num_targets().max(1);
             let targets = dataset.samples.first().map_or(&[][..], |sample| &sample.targets);
-            let rows: Vec<&[f32]> = targets.chunks(columns).collect();
-            let known =
-                |node: &usize| rows.get(*node).is_some_and(|row| row.iter().any(|value| !value.is_nan()));
+            let row = |node: usize| targets.chunks(columns).nth(node).unwrap_or(&[]);
+            let known = |node: &usize| row(*node).iter().any(|value| !value.is_nan());
             let known: Vec<usize> = (0..nodes).filter(known).collect();
             let is_class = columns == 1 && dataset.schema.task != crate::Task::Regression;
-            let groups = grouped_by_ends(dataset, known);
-            let label = |group: &Vec<usize>| match group.first() {
-                Some(&row) if is_class => rows[row][0] as i64,
-                _ => 0,
+            let label = |row_at: usize| {
+                if is_class { row(row_at).first().map_or(0, |class| *class as i64) } else { 0 }
             };
-            let labels: Vec<i64> = groups.iter().map(label).collect();
+            let groups = grouped_by_ends(dataset, &known);
+            let labels: Vec<i64> = match &groups {
+                // A single graph may have millions of nodes: each is a group without being a list.
+                None => known.iter().map(|&node| label(node)).collect(),
+                Some(groups) => {
+                    groups.iter().map(|group| group.first().map_or(0, |&row| label(row))).collect()
+                }
+            };
             let among = Splits::stratified(&labels, Ratios::default(), seed)?;
+            drop(labels);
             let nodes_of = |part: Split| {
-                let mut found: Vec<usize> =
-                    among.part(part).iter().flat_map(|&at| groups[at].clone()).collect();
+                let mut found: Vec<usize> = match &groups {
+                    None => among.part(part).iter().map(|&at| known[at]).collect(),
+                    Some(groups) => among.part(part).iter().flat_map(|&at| groups[at].clone()).collect(),
+                };
                 found.sort_unstable();
                 found
             };
@@ -121,16 +128,17 @@ impl NodeParts {
     }
 }
 
-/// Rows of the only graph that must be in the same part: those of edges or pairs between the same two nodes.
-fn grouped_by_ends(dataset: &Dataset, rows: Vec<usize>) -> Vec<Vec<usize>> {
+/// Rows of the only graph that must be in the same part: those of edges or pairs between the same two nodes. `None` for rows of
+/// nodes, each of which is a group.
+fn grouped_by_ends(dataset: &Dataset, rows: &[usize]) -> Option<Vec<Vec<usize>>> {
     let ends = match (dataset.schema.level, dataset.samples.first()) {
         (Level::Edge, Some(only)) => only.graph.edges(),
         (Level::Pair, Some(only)) => only.graph.pairs(),
-        _ => return rows.into_iter().map(|row| vec![row]).collect(),
+        _ => return None,
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut places: HashMap<[u32; 2], usize> = HashMap::new();
-    for row in rows {
+    for &row in rows {
         let [a, b] = ends.get(row).copied().unwrap_or_default();
         let place = *places.entry([a.min(b), a.max(b)]).or_insert(groups.len());
         if place == groups.len() {
@@ -138,7 +146,7 @@ fn grouped_by_ends(dataset: &Dataset, rows: Vec<usize>) -> Vec<Vec<usize>> {
         }
         groups[place].push(row);
     }
-    groups
+    Some(groups)
 }
 
 impl Dataset {

@@ -6,6 +6,11 @@ use super::formats::{self, Format};
 use super::{
     BadRow, DataError, Dataset, Featurizer, Level, Limits, MoleculeForm, Place, Schema, Shard, Task,
 };
+use crate::content::ContentHash;
+use crate::exchange::Exchange;
+use crate::graph::Graph;
+use crate::partition::Partition;
+use crate::preparation::GraphInParts;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -284,6 +289,58 @@ pub fn open(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     };
     check_effects(format, path, options)?;
     some(formats::read(format, path, options)?, path, options)
+}
+
+/// How a single graph is read in parts.
+pub struct InParts<'a> {
+    /// The processes that share the parts.
+    pub hosts: &'a dyn Exchange,
+    /// Chooses the parts of so many nodes. The second argument reads the graph without features, for parts that depend on its
+    /// edges: all of them are then in memory until the parts are chosen.
+    pub cut: &'a ChooseParts<'a>,
+    /// Whether a hash of all of the data is wanted, for which it is read once more. Without it nothing is found in a cache.
+    pub hashed: bool,
+}
+
+/// Chooses the parts of so many nodes, by the structure of the graph if need be.
+pub type ChooseParts<'a> =
+    dyn Fn(usize, &dyn Fn() -> Result<Graph, DataError>) -> Result<Partition, DataError> + 'a;
+
+/// A single graph of which a process keeps some parts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadInParts {
+    /// What was read, with a graph that has nodes alone: targets and parts of the data are those of all nodes.
+    pub read: Read,
+    /// The parts of this process.
+    pub graph: GraphInParts,
+    /// The hash of the only sample, where it was asked for.
+    pub content: Option<ContentHash>,
+}
+
+/// Reads the parts of a single graph that belong to a process, and never all of it: rows pass through, those of its own nodes
+/// stay, and so do the edges that touch them. `None` where that cannot be done, and [`open`] is the way: the format is not a CSV
+/// folder, there are several graphs, or nodes without a table or targets of their own.
+///
+/// What comes out is what cutting the whole graph would give, to the bit.
+///
+/// # Errors
+///
+/// As [`open`], on all processes that read the same file; those of choosing the parts. A graph that cannot be used is an error
+/// whatever the policy for bad rows, because nothing would be left.
+pub fn open_in_parts(
+    path: &Path,
+    options: &ReadOptions,
+    how: &InParts<'_>,
+) -> Result<Option<ReadInParts>, DataError> {
+    let format = match options.format {
+        Some(format) => format,
+        None => formats::detect(path)?,
+    };
+    check_effects(format, path, options)?;
+    match format {
+        Format::CsvFolder => formats::read_csv_folder_in_parts(path, options, how),
+        _ => Ok(None),
+    }
 }
 
 /// Reads a stream; `name` is that of the data set, and what errors call it. The options must say whether it is a CSV

@@ -8,7 +8,8 @@ use super::formats::{self, Format, SmilesRows};
 use super::{BadRow, DataError, OnBadRow, Place, Read, ReadOptions, open};
 use crate::formats::Lines;
 use crate::graph::Graph;
-use crate::read::check_effects;
+use crate::preparation::GraphInParts;
+use crate::read::{InParts, ReadInParts, check_effects, open_in_parts};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -77,6 +78,25 @@ impl RowReader {
         let lines = Lines::new(stream, &path, None, &options.limits);
         let format = formats::of_stream(&path, &options)?;
         Ok(Self { source: source(lines, format, &path, &options)?, options, path })
+    }
+
+    /// The only graph of a file or folder, of which this process keeps its own parts; its row has nodes alone. `None` as for
+    /// [`open_in_parts`].
+    ///
+    /// # Errors
+    ///
+    /// As [`open_in_parts`].
+    pub fn open_in_parts(
+        path: &Path,
+        options: &ReadOptions,
+        how: &InParts<'_>,
+    ) -> Result<Option<(Self, GraphInParts)>, DataError> {
+        let options = keeping_all(options);
+        let Some(ReadInParts { read, graph, .. }) = open_in_parts(path, &options, how)? else {
+            return Ok(None);
+        };
+        let source = Source::Whole(input_rows(read, 0).into_iter());
+        Ok(Some((Self { source, options, path: path.to_owned() }, graph)))
     }
 
     /// The header of a CSV table as it is written; `None` for other formats.

@@ -20,5 +20,5 @@ mod columns;
 mod infer;
 mod targets;
 
-pub(crate) use collect::{Collector, Record, both_ways};
+pub(crate) use collect::{Collector, Finisher, Record, both_ways};
 pub(crate) use columns::{ColumnSet, Table, is_missing};

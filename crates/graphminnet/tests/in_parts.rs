@@ -376,18 +376,34 @@ fn one_part_is_trained_as_the_whole_graph_is() {
 fn a_run_in_parts_is_interrupted_and_resumed_by_any_number_of_hosts() {
     let folder = tempfile::tempdir().unwrap();
     let file = written(folder.path());
-    let read = Box::new(ReadOptions { level: Some(graphminnet_data::Level::Node), ..Default::default() });
-    let source =
-        DataSource::File { path: file, read, split: SplitChoice::Random { seed: 0 }, calibrate: false };
-    let loaded = source.load().unwrap();
-    let spec = RunSpec::new(recipe(&loaded, &["train.parts=3", "train.checkpoint_steps=1"]), source);
+    let tables = folder.path().join("tables");
+    let level = ReadOptions { level: Some(graphminnet_data::Level::Node), ..Default::default() };
+    let dataset = graphminnet_data::open(&file, &level).unwrap().dataset;
+    graphminnet_data::formats::write(&dataset, &tables).unwrap();
+    let runs = [("of-line", file, None), ("of-tables", tables, Some(vec!["target".to_owned()]))].map(
+        |(name, path, targets)| {
+            let read = Box::new(ReadOptions { targets, ..level.clone() });
+            let source =
+                DataSource::File { path, read, split: SplitChoice::Random { seed: 0 }, calibrate: false };
+            let loaded = source.load().unwrap();
+            let fields = ["train.parts=3", "train.checkpoint_steps=1", "model.node_pe=lappe"];
+            resumed_by_any(&RunSpec::new(recipe(&loaded, &fields), source), &folder.path().join(name))
+        },
+    );
+    // A line is read as a whole, tables in parts.
+    assert_eq!(runs[0], runs[1]);
+}
+
+/// Trains a run at once, and another one that is interrupted; gives the hash of the weights.
+fn resumed_by_any(spec: &RunSpec, folder: &Path) -> String {
+    std::fs::create_dir(folder).unwrap();
     let on = |hosts: usize, path: &Path, stop_after: Option<usize>| -> RunOutcome {
         let (flag, steps) = (AtomicBool::new(false), std::sync::Mutex::new(0));
         let mut outcomes: Vec<Option<RunOutcome>> = std::thread::scope(|scope| {
             let hosts: Vec<_> = Threads::team(hosts)
                 .into_iter()
                 .map(|host| {
-                    let (flag, steps, spec) = (&flag, &steps, &spec);
+                    let (flag, steps) = (&flag, &steps);
                     scope.spawn(move || {
                         let first = host.rank() == 0;
                         let resources =
@@ -412,14 +428,15 @@ fn a_run_in_parts_is_interrupted_and_resumed_by_any_number_of_hosts() {
         RunOutcome::Finished(summary) => summary.seeds[0].last_weights_sha256.clone(),
         other => panic!("{other:?}"),
     };
-    let expected = hash(on(1, &folder.path().join("whole"), None));
-    let path = folder.path().join("resumed");
+    let expected = hash(on(1, &folder.join("whole"), None));
+    let path = folder.join("resumed");
     assert_eq!(on(3, &path, Some(1)), RunOutcome::Interrupted);
     assert_eq!(on(1, &path, Some(1)), RunOutcome::Interrupted);
     assert_eq!(hash(on(2, &path, None)), expected);
     let predictions = std::fs::read_to_string(path.join("seed-0/test_predictions.csv")).unwrap();
     assert!(predictions.lines().count() > 3, "{predictions}");
     assert!(path.join("seed-0/best.gmn").is_file());
+    expected
 }
 
 struct Stop<'a> {

@@ -18,8 +18,11 @@ use graphminnet::task::links::{LinkQuestion, LinkScores};
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::fs::AtomicFile;
 use graphminnet_data::parts::PartFolder;
+use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::text::grouped;
-use graphminnet_data::{Dataset, Level, OnBadRow, ReadOptions, Sample, Split, escape, open};
+use graphminnet_data::{
+    Dataset, Level, OnBadRow, ReadInParts, ReadOptions, Sample, Split, escape, open, open_in_parts,
+};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -277,7 +280,16 @@ fn answer(
     let settings = [("reading", reading(&options)?), ("part", json!(part))];
     let (folder, models) = (arguments.output.as_deref(), Some(&arguments.model));
     let shared = arguments.shards.begin("evaluate", folder, Some(data), models, settings)?;
-    let read = open(data, &ReadOptions { shard: shared.as_ref().map(SharedWork::shard), ..options })?;
+    let options = ReadOptions { shard: shared.as_ref().map(SharedWork::shard), ..options };
+    // Of the only graph in parts, this process reads its own alone where format and models allow it.
+    let in_parts = match hosts.filter(|_| ensemble.takes_parts_alone()) {
+        Some(hosts) => arguments.parts.read(&**hosts, |how| open_in_parts(data, &options, how))?,
+        None => None,
+    };
+    let (read, own) = match in_parts {
+        Some(ReadInParts { read, graph, .. }) => (read, Some(graph)),
+        None => (open(data, &options)?, None),
+    };
     let bad = usize::try_from(read.report.bad_row_count).unwrap_or(usize::MAX);
     if bad > 0 {
         say!("{bad} rows cannot be read and are left out");
@@ -312,7 +324,9 @@ fn answer(
         }
     }
     if let Some(hosts) = hosts {
-        return Ok(answer_in_parts(arguments, dataset, ensemble, hosts)?.map(|labelled| (labelled, None)));
+        return Ok(
+            answer_in_parts(arguments, dataset, own, ensemble, hosts)?.map(|labelled| (labelled, None))
+        );
     }
     let labelled = Labelled::answer(ensemble, &dataset)?;
     let Some(shared) = shared else { return Ok(Some((labelled, links))) };
@@ -327,13 +341,19 @@ fn answer(
 fn answer_in_parts(
     arguments: &Arguments,
     dataset: Dataset,
+    own: Option<GraphInParts>,
     ensemble: &Ensemble,
     hosts: &Arc<dyn Exchange>,
 ) -> Result<Option<Labelled>, Failure> {
     let several = |_| Failure::usage("--parts is for data that is a single graph");
     let [Sample { graph, targets, .. }] = <[Sample; 1]>::try_from(dataset.samples).map_err(several)?;
-    let partition = arguments.parts.cut(&graph, &**hosts)?;
-    let answers = ensemble.answer_in_parts(graph, &partition, hosts)?;
+    let answers = match own {
+        Some(own) => ensemble.answer_own_parts(own, hosts)?,
+        None => {
+            let partition = arguments.parts.cut(&graph, &**hosts)?;
+            ensemble.answer_in_parts(graph, &partition, hosts)?
+        }
+    };
     Ok(answers.map(|answers| Labelled::new(answers, vec![targets])).transpose()?)
 }
 

@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::config::{Override, PartitionBy};
-use graphminnet_data::Graph;
 use graphminnet_data::exchange::{Exchange, Team};
 use graphminnet_data::partition::Partition;
+use graphminnet_data::{DataError, Graph, InParts};
 use toml::Value;
 
 /// Whether and how a graph is cut.
@@ -40,6 +40,33 @@ impl PartsArguments {
     ///
     /// A usage error for a number of parts that cannot be; what is wrong with a file of parts.
     pub fn cut(&self, graph: &Graph, hosts: &dyn Exchange) -> Result<Partition, Failure> {
+        let parts = self.checked(hosts)?;
+        Ok(self.how().cut(graph, parts)?)
+    }
+
+    /// Lets these processes read a single graph in parts.
+    ///
+    /// # Errors
+    ///
+    /// A usage error for a number of parts that cannot be; those of `read`.
+    pub fn read<T>(
+        &self,
+        hosts: &dyn Exchange,
+        read: impl FnOnce(&InParts<'_>) -> Result<T, DataError>,
+    ) -> Result<T, Failure> {
+        let (parts, how) = (self.checked(hosts)?, self.how());
+        let cut = |nodes: usize, structure: &dyn Fn() -> Result<Graph, DataError>| {
+            how.choose(nodes, parts, || Ok(Partition::greedy(&structure()?, parts)))
+        };
+        // Nothing is looked up in a cache, and nobody asks whether the data is the same.
+        Ok(read(&InParts { hosts, cut: &cut, hashed: false })?)
+    }
+
+    fn how(&self) -> PartitionBy {
+        self.partition.clone().map_or(PartitionBy::Order, PartitionBy::from)
+    }
+
+    fn checked(&self, hosts: &dyn Exchange) -> Result<usize, Failure> {
         let parts = self.parts.unwrap_or(1);
         if !(hosts.size().max(1)..=Team::MOST).contains(&parts) {
             return Err(Failure::usage(format!(
@@ -48,7 +75,6 @@ impl PartsArguments {
                 Team::MOST
             )));
         }
-        let how = self.partition.clone().map_or(PartitionBy::Order, PartitionBy::from);
-        Ok(how.cut(graph, parts)?)
+        Ok(parts)
     }
 }

@@ -19,6 +19,7 @@ use graphminnet::bundle::{
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::formats::NodeNames;
 use graphminnet_data::parts::InputIdentity;
+use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::{Graph, InputRow, Level, ReadOptions, RowReader, Shard, open};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -133,10 +134,14 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
             return Err(Failure::usage("--dropout-samples: one process draws the samples of all rows"));
         }
         let shard = shared.as_ref().map(SharedWork::shard);
-        let mut reader = arguments.input.open(ensemble.description(), shard)?;
+        let own = hosts.map_or(Ok(None), |hosts| read_in_parts(arguments, &ensemble, &**hosts))?;
+        let (mut reader, own) = match own {
+            Some((reader, own)) => (reader, Some(own)),
+            None => (arguments.input.open(ensemble.description(), shard)?, None),
+        };
         let mut answered = None;
         if let Some(hosts) = hosts {
-            answered = answer_in_parts(arguments, &ensemble, &mut reader, hosts)?;
+            answered = answer_in_parts(arguments, &ensemble, &mut reader, own, hosts)?;
             if answered.is_none() {
                 // Rank 0 has the answers.
                 return Ok(ExitCode::SUCCESS);
@@ -209,19 +214,40 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
     })
 }
 
+/// The input where this process reads its own parts of the only graph alone; `None` where format or model need all of it.
+fn read_in_parts(
+    arguments: &Arguments,
+    ensemble: &Ensemble,
+    hosts: &dyn Exchange,
+) -> Result<Option<(RowReader, GraphInParts)>, Failure> {
+    match arguments.input.path() {
+        Some(path) if path.as_os_str() != "-" && ensemble.takes_parts_alone() => {
+            let options = arguments.input.options(ensemble.description());
+            arguments.parts.read(hosts, |how| RowReader::open_in_parts(path, &options, how))
+        }
+        _ => Ok(None),
+    }
+}
+
 /// The only graph of the input, without its edges and features, and what is said about its nodes; `None` on ranks besides 0.
 fn answer_in_parts(
     arguments: &Arguments,
     ensemble: &Ensemble,
     reader: &mut RowReader,
+    own: Option<GraphInParts>,
     hosts: &Arc<dyn Exchange>,
 ) -> Result<Option<(InputRow, Answers)>, Failure> {
     let several = || Failure::usage("--parts is for an input that is a single graph");
     let [row] = <[InputRow; 1]>::try_from(reader.next_rows(2)?).map_err(|_| several())?;
     let graph = row.graph.map_err(|bad| Failure::usage(format!("--parts: {bad}")))?;
     let outline = Graph::from_edges(graph.num_nodes(), Vec::new()).map_err(PredictError::from)?;
-    let partition = arguments.parts.cut(&graph, &**hosts)?;
-    let answers = ensemble.answer_in_parts(graph, &partition, hosts)?;
+    let answers = match own {
+        Some(own) => ensemble.answer_own_parts(own, hosts)?,
+        None => {
+            let partition = arguments.parts.cut(&graph, &**hosts)?;
+            ensemble.answer_in_parts(graph, &partition, hosts)?
+        }
+    };
     Ok(answers.map(|answers| (InputRow { graph: Ok(Arc::new(outline)), ..row }, answers)))
 }
 

@@ -70,7 +70,11 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
         search.add(text)?;
     }
     let configuration = Configuration::of(&arguments.data, None, &fixed)?;
-    let base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, None, context)?;
+    let mut base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, None, context)?;
+    if base.loaded.in_parts.is_some() {
+        // Candidates share what is prepared for one of them, and that is the whole graph.
+        base.loaded = base.source.load_within(&context.resources.limits)?;
+    }
     let path = arguments.run_dir.clone().unwrap_or_else(|| fresh_name(&format!("tune-{}", base.recipe.name)));
     let about =
         SearchFile { data: base.source.clone(), set: arguments.overrides.clone(), search: search.describe() };

@@ -12,10 +12,15 @@
 //! `nodes.csv`. A file without a `graph_id` column describes a single graph. Edges are directed as written. A bad row of
 //! `nodes.csv` or `edges.csv` makes its graph a bad row.
 
+mod again;
 mod edges;
+mod in_parts;
 mod names;
+mod node_ids;
 mod parts;
 mod write;
+
+pub(crate) use in_parts::read_in_parts;
 
 pub use names::{NodeNames, node_text};
 pub use write::write_csv_folder;
@@ -28,19 +33,37 @@ use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{BadRow, DataError, Level, Place, Read, ReadOptions, Split};
+use in_parts::Kept;
+use node_ids::NodeIds;
 use parts::PartColumns;
 use std::collections::HashMap;
 
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
     let mut collector = Collector::new(tree.root(), options);
-    let mut graphs = Graphs::new(collector.budget.share());
-    let open = |name: &str| -> Result<Option<CsvReader>, DataError> {
-        lines_of(tree, name, &options.limits)?.map(|lines| CsvReader::new(lines, &options.limits)).transpose()
-    };
-    let graph_table = open("graphs.csv")?;
-    let node_table = open("nodes.csv")?;
-    let Some(edge_table) = open("edges.csv")? else {
+    let Graphs { drafts, has_nodes, .. } = collect(tree, &mut collector, options, None)?;
+    // From here on the collector counts what it takes over.
+    for draft in drafts {
+        collector.push(draft.finish(has_nodes, collector.level))?;
+    }
+    collector.finish()
+}
+
+fn open_table(tree: &dyn Tree, name: &str, options: &ReadOptions) -> Result<Option<CsvReader>, DataError> {
+    lines_of(tree, name, &options.limits)?.map(|lines| CsvReader::new(lines, &options.limits)).transpose()
+}
+
+/// Takes up the rows of all tables; of the only graph those that are kept, where not all of them are.
+fn collect<'a>(
+    tree: &dyn Tree,
+    collector: &mut Collector<'_>,
+    options: &ReadOptions,
+    kept: Option<&'a Kept<'a>>,
+) -> Result<Graphs<'a>, DataError> {
+    let mut graphs = Graphs::new(collector.budget.share(), kept);
+    let graph_table = open_table(tree, "graphs.csv", options)?;
+    let node_table = open_table(tree, "nodes.csv", options)?;
+    let Some(edge_table) = open_table(tree, "edges.csv", options)? else {
         return Err(DataError::Missing {
             path: tree.root().to_path_buf(),
             what: "edges.csv".to_owned(),
@@ -57,22 +80,17 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
         });
     }
     if let Some(table) = graph_table {
-        graphs.read_graphs(table, &mut collector, options)?;
+        graphs.read_graphs(table, collector, options)?;
     }
     if let Some(table) = node_table {
-        graphs.read_nodes(table, &mut collector, options)?;
+        graphs.read_nodes(table, collector, options)?;
     }
-    let pair_table = open("pairs.csv")?;
-    graphs.read_edges(edge_table, pair_table.is_some(), &mut collector, options)?;
+    let pair_table = open_table(tree, "pairs.csv", options)?;
+    graphs.read_edges(edge_table, pair_table.is_some(), collector, options)?;
     if let Some(table) = pair_table {
-        graphs.read_pairs(table, &mut collector, options)?;
+        graphs.read_pairs(table, collector, options)?;
     }
-    // From here on the collector counts what it takes over.
-    let Graphs { drafts, has_nodes, .. } = graphs;
-    for draft in drafts {
-        collector.push(draft.finish(has_nodes, collector.level))?;
-    }
-    collector.finish()
+    Ok(graphs)
 }
 
 /// A graph while its rows come in.
@@ -86,10 +104,17 @@ struct Draft {
     row_split: Option<Vec<Option<Split>>>,
     pairs: Vec<[u32; 2]>,
     num_nodes: Option<u64>,
-    node_ids: HashMap<String, u32>,
+    node_ids: NodeIds,
+    /// Features of the nodes, or of those that are kept.
     nodes: Vec<f64>,
+    /// Edges in the file, and those of them that end where they begin.
+    num_edges: u64,
+    num_loops: u64,
+    /// These, or those that are kept with their features.
     edges: Vec<[u32; 2]>,
     edge_rows: Vec<f64>,
+    /// Edges of which no more is kept than that they are there.
+    bare_edges: Vec<[u32; 2]>,
     targets: Table,
     problem: Option<BadRow>,
 }
@@ -105,10 +130,13 @@ impl Draft {
             row_split: None,
             pairs: Vec::new(),
             num_nodes: None,
-            node_ids: HashMap::new(),
+            node_ids: NodeIds::default(),
             nodes: Vec::new(),
+            num_edges: 0,
+            num_loops: 0,
             edges: Vec::new(),
             edge_rows: Vec::new(),
+            bare_edges: Vec::new(),
             targets: Table::default(),
             problem: None,
         }
@@ -124,7 +152,7 @@ impl Draft {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        let listed = self.node_ids.len() as u64;
+        let listed = u64::from(self.node_ids.len());
         let num_nodes = match self.num_nodes {
             Some(stated) if has_nodes && stated != listed => {
                 let place = self.place.in_column("num_nodes");
@@ -167,7 +195,9 @@ impl Draft {
 }
 
 /// All graphs of a folder while its tables are read.
-struct Graphs {
+struct Graphs<'a> {
+    /// What is kept of the only graph, where not all of it is.
+    kept: Option<&'a Kept<'a>>,
     drafts: Vec<Draft>,
     by_id: HashMap<String, usize>,
     /// Memory of all of it.
@@ -177,9 +207,9 @@ struct Graphs {
     has_nodes: bool,
 }
 
-impl Graphs {
-    fn new(held: Share) -> Self {
-        Self { drafts: Vec::new(), by_id: HashMap::new(), held, is_open: false, has_nodes: false }
+impl<'a> Graphs<'a> {
+    fn new(held: Share, kept: Option<&'a Kept<'a>>) -> Self {
+        Self { kept, drafts: Vec::new(), by_id: HashMap::new(), held, is_open: false, has_nodes: false }
     }
 
     /// Takes a draft.
@@ -258,23 +288,8 @@ impl Graphs {
         collector: &mut Collector<'_>,
         options: &ReadOptions,
     ) -> Result<(), DataError> {
-        let graph_column = table.column_called(&["graph_id"]);
-        let id = require(&table, &["node_id", "id"])?;
-        let (mut features, mut targets) = (Vec::new(), Vec::new());
-        let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.node_columns);
-        let parts = PartColumns::find(&table, known, options)?;
-        for (column, name) in named_columns(&table, &[graph_column, Some(id)]) {
-            if parts.names.contains(&name) {
-                continue;
-            }
-            let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
-            let is_target = match wanted {
-                _ if matches!(level_asked(options), Some(Level::Edge | Level::Pair)) => false,
-                Some(wanted) => wanted.contains(&name),
-                None => is_target_name(&name),
-            };
-            if is_target { targets.push((column, name)) } else { features.push((column, name)) }
-        }
+        let NodeColumns { graph: graph_column, id, features, targets, parts } =
+            NodeColumns::find(&table, options)?;
         let has_graph_targets = collector.target_columns.len() > 0;
         if has_graph_targets && !targets.is_empty() {
             return Err(DataError::malformed(
@@ -288,26 +303,37 @@ impl Graphs {
             collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
         }
         collector.name_node_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
-        let cells = bytes_of::<f64>(2 * (features.len() + targets.len()) + 1) + bytes_of::<(String, u32)>(2);
+        let label_bytes = bytes_of::<f64>(2 * targets.len() + 1);
+        let feature_bytes = bytes_of::<f64>(2 * features.len());
         while let Some(row) = table.advance()? {
             let place = table.place();
-            let bytes = cells + table.field(id).len() as u64;
-            self.held.grow(bytes).map_err(DataError::limit(place.clone()))?;
+            self.held.grow(label_bytes).map_err(DataError::limit(place.clone()))?;
             let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
-            let Some(draft) = self.draft(&name, &place, options)? else {
+            let Some(position) = self.draft(&name, &place, options)? else {
                 return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
             };
+            let Self { drafts, held, kept, .. } = &mut *self;
+            let Some(draft) = drafts.get_mut(position) else { continue };
             let result = row.and_then(|()| {
                 let node = draft.node_ids.len();
-                within("nodes_per_graph", node as u64 + 1, options.limits.nodes_per_graph)
+                within("nodes_per_graph", u64::from(node) + 1, options.limits.nodes_per_graph)
                     .map_err(DataError::limit(place.clone()))?;
-                if draft.node_ids.insert(table.field(id).trim().to_owned(), node as u32).is_some() {
+                let is_new = draft.node_ids.add(table.field(id).trim(), held);
+                if !is_new.map_err(DataError::limit(place.clone()))? {
                     let place = place.clone().in_column("node_id");
                     return Err(DataError::value(place, table.field(id), "unique within its graph"));
                 }
+                let is_kept = kept.is_none_or(|kept| kept.has(node));
+                if is_kept {
+                    held.grow(feature_bytes).map_err(DataError::limit(place.clone()))?;
+                }
                 for (position, (column, name)) in features.iter().enumerate() {
                     let text = present(table.field(*column), name, &place)?;
-                    draft.nodes.push(collector.node_columns.cell(position, text, &place)?);
+                    // A column is judged by all of its cells, also by those that are not kept.
+                    let value = collector.node_columns.cell(position, text, &place)?;
+                    if is_kept {
+                        draft.nodes.push(value);
+                    }
                 }
                 for (position, (column, _)) in targets.iter().enumerate() {
                     let value = collector.target_columns.label(position, table.field(*column), &place)?;
@@ -327,24 +353,57 @@ impl Graphs {
         Ok(())
     }
 
-    /// The draft of a graph, made now if there was no `graphs.csv`.
+    /// Which draft is that of a graph, made now if there was no `graphs.csv`.
     fn draft(
         &mut self,
         name: &str,
         place: &Place,
         options: &ReadOptions,
-    ) -> Result<Option<&mut Draft>, DataError> {
+    ) -> Result<Option<usize>, DataError> {
         if let Some(&position) = self.by_id.get(name) {
-            return Ok(self.drafts.get_mut(position));
+            return Ok(Some(position));
         }
         if !self.is_open {
             return Ok(None);
         }
         within("graphs", self.drafts.len() as u64 + 1, options.limits.graphs)
             .map_err(DataError::limit(place.clone()))?;
-        self.by_id.insert(name.to_owned(), self.drafts.len());
+        let position = self.drafts.len();
+        self.by_id.insert(name.to_owned(), position);
         self.add(Draft::new(name.to_owned(), place.clone()))?;
-        Ok(self.drafts.last_mut())
+        Ok(Some(position))
+    }
+}
+
+/// The columns of `nodes.csv` by what they are for.
+struct NodeColumns {
+    graph: Option<usize>,
+    id: usize,
+    features: Vec<(usize, String)>,
+    targets: Vec<(usize, String)>,
+    parts: PartColumns,
+}
+
+impl NodeColumns {
+    fn find(table: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
+        let graph = table.column_called(&["graph_id"]);
+        let id = require(table, &["node_id", "id"])?;
+        let (mut features, mut targets) = (Vec::new(), Vec::new());
+        let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.node_columns);
+        let parts = PartColumns::find(table, known, options)?;
+        for (column, name) in named_columns(table, &[graph, Some(id)]) {
+            if parts.names.contains(&name) {
+                continue;
+            }
+            let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+            let is_target = match wanted {
+                _ if matches!(level_asked(options), Some(Level::Edge | Level::Pair)) => false,
+                Some(wanted) => wanted.contains(&name),
+                None => is_target_name(&name),
+            };
+            if is_target { targets.push((column, name)) } else { features.push((column, name)) }
+        }
+        Ok(Self { graph, id, features, targets, parts })
     }
 }
 

@@ -67,6 +67,7 @@ pub use write::write;
 
 use super::{DataError, Dataset, Features, Place, Read, ReadOptions, Sample, Split};
 use crate::fs::without_compression;
+use crate::read::{InParts, ReadInParts};
 use edgelist_folder::Numbering;
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -239,6 +240,15 @@ pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result
             read_tree(format, &Folder::new(path, &options.limits), options)
         }
     }
+}
+
+/// Reads some parts of the only graph of a CSV folder; `None` where it cannot be read so.
+pub(super) fn read_csv_folder_in_parts(
+    path: &Path,
+    options: &ReadOptions,
+    how: &InParts<'_>,
+) -> Result<Option<ReadInParts>, DataError> {
+    csv_folder::read_in_parts(&Folder::new(path, &options.limits), options, how)
 }
 
 /// Reads a layout of several files from a folder or archive.

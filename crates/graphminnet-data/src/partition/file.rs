@@ -4,7 +4,11 @@
 use super::Partition;
 use crate::error::{DataError, Place};
 use crate::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+
+/// Longest line that is read.
+const LINE: u64 = 256;
 
 impl Partition {
     /// Reads the part of every node from a file.
@@ -13,17 +17,21 @@ impl Partition {
     ///
     /// [`DataError`] with the line if it is not the number of a part, or there are not as many lines as nodes.
     pub fn read(path: &Path, nodes: usize, parts: usize) -> Result<Self, DataError> {
-        let text = String::from_utf8_lossy(&fs::read(path)?).into_owned();
+        let mut lines = BufReader::new(fs::open(path)?);
         let mut part_of_node = Vec::with_capacity(nodes);
-        for (line, text) in text.lines().enumerate() {
+        let mut bytes = Vec::new();
+        for line in 0.. {
+            bytes.clear();
+            // No number is as long, and a file without line ends does not fill the memory.
+            let read = Read::by_ref(&mut lines).take(LINE).read_until(b'\n', &mut bytes);
+            if read.map_err(DataError::io(path, "read"))? == 0 {
+                break;
+            }
+            let text = String::from_utf8_lossy(&bytes);
             let part = text.trim().parse::<u32>().ok().filter(|&part| (part as usize) < parts);
             let Some(part) = part else {
                 let expected = format!("the number of a part, 0 to {}", parts.saturating_sub(1));
-                return Err(DataError::value(
-                    Place::file(path).at_line(line as u64 + 1),
-                    text.trim(),
-                    expected,
-                ));
+                return Err(DataError::value(Place::file(path).at_line(line + 1), text.trim(), expected));
             };
             part_of_node.push(part);
         }

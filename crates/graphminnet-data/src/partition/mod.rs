@@ -130,7 +130,7 @@ impl Partition {
     }
 
     /// The number of every node of the graph; `None` where it is the node's own.
-    fn number_of_node(&self) -> Option<Vec<u32>> {
+    pub(crate) fn number_of_node(&self) -> Option<Vec<u32>> {
         if self.order.is_empty() {
             return None;
         }

@@ -2,51 +2,88 @@
 
 use super::codec::{decode_eigenpairs, encode_eigenpairs};
 use super::{EIGENPAIRS_VERSION, Origin, Progress, Transform, eigenpair_bytes};
-use crate::cache::{Cache, CacheKey};
+use crate::cache::{Cache, CacheKey, Structure};
 use crate::exchange::{Exchange, Team};
 use crate::graph::GraphError;
-use crate::partition::{Connection, Partition};
+use crate::partition::{Connection, Cut, Partition};
 use crate::spectral::{PrepareOptions, PreparedGraph, SpectralError, eigenpairs_of_part, unless_stopped};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The parts of a graph that a host keeps.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct GraphInParts {
-    /// Parts of the whole graph.
-    parts: usize,
-    /// Which of them are here.
+    partition: Partition,
+    /// Which of the parts are here.
     here: Range<usize>,
     /// These, not connected with the others.
     own: Vec<PreparedGraph>,
-    /// The names of their eigenpairs in a cache.
-    keys: Vec<CacheKey>,
+    /// That of the whole graph, where it is known.
+    structure: Option<Structure>,
 }
 
 impl GraphInParts {
-    /// Takes the parts of a host out of a graph, which may then be forgotten. `options` are those of
-    /// [`GraphInParts::find_eigenpairs`].
+    /// Takes the parts of a host out of a graph, which may then be forgotten.
     ///
     /// # Errors
     ///
     /// As [`Partition::part`].
     pub fn cut(
         whole: &PreparedGraph,
-        partition: &Partition,
+        partition: Partition,
         hosts: &dyn Exchange,
-        options: &PrepareOptions,
     ) -> Result<Self, GraphError> {
-        let (parts, stored) = (partition.parts(), options.eigenpairs as u64);
-        let here = hosts.share(parts);
-        // The iteration in parts gives other bits than that of one process, and other parts give others again.
-        let graphs = std::slice::from_ref(&whole.graph);
-        let of_whole = CacheKey::new("eigenpairs", EIGENPAIRS_VERSION, &[stored], graphs);
-        let order = || (0..partition.nodes() as u64).map(|number| partition.node(number) as u64);
-        let of_cut = of_whole.within("eigenpairs_part", partition.offsets().iter().copied().chain(order()));
-        let keys = here.clone().map(|part| of_cut.within("eigenpairs_part", std::iter::once(part as u64)));
-        let own = here.clone().map(|part| partition.part(whole, part));
-        Ok(Self { parts, keys: keys.collect(), own: own.collect::<Result<_, _>>()?, here })
+        let here = hosts.share(partition.parts());
+        let own = here.clone().map(|part| partition.part(whole, part)).collect::<Result<_, _>>()?;
+        Ok(Self { partition, here, own, structure: Some(Structure::of(&whole.graph)) })
+    }
+
+    /// Parts that were read as such.
+    pub(crate) fn of_parts(
+        partition: Partition,
+        here: Range<usize>,
+        own: Vec<PreparedGraph>,
+        structure: Option<Structure>,
+    ) -> Self {
+        Self { partition, here, own, structure }
+    }
+
+    /// Which nodes belong to which part.
+    pub fn partition(&self) -> &Partition {
+        &self.partition
+    }
+
+    /// Edges of the whole graph, and what is between its parts. All hosts call this together.
+    pub fn edges(&self, hosts: &dyn Exchange) -> (usize, Cut) {
+        let counts = self.own.iter().map(|own| {
+            let own_nodes = own.part.as_ref().map_or(own.graph.num_nodes(), |part| part.own_nodes);
+            let edges = own.graph.edges();
+            let across = edges.iter().filter(|[source, _]| *source as usize >= own_nodes).count();
+            [edges.len(), across, own.graph.num_nodes() - own_nodes].map(|count| count as u64)
+        });
+        let counts: Vec<u64> = counts.flatten().collect();
+        let all = hosts.collect(bytemuck::cast_slice(&counts).to_vec()).concat();
+        let all: Vec<usize> =
+            all.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes) as usize).collect();
+        let (mut edges, mut cut) = (0, Cut { edges: 0, border: Vec::new() });
+        for [of_part, across, border] in all.as_chunks::<3>().0 {
+            edges += of_part;
+            cut.edges += across;
+            cut.border.push(*border);
+        }
+        (edges, cut)
+    }
+
+    /// The names of the eigenpairs of the parts here in a cache: the iteration in parts gives other bits than that of one
+    /// process, and other parts give others again.
+    fn keys(&self, stored: usize) -> Option<Vec<CacheKey>> {
+        let partition = &self.partition;
+        let order = (0..partition.nodes() as u64).map(|number| partition.node(number) as u64);
+        let parameters = [u64::from(EIGENPAIRS_VERSION), stored as u64].into_iter();
+        let of_cut = parameters.chain(partition.offsets().iter().copied()).chain(order);
+        let of_cut = self.structure?.key("eigenpairs_part").within(of_cut);
+        Some(self.here.clone().map(|part| of_cut.within(std::iter::once(part as u64))).collect())
     }
 
     /// The parts of this host.
@@ -80,15 +117,17 @@ impl GraphInParts {
         let start = Instant::now();
         let first = self.here.start;
         let origins = Mutex::new(Vec::new());
-        let (own, keys) = (&self.own, &self.keys);
+        let own = &self.own;
+        let cached = cache.and_then(|cache| Some((cache, self.keys(options.eigenpairs)?)));
         let work = |member: &Arc<dyn Exchange>| {
             let at = member.rank() - first;
             let connected = Connection::establish(Arc::clone(member), own[at].clone());
-            let (found, origin) = find(connected, &keys[at], options, (cache, member), progress)?;
+            let cached = cached.as_ref().map(|(cache, keys)| (*cache, &keys[at]));
+            let (found, origin) = find(connected, options, (cached, member), progress)?;
             origins.lock().unwrap_or_else(PoisonError::into_inner).push(origin);
             Ok::<_, SpectralError>(found)
         };
-        let found = Team::run(hosts, self.parts, work, work)?;
+        let found = Team::run(hosts, self.partition.parts(), work, work)?;
         for (own, found) in self.own.iter_mut().zip(found) {
             *own = PreparedGraph { part: own.part.take(), ..found };
         }
@@ -105,16 +144,17 @@ impl GraphInParts {
 /// The eigenpairs of one part.
 fn find(
     connected: PreparedGraph,
-    key: &CacheKey,
     options: &PrepareOptions,
-    (cache, member): (Option<&Cache>, &Arc<dyn Exchange>),
+    (cached, member): (Option<(&Cache, &CacheKey)>, &Arc<dyn Exchange>),
     progress: &dyn Progress,
 ) -> Result<(PreparedGraph, Origin), SpectralError> {
     let (graph, stored) = (&connected.graph, options.eigenpairs);
     let bytes = eigenpair_bytes(graph, stored as u64);
     let mut origin = Origin::Computed;
-    let found = match cache.map(|cache| cache.read(key, bytes, |from| decode_eigenpairs(graph, stored, from)))
-    {
+    let read = |(cache, key): (&Cache, &CacheKey)| {
+        cache.read(key, bytes, |from| decode_eigenpairs(graph, stored, from))
+    };
+    let found = match cached.map(read) {
         None => None,
         Some(Ok(found)) => found,
         Some(Err(problem)) => {
@@ -131,7 +171,7 @@ fn find(
     let stop = || member.any(progress.should_stop());
     unless_stopped(&stop)?;
     let found = eigenpairs_of_part(&connected, stored, &stop)?;
-    if let Some(cache) = cache
+    if let Some((cache, key)) = cached
         && let Err(problem) = cache.write(key, bytes, |out| encode_eigenpairs(&found, out))
     {
         origin = Origin::NotStored { problem };
@@ -180,7 +220,7 @@ mod tests {
                 .map(|host| {
                     scope.spawn(move || {
                         let host: Arc<dyn Exchange> = Arc::new(host);
-                        let mut parts = GraphInParts::cut(whole, partition, &*host, options).unwrap();
+                        let mut parts = GraphInParts::cut(whole, partition.clone(), &*host).unwrap();
                         // A signal that reaches the last host alone.
                         let stopped = AtomicBool::new(stop && host.rank() + 1 == host.size());
                         let (_, origin, _) = parts.find_eigenpairs(&host, options, cache, &stopped)?;

@@ -269,9 +269,24 @@ impl<'a> Collector<'a> {
     /// # Errors
     ///
     /// [`DataError::BadRows`] under [`OnBadRow::Error`]; [`DataError::Schema`] if the file does not fit the schema.
-    pub(crate) fn finish(mut self) -> Result<Read, DataError> {
+    pub(crate) fn finish(self) -> Result<Read, DataError> {
+        self.finish_beside(|_, _| Ok(())).map(|(read, ())| read)
+    }
+
+    /// The same for a reader that keeps tables beside the records: `make` gets what turns cells into features.
+    ///
+    /// # Errors
+    ///
+    /// As [`Collector::finish`], and those of `make`.
+    pub(crate) fn finish_beside<T>(
+        mut self,
+        make: impl FnOnce(&mut Self, &Finisher) -> Result<T, DataError>,
+    ) -> Result<(Read, T), DataError> {
         match self.judge() {
-            Ok(finisher) => self.build(finisher),
+            Ok(finisher) => {
+                let made = make(&mut self, &finisher)?;
+                Ok((self.build(finisher)?, made))
+            }
             // What is wrong with rows may be why the columns make no sense.
             Err(_) if self.must_stop() => Err(self.bad_rows_error()),
             Err(error) => Err(error),
@@ -436,7 +451,7 @@ impl Collector<'_> {
 
 impl Collector<'_> {
     /// Whether an edge is followed by its reverse.
-    fn is_both_ways(&self) -> bool {
+    pub(crate) fn is_both_ways(&self) -> bool {
         self.options.edges.unwrap_or(self.edges) == EdgeDirection::BothWays
     }
 
@@ -462,7 +477,7 @@ impl Collector<'_> {
 }
 
 /// Turns records into samples.
-struct Finisher {
+pub(crate) struct Finisher {
     nodes: Encoder,
     edges: Encoder,
     targets: TargetEncoder,
@@ -479,20 +494,35 @@ impl Finisher {
         Ok(Sample { id, graph: Arc::new(graph), targets })
     }
 
+    /// Number of target columns.
+    pub(crate) fn num_targets(&self) -> usize {
+        self.schema.num_targets()
+    }
+
+    /// The features of nodes.
+    pub(crate) fn node_features(
+        &self,
+        from: &Collector<'_>,
+        table: &Table,
+        place: &Place,
+    ) -> Result<Features, BadRow> {
+        self.nodes.encode(&from.node_columns, table).map_err(|error| not_encoded(error, place))
+    }
+
+    /// The features of edges.
+    pub(crate) fn edge_features(
+        &self,
+        from: &Collector<'_>,
+        table: &Table,
+        place: &Place,
+    ) -> Result<Features, BadRow> {
+        self.edges.encode(&from.edge_columns, table).map_err(|error| not_encoded(error, place))
+    }
+
     fn graph(&self, from: &Collector<'_>, record: &mut Record, id: &str) -> Result<Graph, BadRow> {
         let place = &record.place;
-        let encode = |encoder: &Encoder, columns: &ColumnSet, table: &Table| {
-            encoder.encode(columns, table).map_err(|error| match error {
-                EncodeError::Unknown(unknown) => BadRow::new(
-                    place.clone().in_column(&unknown.column),
-                    &unknown.value,
-                    format!("not {}", unknown.expected),
-                ),
-                EncodeError::Graph(error) => BadRow::new(place.clone(), "", error.to_string()),
-            })
-        };
-        let node_features = encode(&self.nodes, &from.node_columns, &record.nodes)?;
-        let mut edge_features = encode(&self.edges, &from.edge_columns, &record.edge_rows)?;
+        let node_features = self.node_features(from, &record.nodes, place)?;
+        let mut edge_features = self.edge_features(from, &record.edge_rows, place)?;
         let mut edges = std::mem::take(&mut record.edges);
         if from.is_both_ways() {
             (edges, edge_features) = both_ways(&edges, &edge_features);
@@ -535,6 +565,17 @@ impl Finisher {
             }
         }
         Ok(targets)
+    }
+}
+
+fn not_encoded(error: EncodeError, place: &Place) -> BadRow {
+    match error {
+        EncodeError::Unknown(unknown) => BadRow::new(
+            place.clone().in_column(&unknown.column),
+            &unknown.value,
+            format!("not {}", unknown.expected),
+        ),
+        EncodeError::Graph(error) => BadRow::new(place.clone(), "", error.to_string()),
     }
 }
 

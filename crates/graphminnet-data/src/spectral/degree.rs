@@ -7,7 +7,12 @@ pub(super) const DEGREE_PROFILE_COLUMNS: usize = 5;
 
 /// `ln(1 + degree)` of every node in the undirected simple graph underneath.
 pub(super) fn log_degrees(graph: &Graph) -> Vec<f32> {
-    distinct_neighbours(graph).into_iter().map(|degree| f64::from(degree).ln_1p() as f32).collect()
+    distinct_neighbours(graph).into_iter().map(log_degree).collect()
+}
+
+/// `ln(1 + degree)`.
+pub(crate) fn log_degree(degree: u32) -> f32 {
+    f64::from(degree).ln_1p() as f32
 }
 
 /// Number of distinct neighbours of every node, itself not counted; in linear time, without sorting.

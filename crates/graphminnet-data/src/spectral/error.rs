@@ -65,7 +65,7 @@ pub enum SpectralError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// Something that is not computed for a graph in parts.
-    #[error("{what} cannot be computed for a graph in parts; choose a model that does without")]
+    #[error("{what} are of a whole graph, not of one in parts; choose a model that does without")]
     NotInParts {
         /// What was asked for.
         what: &'static str,

@@ -4,6 +4,7 @@
 //! order, and a product with the Laplacian fetches the rows of neighbours in other parts first. A small graph is solved
 //! densely by every rank.
 
+use super::degree::log_degree;
 use super::eigenpairs::Eigenpairs;
 use super::laplacian::Laplacian;
 use super::prepared::StoredEigenpairs;
@@ -11,7 +12,7 @@ use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
 use super::spread::{Groups, Spread};
 use super::{NEVER, PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
 use crate::exchange::Exchange;
-use crate::graph::{Encodings, Graph, Part};
+use crate::graph::{Graph, Part};
 use crate::partition::{Connection, Halo, owner};
 use std::sync::Arc;
 
@@ -31,33 +32,14 @@ pub fn prepare_part(
     part: Part,
     options: &PrepareOptions,
 ) -> Result<PreparedGraph, SpectralError> {
-    for (asked, what) in [
-        (options.random_walk_steps > 0, "random-walk return probabilities"),
-        (options.degree_profile, "degree profiles"),
-    ] {
-        if asked {
-            return Err(SpectralError::NotInParts { what });
-        }
-    }
-    let bare = PreparedGraph {
-        graph: Arc::clone(graph),
-        eigenvalues: Vec::new(),
-        eigenvectors: Vec::new(),
-        num_eigenpairs: 0,
-        usable_eigenpairs: 0,
-        splits_eigenspace: false,
-        num_components: 0,
-        random_walk: Vec::new(),
-        log_degree: Vec::new(),
-        encodings: Encodings::default(),
-        part: Some(part),
-    };
+    options.check_parts()?;
+    let bare = PreparedGraph::of_part(Arc::clone(graph), part);
     let connected = Connection::establish(Arc::clone(exchange), bare);
     let Some(part) = &connected.part else { return Ok(connected) };
     let Some(connection) = &part.others else { return Ok(connected) };
     let laplacian = laplacian(graph, part, connection);
-    let mut log_degree: Vec<f32> =
-        (0..part.own_nodes).map(|node| (laplacian.degree(node) as f64).ln_1p() as f32).collect();
+    let degree = |node| log_degree(laplacian.degree(node) as u32);
+    let mut log_degree: Vec<f32> = (0..part.own_nodes).map(degree).collect();
     log_degree.resize(graph.num_nodes(), 0.0);
     let mut found = StoredEigenpairs::default();
     if options.eigenpairs > 0 {

@@ -64,6 +64,7 @@ mod tridiagonal;
 mod verify;
 
 pub use degree::degree_profile;
+pub(crate) use degree::log_degree;
 // For the laboratory, whose systems use other matrices than the Laplacian of this preparation.
 #[doc(hidden)]
 pub use dense::lowest_of_symmetric;
@@ -110,6 +111,24 @@ pub struct PrepareOptions {
     pub random_walk_steps: usize,
     /// Replace the node features by the local degree profile (5 numbers).
     pub degree_profile: bool,
+}
+
+impl PrepareOptions {
+    /// Fails for what is computed on a whole graph alone.
+    ///
+    /// # Errors
+    ///
+    /// [`SpectralError::NotInParts`] with what it is.
+    pub fn check_parts(&self) -> Result<(), SpectralError> {
+        let on_whole = [
+            (self.random_walk_steps > 0, "random-walk return probabilities"),
+            (self.degree_profile, "degree profiles"),
+        ];
+        match on_whole.into_iter().find(|(asked, _)| *asked) {
+            Some((_, what)) => Err(SpectralError::NotInParts { what }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A graph with everything that [`PrepareOptions`] asked for.

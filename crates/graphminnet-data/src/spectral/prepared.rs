@@ -5,7 +5,7 @@ use super::eigenpairs::{Eigenpairs, lowest_eigenpairs_unless};
 use super::error::SpectralError;
 use super::random_walk::return_probabilities_unless;
 use super::{NEVER, PrepareOptions, PreparedGraph, Stop, unless_stopped};
-use crate::graph::{Encodings, Graph};
+use crate::graph::{Encodings, Graph, Part};
 use rayon::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,6 +76,28 @@ impl StoredEigenpairs {
 }
 
 impl PreparedGraph {
+    /// A graph, or a part of one, of which nothing was computed.
+    fn bare(graph: Arc<Graph>, part: Option<Part>) -> Self {
+        Self {
+            graph,
+            eigenvalues: Vec::new(),
+            eigenvectors: Vec::new(),
+            num_eigenpairs: 0,
+            usable_eigenpairs: 0,
+            splits_eigenspace: false,
+            num_components: 0,
+            random_walk: Vec::new(),
+            log_degree: Vec::new(),
+            encodings: Encodings::default(),
+            part,
+        }
+    }
+
+    /// A part of a graph of which nothing was computed.
+    pub(crate) fn of_part(graph: Arc<Graph>, part: Part) -> Self {
+        Self::bare(graph, Some(part))
+    }
+
     /// Puts a prepared graph together from parts that were computed (or read from a cache) one by one.
     ///
     /// # Errors
@@ -92,19 +114,7 @@ impl PreparedGraph {
             true => Arc::new(Graph::clone(graph).with_node_features(degree_profile(graph)?)?),
             false => Arc::clone(graph),
         };
-        let bare = Self {
-            graph,
-            eigenvalues: Vec::new(),
-            eigenvectors: Vec::new(),
-            num_eigenpairs: 0,
-            usable_eigenpairs: 0,
-            splits_eigenspace: false,
-            num_components: 0,
-            random_walk,
-            log_degree,
-            encodings: Encodings::default(),
-            part: None,
-        };
+        let bare = Self { random_walk, log_degree, ..Self::bare(graph, None) };
         Ok(bare.with_eigenpairs(eigenpairs, options))
     }
 

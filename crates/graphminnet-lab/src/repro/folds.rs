@@ -147,7 +147,7 @@ fn one_fold(
     let recipe =
         Recipe { name: name.to_owned(), title: name.to_owned(), dataset: name.to_owned(), model, train };
     let split_note = format!("fold {fold}");
-    let loaded = Loaded { dataset, splits, report: Report::default(), split_note };
+    let loaded = Loaded { dataset, splits, report: Report::default(), split_note, in_parts: None };
     let label = format!("{name} fold {fold} {system}");
     let folder = lab.run_folder(&label, &recipe, data_fingerprint(&loaded.dataset, &loaded.splits));
     let mut run = lab.run_in(&folder, &recipe, DataSource::Given { edges: None })?.with_data(loaded);

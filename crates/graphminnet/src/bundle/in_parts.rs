@@ -2,6 +2,7 @@
 
 use super::infer::Question;
 use super::{Answers, Bundle, Ensemble, PredictError};
+use crate::config::ModelConfig;
 use crate::model::check_graph;
 use crate::nn::Pass;
 use graphminnet_data::Graph;
@@ -34,19 +35,75 @@ impl Ensemble {
         partition: &Partition,
         hosts: &Arc<dyn Exchange>,
     ) -> Result<Option<Answers>, PredictError> {
-        let nodes = graph.num_nodes();
+        self.each_config(|config| Ok(config.check_parts()?))?;
+        self.each_config(|config| Ok(check_graph(config, &graph)?))?;
+        let prepared = self.prepared_alike(|options| {
+            let whole = prepare_graph(&graph, &PrepareOptions { eigenpairs: 0, ..options.clone() })?;
+            Ok(GraphInParts::cut(&whole, partition.clone(), &**hosts)?)
+        })?;
+        drop(graph);
+        self.answer_prepared(prepared, partition, hosts)
+    }
+
+    /// The same for a graph of which every host has its own parts alone.
+    ///
+    /// # Errors
+    ///
+    /// As [`Ensemble::answer_in_parts`]; [`SpectralError::NotInParts`] if [`Ensemble::takes_parts_alone`] is false.
+    pub fn answer_own_parts(
+        &self,
+        graph: GraphInParts,
+        hosts: &Arc<dyn Exchange>,
+    ) -> Result<Option<Answers>, PredictError> {
+        self.each_config(|config| Ok(config.check_parts()?))?;
+        for part in graph.own() {
+            self.each_config(|config| Ok(check_graph(config, &part.graph)?))?;
+        }
+        let prepared = self.prepared_alike(|options| {
+            options.check_parts()?;
+            Ok(graph.clone())
+        })?;
+        let partition = graph.partition().clone();
+        drop(graph);
+        self.answer_prepared(prepared, &partition, hosts)
+    }
+
+    /// Whether the models need nothing that is computed on a whole graph before it is cut.
+    pub fn takes_parts_alone(&self) -> bool {
+        self.members().all(|model| model.description().model.prepare_options().check_parts().is_ok())
+    }
+
+    fn each_config(
+        &self,
+        check: impl Fn(&ModelConfig) -> Result<(), PredictError>,
+    ) -> Result<(), PredictError> {
+        self.members().try_for_each(|model| check(&model.description().model))
+    }
+
+    /// The graph once for all models that want to know the same of it.
+    fn prepared_alike(
+        &self,
+        mut cut: impl FnMut(&PrepareOptions) -> Result<GraphInParts, PredictError>,
+    ) -> Result<Vec<Prepared<'_>>, PredictError> {
         let mut prepared: Vec<Prepared<'_>> = Vec::new();
         for (place, model) in self.members().enumerate() {
-            let config = &model.description().model;
-            config.check_parts()?;
-            check_graph(config, &graph)?;
-            let options = config.prepare_options();
+            let options = model.description().model.prepare_options();
             match prepared.iter_mut().find(|earlier| earlier.options == options) {
                 Some(earlier) => earlier.models.push((place, model)),
-                None => prepared.push(Prepared::of(&graph, partition, &**hosts, options, (place, model))?),
+                None => {
+                    prepared.push(Prepared { graph: cut(&options)?, options, models: vec![(place, model)] })
+                }
             }
         }
-        drop(graph);
+        Ok(prepared)
+    }
+
+    fn answer_prepared(
+        &self,
+        mut prepared: Vec<Prepared<'_>>,
+        partition: &Partition,
+        hosts: &Arc<dyn Exchange>,
+    ) -> Result<Option<Answers>, PredictError> {
         for prepared in prepared.iter_mut().filter(|prepared| prepared.options.eigenpairs > 0) {
             prepared.graph.find_eigenpairs(hosts, &prepared.options, None, &())?;
         }
@@ -68,20 +125,6 @@ impl Ensemble {
         let Some(outputs) = outputs.filter(|_| hosts.rank() == 0) else { return Ok(None) };
         let columns = self.description().model.out_dim;
         let outputs = outputs.into_iter().map(|outputs| partition.rows_in_order(&outputs, columns));
-        Ok(Some(Answers::of_one_graph(self.description(), nodes, outputs.collect())))
-    }
-}
-
-impl<'a> Prepared<'a> {
-    fn of(
-        graph: &Arc<Graph>,
-        partition: &Partition,
-        hosts: &dyn Exchange,
-        options: PrepareOptions,
-        model: (usize, &'a Bundle),
-    ) -> Result<Self, PredictError> {
-        let whole = prepare_graph(graph, &PrepareOptions { eigenpairs: 0, ..options.clone() })?;
-        let graph = GraphInParts::cut(&whole, partition, hosts, &options)?;
-        Ok(Self { graph, options, models: vec![model] })
+        Ok(Some(Answers::of_one_graph(self.description(), partition.nodes(), outputs.collect())))
     }
 }

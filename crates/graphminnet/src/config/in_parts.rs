@@ -18,10 +18,24 @@ impl PartitionBy {
     ///
     /// [`DataError`] if the file with the parts cannot be read, or is that of another graph.
     pub fn cut(&self, graph: &Graph, parts: usize) -> Result<Partition, DataError> {
+        self.choose(graph.num_nodes(), parts, || Ok(Partition::greedy(graph, parts)))
+    }
+
+    /// The same for a graph of so many nodes; only greedy parts depend on its edges.
+    ///
+    /// # Errors
+    ///
+    /// As [`PartitionBy::cut`], and those of `greedy`.
+    pub fn choose(
+        &self,
+        nodes: usize,
+        parts: usize,
+        greedy: impl FnOnce() -> Result<Partition, DataError>,
+    ) -> Result<Partition, DataError> {
         match self {
-            Self::Order => Ok(Partition::in_order(graph.num_nodes(), parts)),
-            Self::Greedy => Ok(Partition::greedy(graph, parts)),
-            Self::File(path) => Partition::read(path, graph.num_nodes(), parts),
+            Self::Order => Ok(Partition::in_order(nodes, parts)),
+            Self::Greedy => greedy(),
+            Self::File(path) => Partition::read(path, nodes, parts),
         }
     }
 }

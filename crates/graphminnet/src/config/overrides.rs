@@ -55,6 +55,11 @@ impl Override {
     pub fn path(&self) -> String {
         keys::path(&self.section, &self.key)
     }
+
+    /// The new value.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
 }
 
 impl fmt::Display for Override {

@@ -8,8 +8,7 @@ use graphminnet_data::partition::Connection;
 use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Batch, Dataset, Level, NodeParts, Qualifiers, Schema, Side, Split};
-use sha2::{Digest, Sha256};
+use graphminnet_data::{Batch, ContentHash, Dataset, Level, NodeParts, Qualifiers, Schema, Side, Split};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -215,56 +214,29 @@ fn qualifiers(dataset: &Dataset, splits: &Splits) -> Result<Qualifiers, TrainErr
 
 /// SHA-256 over everything of a data set that can change a result: ids, structure, features, targets and parts.
 pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
-    let mut hasher = Sha256::new();
-    let mut bytes = Vec::new();
-    for sample in &dataset.samples {
-        bytes.clear();
-        let graph = &sample.graph;
-        let (nodes, edges) = (graph.node_features(), graph.edge_features());
-        for count in [
-            sample.id.len(),
-            graph.num_nodes(),
-            graph.num_edges(),
-            nodes.category_columns(),
-            nodes.number_columns(),
-            edges.category_columns(),
-            edges.number_columns(),
-            sample.targets.len(),
-        ] {
-            bytes.extend((count as u64).to_le_bytes());
-        }
-        bytes.extend(sample.id.as_bytes());
-        bytes.extend(graph.edges().iter().flatten().flat_map(|node| node.to_le_bytes()));
-        // Features of whole graphs count where there are any, so that data without them keeps its hash.
-        for features in [nodes, edges, graph.graph_features()] {
-            bytes.extend(features.category_values().iter().flat_map(|value| value.to_le_bytes()));
-            bytes.extend(features.number_values().iter().flat_map(|value| value.to_bits().to_le_bytes()));
-        }
-        // So do pairs that are asked about.
-        bytes.extend(graph.pairs().iter().flatten().flat_map(|node| node.to_le_bytes()));
-        // Missing is missing, whatever the bits of the NaN.
-        let known = |value: f32| if value.is_nan() { f32::NAN } else { value };
-        bytes.extend(sample.targets.iter().flat_map(|value| known(*value).to_bits().to_le_bytes()));
-        hasher.update(&bytes);
-    }
-    hasher.update(splits.to_json());
+    let mut content = ContentHash::default();
+    dataset.samples.iter().for_each(|sample| content.add(sample));
+    fingerprint_of(content, dataset, splits)
+}
+
+/// The same where the samples are hashed already.
+pub(super) fn fingerprint_of(mut content: ContentHash, dataset: &Dataset, splits: &Splits) -> String {
+    content.update(splits.to_json().as_ref());
     if let Some(parts) = &dataset.node_parts {
-        hasher.update(parts.nodes_by_part().to_json());
+        content.update(parts.nodes_by_part().to_json().as_ref());
     }
     // Weights and bounds count where there are any.
     let Qualifiers { weights, bounds } = &dataset.qualifiers;
-    bytes.clear();
-    bytes.extend(weights.iter().flat_map(|weight| weight.to_le_bytes()));
+    weights.iter().for_each(|weight| content.update(&weight.to_le_bytes()));
     for (graph, bound) in
         bounds.iter().enumerate().flat_map(|(graph, list)| list.iter().map(move |one| (graph, one)))
     {
-        bytes.extend(
-            [graph as u64, bound.place as u64, bound.side as u64].iter().flat_map(|part| part.to_le_bytes()),
-        );
-        bytes.extend(bound.value.to_le_bytes());
+        for part in [graph as u64, bound.place as u64, bound.side as u64] {
+            content.update(&part.to_le_bytes());
+        }
+        content.update(&bound.value.to_le_bytes());
     }
-    hasher.update(&bytes);
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    content.finish()
 }
 
 #[cfg(test)]

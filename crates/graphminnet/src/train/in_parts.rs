@@ -6,11 +6,10 @@ use super::run::DataCard;
 use super::{TrainError, TrainingData};
 use crate::config::{TrainConfig, no_parts};
 use graphminnet_data::exchange::Exchange;
-use graphminnet_data::fs::sha256;
 use graphminnet_data::partition::{Cut, Partition};
 use graphminnet_data::preparation::{GraphInParts, PreparedDataset, PreparedSample};
 use graphminnet_data::spectral::{PrepareOptions, PreparedGraph, prepare_graph};
-use graphminnet_data::{Graph, NodeParts};
+use graphminnet_data::{ContentHash, Graph, NodeParts};
 use std::sync::Arc;
 
 /// What a host keeps of the only graph.
@@ -37,11 +36,16 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    fn of(whole: &TrainingData, sample: &PreparedSample, partition: Partition) -> Result<Self, TrainError> {
+    fn of(
+        whole: &TrainingData,
+        sample: &PreparedSample,
+        edges: usize,
+        partition: Partition,
+    ) -> Result<Self, TrainError> {
         let nodes = Graph::from_edges(sample.prepared.graph.num_nodes(), Vec::new())?;
         let prepared = prepare_graph(&Arc::new(nodes), &PrepareOptions::default())?;
         let data = with_sample(whole, prepared, sample.id.clone(), sample.targets.clone());
-        Ok(Self { data, card: DataCard::of(whole), partition })
+        Ok(Self { data, card: DataCard { edges, ..DataCard::of(whole) }, partition })
     }
 
     /// Rows of all parts, of `columns` each, in the order of the nodes.
@@ -61,27 +65,42 @@ impl DataInParts {
         train: &TrainConfig,
         hosts: &dyn Exchange,
     ) -> Result<(Self, GraphInParts), TrainError> {
-        let parts = train.parts.unwrap_or(1);
-        let [only] = whole.dataset.samples.as_slice() else {
-            let found = format!("{parts} for {} graphs", whole.dataset.samples.len());
-            let expected = "a single graph; several are trained by accumulate";
-            return Err(no_parts("train.parts", found, expected).into());
-        };
+        let graph = &only_graph(whole, train)?.prepared;
+        let partition = train.partition.cut(&graph.graph, train.parts.unwrap_or(1))?;
+        let graphs = GraphInParts::cut(graph, partition, hosts)?;
+        Ok((Self::of(whole, &graphs, train, hosts)?, graphs))
+    }
+
+    /// The data of parts that this host has already; of the whole graph, the nodes with their targets are enough.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`], the same on all hosts that have the same data.
+    pub(super) fn of(
+        whole: &TrainingData,
+        graphs: &GraphInParts,
+        train: &TrainConfig,
+        hosts: &dyn Exchange,
+    ) -> Result<Self, TrainError> {
+        let only = only_graph(whole, train)?;
+        let parts = graphs.partition().parts();
+        if train.parts != Some(parts) {
+            let found = train.parts.map_or_else(|| "none".to_owned(), |parts| parts.to_string());
+            return Err(no_parts("train.parts", found, &format!("{parts}, as the data was read")).into());
+        }
         let doubts = doubts(whole, train)?;
-        let graph = &only.prepared.graph;
-        let partition = train.partition.cut(graph, parts)?;
-        let (edges, cut) = (graph.num_edges(), partition.cut(graph));
-        let graphs = GraphInParts::cut(&only.prepared, &partition, hosts, &whole.dataset.options)?;
-        let fingerprint = fingerprint(whole, &partition);
+        let partition = graphs.partition();
+        let (edges, cut) = graphs.edges(hosts);
+        let fingerprint = fingerprint(whole, partition);
         let own = graphs.here().zip(graphs.own());
         let own =
             own.map(|(part, graph)| part_of(whole, only, partition.nodes_of(part), graph, &fingerprint));
         let own = own.collect();
         let outline = match hosts.rank() {
-            0 => Some(Outline::of(whole, only, partition)?),
+            0 => Some(Outline::of(whole, only, edges, partition.clone())?),
             _ => None,
         };
-        Ok((Self { parts, own, outline, doubts, cut, edges }, graphs))
+        Ok(Self { parts, own, outline, doubts, cut, edges })
     }
 
     /// The same with the graphs of its parts as they were prepared since.
@@ -101,6 +120,18 @@ impl DataInParts {
         }
         let (parts, edges, cut) = (self.parts, self.edges, self.cut.clone());
         observer.event(&TrainEvent::InParts { parts, edges, cut });
+    }
+}
+
+/// The only graph of the data.
+fn only_graph<'a>(data: &'a TrainingData, train: &TrainConfig) -> Result<&'a PreparedSample, TrainError> {
+    match data.dataset.samples.as_slice() {
+        [only] => Ok(only),
+        samples => {
+            let found = format!("{} for {} graphs", train.parts.unwrap_or(1), samples.len());
+            let expected = "a single graph; several are trained by accumulate";
+            Err(no_parts("train.parts", found, expected).into())
+        }
     }
 }
 
@@ -148,9 +179,10 @@ fn with_sample(whole: &TrainingData, prepared: PreparedGraph, id: String, target
 
 /// The same graph in other parts has other sums.
 fn fingerprint(whole: &TrainingData, partition: &Partition) -> String {
-    let order =
-        (0..partition.nodes() as u64).flat_map(|number| (partition.node(number) as u64).to_le_bytes());
-    let offsets = partition.offsets().iter().flat_map(|offset| offset.to_le_bytes());
-    let parts = sha256(&order.chain(offsets).collect::<Vec<u8>>());
-    format!("{} in parts {parts}", whole.fingerprint)
+    let mut hash = ContentHash::default();
+    for number in 0..partition.nodes() as u64 {
+        hash.update(&(partition.node(number) as u64).to_le_bytes());
+    }
+    partition.offsets().iter().for_each(|offset| hash.update(&offset.to_le_bytes()));
+    format!("{} in parts {}", whole.fingerprint, hash.finish())
 }

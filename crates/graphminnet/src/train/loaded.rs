@@ -1,11 +1,13 @@
 //! Data as it was found: the graphs and their parts.
 
+use super::data::{data_fingerprint, fingerprint_of};
 use super::source::words;
 use super::{SplitChoice, TrainError};
 use crate::config::ConfigError;
+use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::split::{Splits, read_text_with_groups};
 use graphminnet_data::text::counted;
-use graphminnet_data::{Dataset, Read, ReadOptions, Report, read_stream};
+use graphminnet_data::{ContentHash, Dataset, Read, ReadOptions, Report, read_stream};
 use std::io::Cursor;
 
 /// Data as it was found.
@@ -19,6 +21,18 @@ pub struct Loaded {
     pub report: Report,
     /// How the parts came about, in words.
     pub split_note: String,
+    /// The parts of the only graph that this process keeps, where it was read in parts. The graph of `dataset` then has nodes
+    /// alone, with the targets of all of them.
+    pub in_parts: Option<OwnParts>,
+}
+
+/// The parts of a single graph that a process keeps.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnParts {
+    /// These.
+    pub graph: GraphInParts,
+    /// The hash of all of the graph.
+    pub content: ContentHash,
 }
 
 /// Fewer graphs than these say nothing about errors that are rare.
@@ -53,7 +67,15 @@ impl Loaded {
                 choice.apply(&read, groups)?
             }
         };
-        Ok(Self { dataset: read.dataset, splits, report: read.report, split_note })
+        Ok(Self { dataset: read.dataset, splits, report: read.report, split_note, in_parts: None })
+    }
+
+    /// The hash of graphs, targets and parts; see [`data_fingerprint`].
+    pub fn fingerprint(&self) -> String {
+        match &self.in_parts {
+            None => data_fingerprint(&self.dataset, &self.splits),
+            Some(own) => fingerprint_of(own.content.clone(), &self.dataset, &self.splits),
+        }
     }
 
     /// Splits graphs that are in memory.

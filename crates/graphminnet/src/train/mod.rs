@@ -79,7 +79,7 @@ pub use data::TrainingData;
 pub use defaults::{DataSize, Inferred, Unnamed, fit_recipe, infer_recipe};
 pub use error::TrainError;
 pub use event::{EpochReport, Observer, TrainEvent};
-pub use loaded::Loaded;
+pub use loaded::{Loaded, OwnParts};
 pub use metrics::{EpochRecord, EvaluationRecord, METRICS, ScoreRecord, TrainingRecord};
 pub use norms::{Compared, TrainingLoss};
 pub(crate) use run::{DataCard, read_json};
@@ -103,7 +103,7 @@ pub use norms::recompute as recompute_norms;
 pub use trainer::{train_in_parts, train_seed};
 // For the command, which names a run after the time and may be one of several processes.
 #[doc(hidden)]
-pub use run::{assist, dismiss, fresh_run_path};
+pub use run::{assist, dismiss, fresh_run_path, takes_parts_alone};
 
 use crate::bundle::TargetScaler;
 #[cfg(feature = "benchmarks")]

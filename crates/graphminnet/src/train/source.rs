@@ -1,10 +1,15 @@
 //! Where the data of a run comes from, written down so that the run can find it again.
 
+use super::loaded::OwnParts;
 use super::{Loaded, TrainError};
+use crate::config::PartitionBy;
+use graphminnet_data::exchange::{Exchange, Team};
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
+use graphminnet_data::partition::Partition;
 use graphminnet_data::split::{GroupBy, Ratios, Splits, read_with_groups};
 use graphminnet_data::{
-    Dataset, EdgeDirection, Level, LimitChange, Limits, NodeParts, Read, ReadOptions, Report, Task, open,
+    DataError, Dataset, EdgeDirection, Graph, InParts, Level, LimitChange, Limits, NodeParts, Read,
+    ReadInParts, ReadOptions, Report, Task, open, open_in_parts,
 };
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -169,9 +174,7 @@ impl DataSource {
             }
             Self::Registry { name, folder } => benchmark(name, folder.as_deref(), changes),
             Self::File { path, read: options, split, calibrate } => {
-                let ignore_split = !split.is_of_the_data();
-                let mut options = ReadOptions { ignore_split, ..(**options).clone() };
-                options.limits.apply(changes);
+                let options = file_options(options, split, changes);
                 let (read, groups) = match split.grouping() {
                     Some((by, seed)) => read_with_groups(path, &options, by, seed)?,
                     None => (open(path, &options)?, Vec::new()),
@@ -182,6 +185,43 @@ impl DataSource {
             Self::Given { .. } => Err(TrainError::DataNotGiven),
         }
     }
+
+    /// The same for a single graph in parts, of which this process keeps its own from the beginning; all of it where the format
+    /// does not allow that ([`open_in_parts`]).
+    ///
+    /// # Errors
+    ///
+    /// As [`DataSource::load`]; what is wrong with a file of parts.
+    pub fn load_parts(
+        &self,
+        changes: &[LimitChange],
+        (parts, partition): (usize, &PartitionBy),
+        hosts: &dyn Exchange,
+    ) -> Result<Loaded, TrainError> {
+        let Self::File { path, read: options, split, calibrate } = self else {
+            return self.load_within(changes);
+        };
+        if split.grouping().is_some() || !(hosts.size()..=Team::MOST).contains(&parts) {
+            return self.load_within(changes);
+        }
+        let options = file_options(options, split, changes);
+        let cut = |nodes: usize, structure: &dyn Fn() -> Result<Graph, DataError>| {
+            partition.choose(nodes, parts, || Ok(Partition::greedy(&structure()?, parts)))
+        };
+        let read = open_in_parts(path, &options, &InParts { hosts, cut: &cut, hashed: true })?;
+        let Some(ReadInParts { read, graph, content: Some(content) }) = read else {
+            return self.load_within(changes);
+        };
+        let loaded = Loaded::of(read, &[], split, options.rules >= 3)?.with_calibration(*calibrate, &[])?;
+        Ok(Loaded { in_parts: Some(OwnParts { graph, content }), ..loaded })
+    }
+}
+
+/// How a file is read that is to be split in this way.
+fn file_options(options: &ReadOptions, split: &SplitChoice, changes: &[LimitChange]) -> ReadOptions {
+    let mut options = ReadOptions { ignore_split: !split.is_of_the_data(), ..options.clone() };
+    options.limits.apply(changes);
+    options
 }
 
 #[cfg(feature = "benchmarks")]
@@ -199,7 +239,7 @@ fn benchmark(name: &str, _: Option<&Path>, _: &[LimitChange]) -> Result<Loaded, 
 
 fn official(dataset: Dataset, report: Report) -> Result<Loaded, TrainError> {
     let splits = Splits::official(&dataset)?;
-    Ok(Loaded { dataset, splits, report, split_note: "official".to_owned() })
+    Ok(Loaded { dataset, splits, report, split_note: "official".to_owned(), in_parts: None })
 }
 
 fn generate(generator: Generator, seed: u64, graphs: Option<usize>) -> Result<Dataset, TrainError> {

@@ -2,11 +2,11 @@
 
 use super::arguments::DataArguments;
 use crate::failure::Failure;
-use graphminnet::config::{ConfigError, Override, Recipe, with_overrides};
+use graphminnet::config::{ConfigError, Override, PartitionBy, Recipe, with_overrides};
 use graphminnet::train::{Inferred, Loaded, Start, Unnamed, fit_recipe, infer_recipe};
 use graphminnet_data::fs;
 use std::path::Path;
-use toml::Table;
+use toml::{Table, Value};
 
 /// Model and protocol as they were asked for.
 pub struct Configuration {
@@ -93,6 +93,20 @@ impl Configuration {
                 infer_recipe(data.as_deref().unwrap_or("ring-transfer"), schema, loaded, overrides)
             }
         }
+    }
+
+    /// Into how many parts a single graph is to be cut, and how, where that is asked for; whoever checks the configuration says
+    /// what is wrong with it.
+    pub fn parts(&self, overrides: &[Override]) -> Option<(usize, PartitionBy)> {
+        let recipe = self.given.as_ref().and_then(|given| given.table.get("train")?.as_table());
+        let asked = |key: &str| {
+            let path = format!("train.{key}");
+            let last = overrides.iter().rev().find(|field| field.path() == path);
+            last.map(Override::value).or_else(|| recipe?.get(key))
+        };
+        let parts = usize::try_from(asked("parts")?.as_integer()?).ok()?;
+        let how = asked("partition").map_or(Some("order"), Value::as_str)?;
+        Some((parts, PartitionBy::from(how.to_owned())))
     }
 
     /// The benchmark data set that the recipe is for.

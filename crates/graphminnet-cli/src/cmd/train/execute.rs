@@ -119,7 +119,7 @@ pub fn with_data(run: Run, context: &Context) -> Result<Run, Failure> {
     if run.unfinished()?.is_empty() {
         return Ok(run);
     }
-    let loaded = run.file().data.load_within(&context.resources.limits)?;
+    let loaded = run.file().load(&context.resources)?;
     say_loaded(context.verbosity, &loaded);
     Ok(run.with_data(loaded))
 }

@@ -6,7 +6,10 @@ use super::execute::Context;
 use crate::failure::Failure;
 use crate::ui::preparation::say_loaded;
 use graphminnet::config::{Override, Recipe};
-use graphminnet::train::{DataSource, Generator, Inferred, Loaded, RunSpec, SplitChoice, Start, Transfer};
+use graphminnet::train::{
+    DataSource, Generator, Inferred, Loaded, Resources, RunSpec, SplitChoice, Start, Transfer,
+    takes_parts_alone,
+};
 use graphminnet_data::LimitChange;
 use graphminnet_data::split::GroupBy;
 use graphminnet_data::text::counted;
@@ -62,9 +65,13 @@ impl Request {
         let configuration = Configuration::of(arguments, start.as_ref(), overrides)?;
         // A model to begin with has read molecules with or without them.
         let describes = !arguments.no_descriptors && start.as_ref().is_none_or(Start::describes_molecules);
-        let limits = &context.resources.limits;
+        let Resources { limits, exchange, .. } = &context.resources;
         let source = source(arguments, split, &configuration, calibrate, describes, limits)?;
-        let loaded = source.load_within(limits)?;
+        let parts = configuration.parts(overrides);
+        let mut loaded = match &parts {
+            Some((parts, how)) => source.load_parts(limits, (*parts, how), &**exchange)?,
+            None => source.load_within(limits)?,
+        };
         if arguments.no_descriptors && loaded.dataset.schema.molecules.is_none() {
             return Err(Failure::usage(
                 "--no-descriptors is for tables of molecules; this data has no descriptors",
@@ -72,6 +79,20 @@ impl Request {
         }
         say_loaded(verbosity, &loaded);
         let Inferred { recipe, notes } = configuration.recipe(&loaded, overrides)?;
+        let whole = match (&loaded.in_parts, takes_parts_alone(&recipe.model, &recipe.train)) {
+            (Some(_), Ok(())) => None,
+            (Some(_), Err(error)) => {
+                // The other ranks find that out by themselves.
+                loaded = source.load_within(limits)?;
+                Some(error.to_string())
+            }
+            (None, _) => {
+                parts.map(|_| "only folders of CSV files with one graph are read in parts".to_owned())
+            }
+        };
+        if let Some(reason) = whole.filter(|_| exchange.size() > 1) {
+            verbosity.say(format_args!("every rank reads the whole graph before it is cut: {reason}"));
+        }
         if !notes.is_empty() {
             verbosity.say("inferred:");
             for note in &notes {

@@ -1,6 +1,8 @@
 //! `edges.csv` and `pairs.csv`: rows that name two nodes.
 
 use super::super::csv::CsvReader;
+use super::in_parts::Keeping;
+use super::node_ids::NodeIds;
 use super::parts::PartColumns;
 use super::{Draft, Graphs, is_target_name, level_asked, named_columns, present, require, unknown_graph};
 use crate::budget::bytes_of;
@@ -16,8 +18,7 @@ impl Draft {
     fn end(&self, text: &str, has_nodes: bool, place: Place) -> Result<u32, DataError> {
         let text = text.trim();
         if has_nodes {
-            let found = self.node_ids.get(text).copied();
-            return found.ok_or_else(|| DataError::value(place, text, "a node_id of this graph"));
+            return named_node(&self.node_ids, text, place);
         }
         let count = self.num_nodes.unwrap_or(0);
         match text.parse::<u32>() {
@@ -25,6 +26,11 @@ impl Draft {
             _ => Err(DataError::value(place, text, format!("a node: the graph has {count}, counted from 0"))),
         }
     }
+}
+
+/// The node that a text names.
+fn named_node(node_ids: &NodeIds, text: &str, place: Place) -> Result<u32, DataError> {
+    node_ids.get(text).ok_or_else(|| DataError::value(place, text, "a node_id of this graph"))
 }
 
 /// The columns of a table whose rows name two nodes.
@@ -62,22 +68,23 @@ impl Ends {
     }
 }
 
-impl Graphs {
-    /// Edges with their features and, where no targets were found so far, their targets and parts.
-    pub(super) fn read_edges(
-        &mut self,
-        mut table: CsvReader,
-        has_pairs: bool,
-        collector: &mut Collector<'_>,
-        options: &ReadOptions,
-    ) -> Result<(), DataError> {
-        let ends = Ends::find(&table)?;
+/// The columns of `edges.csv` by what they are for.
+pub(super) struct EdgeColumns {
+    ends: Ends,
+    pub(super) features: Vec<(usize, String)>,
+    targets: Vec<(usize, String)>,
+    parts: PartColumns,
+    /// Whether rows have targets, or are to have them.
+    has_targets: bool,
+}
+
+impl EdgeColumns {
+    /// `may_have_targets` unless others have them, or the caller asks for those of others.
+    fn find(table: &CsvReader, may_have_targets: bool, options: &ReadOptions) -> Result<Self, DataError> {
+        let ends = Ends::find(table)?;
         let asked = level_asked(options);
         // Columns of these names have always been features where graphs or nodes have targets.
-        let may_have_targets = match asked {
-            Some(level) => level == Level::Edge,
-            None => collector.target_columns.len() == 0 && !has_pairs,
-        };
+        let may_have_targets = asked.map_or(may_have_targets, |level| level == Level::Edge);
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
         let is_target = |name: &String| {
             may_have_targets
@@ -87,39 +94,86 @@ impl Graphs {
                 }
         };
         let has_targets = asked == Some(Level::Edge)
-            || named_columns(&table, &ends.special()).any(|(_, name)| is_target(&name));
+            || named_columns(table, &ends.special()).any(|(_, name)| is_target(&name));
         let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.edge_columns);
-        let parts = PartColumns::find(&table, known, options)?;
+        let parts = PartColumns::find(table, known, options)?;
         let (mut features, mut targets) = (Vec::new(), Vec::new());
-        for (column, name) in named_columns(&table, &ends.special()) {
+        for (column, name) in named_columns(table, &ends.special()) {
             if is_target(&name) {
                 targets.push((column, name));
             } else if !(has_targets && parts.names.contains(&name)) {
                 features.push((column, name));
             }
         }
+        Ok(Self { ends, features, targets, parts, has_targets })
+    }
+
+    /// Those of a graph whose nodes have the targets.
+    pub(super) fn beside_nodes(table: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
+        Self::find(table, false, options)
+    }
+
+    /// The nodes that the current row names.
+    pub(super) fn ends(&self, table: &CsvReader, node_ids: &NodeIds) -> Result<[u32; 2], DataError> {
+        let end = |column: usize, what: &str| {
+            named_node(node_ids, table.field(column).trim(), table.place().in_column(what))
+        };
+        Ok([end(self.ends.source, "source")?, end(self.ends.destination, "destination")?])
+    }
+}
+
+impl Graphs<'_> {
+    /// Edges with their features and, where no targets were found so far, their targets and parts.
+    pub(super) fn read_edges(
+        &mut self,
+        mut table: CsvReader,
+        has_pairs: bool,
+        collector: &mut Collector<'_>,
+        options: &ReadOptions,
+    ) -> Result<(), DataError> {
+        let may_have_targets = collector.target_columns.len() == 0 && !has_pairs;
+        let EdgeColumns { ends, features, targets, parts, has_targets } =
+            EdgeColumns::find(&table, may_have_targets, options)?;
         if has_targets {
             collector.level = Level::Edge;
             collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
         }
         collector.name_edge_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
         let has_nodes = self.has_nodes;
-        let cells = bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * (features.len() + targets.len()) + 1);
+        let [whole, bare] = [features.len() + targets.len(), 0]
+            .map(|cells| bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * cells + 1));
         while let Some(row) = table.advance()? {
             let place = table.place();
-            self.held.grow(cells).map_err(DataError::limit(place.clone()))?;
             let name = ends.graph.map_or("0", |column| table.field(column).trim()).to_owned();
-            let Some(draft) = self.draft(&name, &place, options)? else {
+            let Some(position) = self.draft(&name, &place, options)? else {
                 return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
             };
+            let Self { drafts, held, kept, .. } = &mut *self;
+            let Some(draft) = drafts.get_mut(position) else { continue };
             let result = row.and_then(|()| {
                 let edge = ends.read(&table, draft, has_nodes, &place)?;
-                within("edges_per_graph", draft.edges.len() as u64 + 1, options.limits.edges_per_graph)
+                draft.num_edges += 1;
+                draft.num_loops += u64::from(edge[0] == edge[1]);
+                within("edges_per_graph", draft.num_edges, options.limits.edges_per_graph)
                     .map_err(DataError::limit(place.clone()))?;
-                draft.edges.push(edge);
+                let keeping = kept.map_or(Keeping::Whole, |kept| kept.keeping(edge));
+                let bytes = match keeping {
+                    Keeping::Whole => whole,
+                    Keeping::Bare => bare,
+                    Keeping::Nothing => 0,
+                };
+                held.grow(bytes).map_err(DataError::limit(place.clone()))?;
+                match keeping {
+                    Keeping::Whole => draft.edges.push(edge),
+                    Keeping::Bare => draft.bare_edges.push(edge),
+                    Keeping::Nothing => {}
+                }
                 for (position, (column, name)) in features.iter().enumerate() {
                     let text = present(table.field(*column), name, &place)?;
-                    draft.edge_rows.push(collector.edge_columns.cell(position, text, &place)?);
+                    let value = collector.edge_columns.cell(position, text, &place)?;
+                    if keeping == Keeping::Whole {
+                        draft.edge_rows.push(value);
+                    }
                 }
                 draft.take_labels(&table, &targets, has_targets.then_some(&parts), collector, &place)
             });

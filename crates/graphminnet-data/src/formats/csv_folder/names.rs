@@ -1,9 +1,8 @@
 //! The names of nodes: the `node_id`s of `nodes.csv`, by which people know them.
 
-use super::super::csv::CsvReader;
-use super::require;
+use super::{open_table, require};
 use crate::budget::{Budget, bytes_of};
-use crate::formats::{Folder, Format, detect, lines_of};
+use crate::formats::{Folder, Format, detect};
 use crate::{DataError, ReadOptions, escape};
 use std::collections::HashMap;
 use std::path::Path;
@@ -31,15 +30,18 @@ impl NodeNames {
             Some(format) => format,
             None => detect(path)?,
         };
-        let limits = &options.limits;
-        let lines = match format {
-            Format::CsvFolder => lines_of(&Folder::new(path, limits), "nodes.csv", limits)?,
-            _ => None,
-        };
-        let Some(lines) = lines else { return Ok(None) };
-        let mut table = CsvReader::new(lines, limits)?;
+        if format != Format::CsvFolder {
+            return Ok(None);
+        }
+        let folder = Folder::new(path, &options.limits);
+        // Names that are kept take memory, and most are numbers.
+        if are_numbers(&folder, options)? { Ok(None) } else { Self::of_folder(&folder, options).map(Some) }
+    }
+
+    fn of_folder(folder: &Folder, options: &ReadOptions) -> Result<Self, DataError> {
+        let (mut found, mut held) = (Self::default(), Budget::new(&options.limits).share());
+        let Some(mut table) = open_table(folder, "nodes.csv", options)? else { return Ok(found) };
         let (graph, id) = (table.column_called(&["graph_id"]), require(&table, &["node_id", "id"])?);
-        let (mut found, mut held) = (Self::default(), Budget::new(limits).share());
         while let Some(row) = table.advance()? {
             // A bad row makes its graph a bad one, and nobody asks for its names.
             if row.is_err() {
@@ -56,9 +58,7 @@ impl NodeNames {
             graph.numbers.insert(name.clone(), graph.names.len() as u32);
             graph.names.push(name);
         }
-        let is_number = |(number, name): (usize, &String)| *name == number.to_string();
-        let plain = found.graphs.values().all(|graph| graph.names.iter().enumerate().all(is_number));
-        Ok((!plain).then_some(found))
+        Ok(found)
     }
 
     /// The number of a node within its graph. A graph without a name is the only one.
@@ -79,6 +79,28 @@ impl NodeNames {
     pub fn name(&self, graph: &str, node: u32) -> Option<&str> {
         self.graphs.get(graph)?.names.get(node as usize).map(String::as_str)
     }
+}
+
+/// Whether the nodes of every graph are called 0, 1, 2 and so on, or have no names.
+fn are_numbers(folder: &Folder, options: &ReadOptions) -> Result<bool, DataError> {
+    let Some(mut table) = open_table(folder, "nodes.csv", options)? else { return Ok(true) };
+    let (graph, id) = (table.column_called(&["graph_id"]), require(&table, &["node_id", "id"])?);
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    while let Some(row) = table.advance()? {
+        if row.is_err() {
+            continue;
+        }
+        let graph = graph.map_or("0", |column| table.field(column).trim());
+        let count = match counts.get_mut(graph) {
+            Some(count) => count,
+            None => counts.entry(graph.to_owned()).or_default(),
+        };
+        if table.field(id).trim() != count.to_string() {
+            return Ok(false);
+        }
+        *count += 1;
+    }
+    Ok(true)
 }
 
 /// A node as people know it: by its name, or else by its number.

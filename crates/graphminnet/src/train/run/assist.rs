@@ -59,7 +59,7 @@ pub fn assist(resources: &Resources, interrupt: &AtomicBool) -> Result<(), Train
             Task::End => return Ok(()),
             Task::Prepare { run } => {
                 let run = RunFile::parse(&run, RUN.into())?;
-                let loaded = run.data.load_within(&resources.limits)?;
+                let loaded = run.load(resources)?;
                 Prepared::of(loaded, &run, resources, &mut (), interrupt).map(|prepared| data = prepared)
             }
             Task::Train { run, seed } => {

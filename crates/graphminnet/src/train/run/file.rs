@@ -5,8 +5,9 @@ use super::directory::{RUN, SeedDir};
 use super::{DataSource, EnsembleResult, Resources, TrainError};
 use crate::bundle::Origin;
 use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
-use crate::train::{Settings, Start, Summary, Transfer};
+use crate::train::{Loaded, Settings, Start, Summary, Transfer};
 use graphminnet_data::fs;
+use graphminnet_data::spectral::SpectralError;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -54,6 +55,19 @@ pub struct RunFile {
     pub model: ModelConfig,
     /// The protocol.
     pub train: TrainConfig,
+}
+
+/// Fails if a model needs something that is computed, or checked, on a whole graph before it is cut.
+///
+/// # Errors
+///
+/// [`SpectralError::NotInParts`] with what it is.
+pub fn takes_parts_alone(model: &ModelConfig, train: &TrainConfig) -> Result<(), SpectralError> {
+    model.prepare_options().check_parts()?;
+    match train.eigenpairs {
+        Some(_) => Err(SpectralError::NotInParts { what: "eigenpairs of another program" }),
+        None => Ok(()),
+    }
 }
 
 impl RunFile {
@@ -150,6 +164,19 @@ impl RunFile {
         }
         let ensemble = EnsembleResult::read(run, &self.seeds)?;
         Ok((!results.is_empty()).then(|| Summary { ensemble, ..Summary::new(self.train.metric, results) }))
+    }
+
+    /// Reads the data of the run: of a graph in parts those of this process alone, where format and model allow it.
+    ///
+    /// # Errors
+    ///
+    /// As [`DataSource::load`].
+    pub fn load(&self, resources: &Resources) -> Result<Loaded, TrainError> {
+        let Resources { limits, exchange, .. } = resources;
+        match self.train.parts.filter(|_| takes_parts_alone(&self.model, &self.train).is_ok()) {
+            Some(parts) => self.data.load_parts(limits, (parts, &self.train.partition), &**exchange),
+            None => self.data.load_within(limits),
+        }
     }
 
     /// What the run works with: what its process has, and what it asks for itself.

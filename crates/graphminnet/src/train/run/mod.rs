@@ -25,14 +25,14 @@ pub use directory::SeedDir;
 pub(crate) use directory::read_json;
 pub(in crate::train) use directory::write_json;
 pub use ensemble::EnsembleResult;
-pub use file::{RunFile, RunSpec};
+pub use file::{RunFile, RunSpec, takes_parts_alone};
 
 use super::event::{Observer, TrainEvent};
 use super::in_parts::Outline;
 use super::state::Best;
 use super::summary::Summary;
 use super::trainer::{Outcome, alone_if_need_be, train_in_parts, train_own, train_seed_from};
-use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData, data_fingerprint};
+use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData};
 use crate::bundle::Origin;
 use burn::tensor::Device;
 use directory::RunDir;
@@ -228,7 +228,7 @@ impl Run {
             let loaded = match self.loaded.take() {
                 Some(loaded) => loaded,
                 None => {
-                    let loaded = self.file.data.load_within(&resources.limits)?;
+                    let loaded = self.file.load(resources)?;
                     observer.loaded(&loaded);
                     loaded
                 }
@@ -294,7 +294,7 @@ impl Run {
         }
         if let (false, Some(given)) = (open, &self.loaded) {
             // Nothing is left to train, but results of other data are not those that were asked for.
-            self.directory.check_data(&data_fingerprint(&given.dataset, &given.splits))?;
+            self.directory.check_data(&given.fingerprint())?;
         }
         let start = match &self.file.from {
             Some(origin) if open => Some(self.directory.start(origin, &resources.device)?),

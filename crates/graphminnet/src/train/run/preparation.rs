@@ -1,9 +1,12 @@
 //! The preparation of a run's data, watched by its observer and ended by its interrupt.
 
-use super::{Resources, RunFile};
+use super::{Resources, RunFile, takes_parts_alone};
+use crate::config::no_parts;
 use crate::train::in_parts::DataInParts;
+use crate::train::loaded::OwnParts;
 use crate::train::trainer::check_parts;
 use crate::train::{Architecture, Loaded, Observer, TrainError, TrainingData};
+use graphminnet_data::Report;
 use graphminnet_data::preparation::{Progress, Transform};
 use graphminnet_data::spectral::{Eigensolver, PrepareOptions, SpectralError};
 use std::sync::Arc;
@@ -23,6 +26,10 @@ impl Loaded {
         observer: &mut dyn Observer,
         interrupt: &AtomicBool,
     ) -> Result<Option<TrainingData>, TrainError> {
+        if let Some(own) = &self.in_parts {
+            let parts = own.graph.partition().parts();
+            return Err(no_parts("train.parts", "none", &format!("{parts}, as the data was read")).into());
+        }
         let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
         let (splits, cache) = (self.splits.clone(), resources.cache.as_ref());
         let exchange = &*resources.exchange;
@@ -52,16 +59,30 @@ impl Loaded {
         // What is computed in parts is left out of what is computed for the whole.
         let eigenpairs = if in_parts { 0 } else { options.eigenpairs };
         let of_whole = PrepareOptions { eigenpairs, ..options.clone() };
+        let fingerprint = match &self.in_parts {
+            None => None,
+            Some(_) => {
+                takes_parts_alone(&run.model, train)?;
+                Some(self.fingerprint())
+            }
+        };
+        let Self { dataset, splits, report: Report { differences, .. }, in_parts: own, .. } = self;
         let prepared = {
             let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
             let given = (resources.cache.as_ref(), given);
-            TrainingData::prepare_among(&self.dataset, self.splits, &of_whole, given, &watched, &**hosts)
+            TrainingData::prepare_among(&dataset, splits, &of_whole, given, &watched, &**hosts)
         };
         let Some((mut whole, mut report)) = unless_interrupted(prepared)? else { return Ok(None) };
-        whole.differences = self.report.differences;
+        whole.differences = differences;
         Arc::make_mut(&mut whole.dataset).options = options.clone();
-        drop(self.dataset);
-        let (data, mut graphs) = DataInParts::cut(&whole, train, &**hosts)?;
+        drop(dataset);
+        let (data, mut graphs) = match own.zip(fingerprint) {
+            None => DataInParts::cut(&whole, train, &**hosts)?,
+            Some((OwnParts { graph, .. }, fingerprint)) => {
+                whole.fingerprint = fingerprint;
+                (DataInParts::of(&whole, &graph, train, &**hosts)?, graph)
+            }
+        };
         let nodes = whole.dataset.samples.iter().map(|sample| sample.prepared.graph.num_nodes()).sum();
         drop(whole);
         if in_parts {
