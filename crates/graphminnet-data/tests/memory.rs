@@ -76,9 +76,9 @@ fn rows_of_many_values() {
 #[test]
 fn folders_of_tables() {
     let scratch = Scratch::new("tables");
-    let nodes: String = (0..200_000).map(|node| format!("0,{node}\n")).collect();
+    let nodes: String = (0..200_000).map(|node| format!("0,n{node}\n")).collect();
     scratch.write("csv/nodes.csv.gz", gzip(format!("graph_id,node_id\n{nodes}")));
-    scratch.write("csv/edges.csv", "graph_id,source,destination\n0,0,1\n");
+    scratch.write("csv/edges.csv", "graph_id,source,destination\n0,n0,n1\n");
     refused(&scratch.path().join("csv"), "nodes.csv.gz, line ");
     scratch.write("ogb/raw/num-node-list.csv", "200000\n");
     scratch.write("ogb/raw/num-edge-list.csv", "0\n");

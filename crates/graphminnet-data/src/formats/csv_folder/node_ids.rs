@@ -34,11 +34,11 @@ impl NodeIds {
             Self::Numbers { first, count } => match plain_number(name) {
                 Some(number) if *count == 0 => {
                     (*first, *count) = (number, 1);
-                    return Ok(true);
+                    Ok(true)
                 }
                 Some(number) if first.checked_add(u64::from(*count)) == Some(number) => {
                     *count += 1;
-                    return Ok(true);
+                    Ok(true)
                 }
                 _ => {
                     let mut numbers = HashMap::new();
