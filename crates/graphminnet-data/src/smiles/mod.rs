@@ -35,7 +35,7 @@ pub use fingerprint::Fingerprint;
 pub use form::{MoleculeForm, MoleculeReading};
 // For the drawings of `graphminnet-report`.
 #[doc(hidden)]
-pub use sketch::{Sketch, SketchAtom, SketchBond};
+pub use sketch::{Sketch, SketchAtom, SketchBond, SketchCentre, SketchOrder, SketchSides};
 
 use super::{Column, Limits, Schema};
 use crate::graph::{Features, Graph};

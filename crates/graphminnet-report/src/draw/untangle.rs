@@ -84,7 +84,7 @@ impl Tangle<'_> {
     }
 
     /// Whether two neighbours are connected by more than their bond.
-    fn is_joined_without(&self, a: usize, b: usize) -> bool {
+    pub(super) fn is_joined_without(&self, a: usize, b: usize) -> bool {
         let mut seen = vec![false; self.neighbours.len()];
         let mut open = vec![a];
         seen[a] = true;
@@ -162,7 +162,7 @@ impl Tangle<'_> {
     }
 
     /// The atoms beyond a bond that is in no ring.
-    fn branch(&self, anchor: usize, first: usize) -> Vec<usize> {
+    pub(super) fn branch(&self, anchor: usize, first: usize) -> Vec<usize> {
         let mut seen = vec![false; self.neighbours.len()];
         (seen[anchor], seen[first]) = (true, true);
         let mut branch = vec![first];
