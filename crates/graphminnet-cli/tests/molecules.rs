@@ -175,6 +175,33 @@ fn computed_descriptors_need_no_columns_when_predicting() {
 }
 
 #[test]
+fn bonds_are_trained_on_and_predicted_once_with_their_two_atoms() {
+    let workspace = Workspace::new();
+    let molecules = ["CCO", "CC(=O)O", "C1CC1", "CCCC", "OCCO", "CC=C", "C1CCC1O", "CN", "CCN", "COC"];
+    let bonds = [2, 3, 3, 3, 3, 2, 5, 1, 2, 2];
+    let mut text = String::from("smiles,length\n");
+    for (smiles, bonds) in molecules.iter().zip(bonds) {
+        let list: Vec<String> = (0..bonds).map(|bond| format!("{}", 1.0 + f64::from(bond) / 10.0)).collect();
+        text.push_str(&format!("{smiles},\"[{}]\"\n", list.join(", ")));
+    }
+    workspace.write("bonds.csv", text);
+    let run = ok(workspace.run(&format!("train --data bonds.csv --level edge {TINY} --run-dir run")));
+    assert!(run.stderr.contains("regression per edge, 1 target column: length"), "{run:?}");
+    assert!(run.stderr.contains("the answer for two nodes does not depend on their order"), "{run:?}");
+    workspace.write("new.csv", "name,smiles\npropanol,OC1CC1\nmethane,C\nslip,C(\n");
+    let run = workspace.run("predict --model run --data new.csv");
+    let rows: Vec<Vec<&str>> = run.stdout.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["name", "smiles", "source", "destination", "pred_length", "reason"]);
+    let ends: Vec<[&str; 3]> = rows[1..].iter().map(|row| [row[0], row[2], row[3]]).collect();
+    // The bond that closes the ring is the last; methane has none.
+    let expected = [["propanol", "0", "1"], ["propanol", "1", "2"], ["propanol", "2", "3"], ["propanol", "3", "1"]];
+    assert_eq!(ends[..4], expected, "{run:?}");
+    assert_eq!((ends.len(), ends[4]), (5, ["slip", "", ""]), "{run:?}");
+    let run = ok(workspace.run("evaluate --model run --data bonds.csv --replicates 0"));
+    assert!(run.stdout.contains("26 labels"), "{run:?}");
+}
+
+#[test]
 fn a_search_names_no_test_score_and_prints_the_command_of_its_winner() {
     let workspace = workspace();
     let run = ok(workspace.run(&format!(

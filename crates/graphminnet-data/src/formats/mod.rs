@@ -21,7 +21,6 @@
 
 // For the other crates of this workspace: the one reader and writer of CSV.
 #[doc(hidden)]
-mod atom_lists;
 pub mod csv;
 mod csv_folder;
 mod descriptor_columns;
@@ -41,6 +40,7 @@ mod smiles_rows;
 mod target_columns;
 mod tree;
 mod tudataset;
+mod value_lists;
 mod weight_column;
 mod write;
 

@@ -4,14 +4,15 @@
 //! the first whose first cell is a molecule. Targets are the columns named in the options; without names, every other column whose cells are all numbers or
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 //!
-//! A cell such as `>3.5` in a column of numbers is a bound. At node level a cell is a list with a value for every atom.
+//! A cell such as `>3.5` in a column of numbers is a bound. At node level a cell is a list with a value for every atom,
+//! at edge level one with a value for every bond.
 
-use super::atom_lists as atoms;
 use super::csv::CsvReader;
 use super::descriptor_columns::DescriptorColumns;
 use super::parquet::ParquetRows;
 use super::sheet::SheetRows;
 use super::target_columns::{labels, usable};
+use super::value_lists::{self as lists, Items};
 use super::weight_column::WeightColumn;
 use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
@@ -19,7 +20,7 @@ use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table};
 use crate::smiles::{MoleculeReading, SmilesError};
-use crate::{BadRow, DataError, Level, MoleculeTable, Place, Read, ReadOptions, Split};
+use crate::{BadRow, DataError, EdgeDirection, Level, MoleculeTable, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -127,12 +128,18 @@ fn read_table(
     options: &ReadOptions,
 ) -> Result<Read, DataError> {
     let columns = Columns::find(&reader, options)?;
-    if let Some(level @ (Level::Edge | Level::Pair)) = asked_level(options) {
-        let reason = format!(
-            "a table of molecules has targets of molecules or, at node level, of atoms, none per {level}; JSON Lines may \
-             have them"
-        );
-        return Err(DataError::Schema { place: Place::file(path), reason });
+    let refused = match (asked_level(options), options.edges) {
+        (Some(Level::Pair), _) => Some(
+            "a table of molecules has targets of molecules, of atoms (at node level) or of bonds (at edge level), none \
+             per pair; JSON Lines may have them",
+        ),
+        (Some(Level::Edge), Some(EdgeDirection::AsGiven)) => {
+            Some("bonds go both ways: edges of molecules cannot be read as given")
+        }
+        _ => None,
+    };
+    if let Some(reason) = refused {
+        return Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
     }
     let options =
         &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
@@ -178,6 +185,7 @@ fn read_table(
     drop(held);
     let mut collector = Collector::within(path, options, budget);
     collector.notes = notes;
+    collector.edges = EdgeDirection::BothWays;
     collect(collector, columns, reading, rows)
 }
 
@@ -262,13 +270,12 @@ fn collect(
         };
         let cells = used.iter().map(|column| (row.cells.get(column.cell).map_or("", |text| text), column));
         let columns = &mut collector.target_columns;
-        let targets = match collector.level {
-            Level::Node => {
+        let targets = match Items::of(collector.level, &graph) {
+            Some(items) => {
                 let cells = cells.map(|(text, column)| (text, column.name.as_str()));
-                atoms::targets(columns, cells, graph.num_nodes(), &row.place)
-                    .map(|targets| (targets, Vec::new()))
+                lists::targets(columns, cells, &items, &row.place).map(|targets| (targets, Vec::new()))
             }
-            _ => labels(cells, columns, &row.place)
+            None => labels(cells, columns, &row.place)
                 .map(|(values, bounds)| (Table { rows: usize::from(!values.is_empty()), values }, bounds)),
         };
         let record = match targets {
