@@ -4,14 +4,19 @@ use super::layout::Place;
 use super::untangle::Tangle;
 use graphminnet_data::smiles::SketchSides;
 
-/// Puts the neighbours of double bonds on the sides on which they belong, by turning over what hangs on one end. A double
-/// bond in a ring stays as it is.
-pub(super) fn settle(places: &mut Vec<Place>, tangle: &Tangle<'_>, all: &[SketchSides]) {
-    for sides in all.iter().filter(|sides| !tangle.is_joined_without(sides.ends[0], sides.ends[1])) {
+/// Puts the neighbours of double bonds on the sides on which they belong, by turning over what hangs on one end. In a ring
+/// nothing can be turned over: the double bonds are returned whose neighbours stay on the wrong sides.
+pub(super) fn settle(places: &mut [Place], tangle: &Tangle<'_>, all: &[SketchSides]) -> Vec<(usize, usize)> {
+    let mut wrong = Vec::new();
+    for sides in all {
+        let [first, second] = sides.ends;
         if is_right(places, sides) {
             continue;
         }
-        let [first, second] = sides.ends;
+        if tangle.is_joined_without(first, second) {
+            wrong.push((first.min(second), first.max(second)));
+            continue;
+        }
         let (here, there) = (tangle.branch(second, first), tangle.branch(first, second));
         let (a, b) = (places[first], places[second]);
         // Turning over one end or the other gives mirror images: the smaller one is turned.
@@ -20,10 +25,11 @@ pub(super) fn settle(places: &mut Vec<Place>, tangle: &Tangle<'_>, all: &[Sketch
             places[atom] = mirrored(places[atom], a, b);
         }
     }
+    wrong
 }
 
 /// Whether the neighbours of a double bond are on the sides on which they belong.
-pub(super) fn is_right(places: &[Place], sides: &SketchSides) -> bool {
+fn is_right(places: &[Place], sides: &SketchSides) -> bool {
     let [a, b] = sides.ends.map(|end| places[end]);
     let [c, d] = sides.neighbours.map(|neighbour| places[neighbour]);
     let side = |place: Place| (b.0 - a.0) * (place.1 - a.1) - (b.1 - a.1) * (place.0 - a.0);

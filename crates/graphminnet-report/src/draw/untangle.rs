@@ -3,11 +3,12 @@
 //! The usual drawing puts one regular ring beside the other, which ends in crossed bonds where rings share more than an edge
 //! (adamantane, morphine) or are large. The graph of such a ring system can nearly always be drawn without crossings: with
 //! one of its cycles as the rim and every other atom in the middle of its neighbours (Tutte 1963). Which cycle becomes the
-//! rim is tried out; then bonds are brought to one length as far as none crosses another, and what hangs on the system
-//! is set on again where there is room.
+//! rim is tried out, those first that have every atom with something outside of the system on them; then bonds are brought
+//! to one length as far as none crosses another, and what hangs on the system is set on again where there is room.
 //!
-//! A molecule without crossed bonds is left as it is.
+//! A molecule without crossed bonds, and without atoms on top of each other, is left as it is.
 
+mod branches;
 mod cycles;
 
 use super::layout::Place;
@@ -20,8 +21,8 @@ const TRIED: usize = 4;
 /// Rounds of the search for the middle, and of the relaxation.
 const MIDDLE_ROUNDS: usize = 400;
 const RELAXATIONS: usize = 400;
-/// Directions in which a branch may be set on.
-const DIRECTIONS: usize = 24;
+/// Atoms that are nearer than this sit on each other.
+const TOUCH: f64 = 0.3;
 
 /// A molecule as the places see it.
 pub(super) struct Tangle<'a> {
@@ -32,22 +33,23 @@ pub(super) struct Tangle<'a> {
 }
 
 impl Tangle<'_> {
-    /// Better places, where bonds of one ring system cross.
+    /// Better places, where bonds cross or atoms sit on each other.
     pub(super) fn untangle(&self, places: &mut Vec<Place>) {
+        self.free_branches(places);
         for system in self.ring_systems() {
-            let inside: Vec<(usize, usize)> = self
-                .bonds
-                .iter()
-                .copied()
-                .filter(|(a, b)| system.contains(a) && system.contains(b))
-                .collect();
-            if system.len() > MOST_ATOMS || crossings(places, &inside) == 0 {
+            let is_inside = |(a, b): &(usize, usize)| system.contains(a) && system.contains(b);
+            let (inside, outside): (Vec<_>, Vec<_>) = self.bonds.iter().copied().partition(is_inside);
+            let crossed = |bond: &(usize, usize)| {
+                inside.iter().chain(&outside).any(|other| do_cross(places, *bond, *other))
+            };
+            if system.len() > MOST_ATOMS || !inside.iter().any(crossed) {
                 continue;
             }
             let Some(found) = self.planar(&system, &inside) else { continue };
             let before = self.disorder(places);
             let mut changed = places.clone();
             self.set(&system, &found, &mut changed);
+            self.free_branches(&mut changed);
             if self.disorder(&changed) < before {
                 *places = changed;
             }
@@ -56,7 +58,7 @@ impl Tangle<'_> {
 
     /// Crossed bonds of the whole molecule, and atoms that sit on each other.
     fn disorder(&self, places: &[Place]) -> usize {
-        let near = |a: usize| (0..a).filter(|b| distance(places[a], places[*b]) < 0.3).count();
+        let near = |a: usize| (0..a).filter(|b| distance(places[a], places[*b]) < TOUCH).count();
         crossings(places, self.bonds) + (0..places.len()).map(near).sum::<usize>()
     }
 
@@ -114,8 +116,15 @@ impl Tangle<'_> {
             around[a].push(b);
             around[b].push(a);
         }
+        // Bonds to the outside must cross the rim where they begin within it.
+        let outward = |atom: usize| {
+            self.neighbours[system[atom]].iter().filter(|next| system.binary_search(next).is_err()).count()
+        };
+        let within = |rim: &[usize]| -> usize {
+            (0..system.len()).filter(|atom| !rim.contains(atom)).map(outward).sum()
+        };
         let mut rims = cycles::of(&around, &bonds);
-        rims.sort_by_key(|rim| std::cmp::Reverse(rim.len()));
+        rims.sort_by_cached_key(|rim| (within(rim), std::cmp::Reverse(rim.len())));
         let mut found: Vec<(f64, Vec<Place>)> = Vec::new();
         for rim in rims {
             let Some(mut places) = in_the_middle(&around, &rim) else { continue };
@@ -123,123 +132,12 @@ impl Tangle<'_> {
                 continue;
             }
             relax(&mut places, &around, &bonds);
-            found.push((strain(&places, &bonds), places));
+            found.push((strain(&places, &bonds) + within(&rim) as f64, places));
             if found.len() == TRIED {
                 break;
             }
         }
         found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, places)| places)
-    }
-
-    /// Puts a system to new places around its old middle, and sets the rest on where there is room.
-    fn set(&self, system: &[usize], found: &[Place], places: &mut [Place]) {
-        let middle = |of: &mut dyn Iterator<Item = Place>| {
-            let (count, x, y) = of.fold((0.0, 0.0, 0.0), |(n, x, y), p| (n + 1.0, x + p.0, y + p.1));
-            (x / f64::max(count, 1.0), y / f64::max(count, 1.0))
-        };
-        let old = middle(&mut system.iter().map(|&at| places[at]));
-        let new = middle(&mut found.iter().copied());
-        let before = places.to_vec();
-        for (&atom, place) in system.iter().zip(found) {
-            places[atom] = (old.0 + place.0 - new.0, old.1 + place.1 - new.1);
-        }
-        let mut placed = vec![false; places.len()];
-        system.iter().for_each(|&atom| placed[atom] = true);
-        let mut anchors: Vec<(usize, usize)> = system
-            .iter()
-            .flat_map(|&at| self.neighbours[at].iter().map(move |&next| (at, next)))
-            .filter(|(_, next)| !placed[*next])
-            .collect();
-        // The largest first: it needs the most room.
-        anchors.sort_by_key(|(anchor, first)| {
-            (std::cmp::Reverse(self.branch(*anchor, *first).len()), *anchor, *first)
-        });
-        for (anchor, first) in anchors {
-            let branch = self.branch(anchor, first);
-            self.set_on(anchor, first, &branch, &before, places, &placed);
-            branch.iter().for_each(|&atom| placed[atom] = true);
-        }
-    }
-
-    /// The atoms beyond a bond that is in no ring.
-    pub(super) fn branch(&self, anchor: usize, first: usize) -> Vec<usize> {
-        let mut seen = vec![false; self.neighbours.len()];
-        (seen[anchor], seen[first]) = (true, true);
-        let mut branch = vec![first];
-        let mut next = 0;
-        while let Some(&at) = branch.get(next) {
-            next += 1;
-            for &other in &self.neighbours[at] {
-                if !seen[other] {
-                    seen[other] = true;
-                    branch.push(other);
-                }
-            }
-        }
-        branch
-    }
-
-    /// Turns a branch, in its old shape or mirrored, to where it crosses and touches least.
-    fn set_on(
-        &self,
-        anchor: usize,
-        first: usize,
-        branch: &[usize],
-        before: &[Place],
-        places: &mut [Place],
-        placed: &[bool],
-    ) {
-        let away: Place =
-            self.neighbours[anchor].iter().filter(|at| placed[**at]).fold((0.0, 0.0), |sum, &at| {
-                let length = distance(places[anchor], places[at]).max(1e-9);
-                (
-                    sum.0 + (places[anchor].0 - places[at].0) / length,
-                    sum.1 + (places[anchor].1 - places[at].1) / length,
-                )
-            });
-        let outward = away.1.atan2(away.0);
-        let was = (before[first].1 - before[anchor].1).atan2(before[first].0 - before[anchor].0);
-        let own: Vec<(usize, usize)> =
-            self.bonds.iter().copied().filter(|(a, b)| branch.contains(a) || branch.contains(b)).collect();
-        let others: Vec<(usize, usize)> =
-            self.bonds.iter().copied().filter(|(a, b)| placed[*a] && placed[*b]).collect();
-        let mut best: Option<(f64, Vec<Place>)> = None;
-        for direction in 0..DIRECTIONS {
-            for mirrored in [1.0, -1.0] {
-                let turn = TAU * direction as f64 / DIRECTIONS as f64;
-                let angle = outward + turn;
-                let mut tried = places.to_vec();
-                for &atom in branch {
-                    let (x, y) = (before[atom].0 - before[anchor].0, before[atom].1 - before[anchor].1);
-                    let (along, across) =
-                        (x * was.cos() + y * was.sin(), mirrored * (y * was.cos() - x * was.sin()));
-                    tried[atom] = (
-                        places[anchor].0 + along * angle.cos() - across * angle.sin(),
-                        places[anchor].1 + along * angle.sin() + across * angle.cos(),
-                    );
-                }
-                let crossed = own
-                    .iter()
-                    .map(|bond| others.iter().filter(|other| do_cross(&tried, *bond, **other)).count())
-                    .sum::<usize>();
-                let close: f64 = branch
-                    .iter()
-                    .flat_map(|&atom| {
-                        let tried = &tried;
-                        (0..tried.len())
-                            .filter(|other| placed[*other] && *other != anchor)
-                            .map(move |other| (1.3 - distance(tried[atom], tried[other])).max(0.0))
-                    })
-                    .sum();
-                let score = 100.0 * crossed as f64 + 4.0 * close + turn.min(TAU - turn);
-                if best.as_ref().is_none_or(|(least, _)| score < *least - 1e-9) {
-                    best = Some((score, tried));
-                }
-            }
-        }
-        if let Some((_, tried)) = best {
-            places.copy_from_slice(&tried);
-        }
     }
 }
 
