@@ -424,10 +424,19 @@ fn bonds_have_targets_in_lists_in_the_order_of_rdkit_and_once_for_both_direction
 
 #[test]
 fn bonds_are_in_the_order_of_rdkit_however_rings_are_closed() {
-    // What RDKit 2026.03 says: `[(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in MolFromSmiles(s).GetBonds()]`.
-    let known: [(&str, &[[u32; 2]]); 0] = [];
+    // What RDKit 2026.09 says: `[(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in MolFromSmiles(s).GetBonds()]`.
+    let known: [(&str, &[[u32; 2]]); 7] = [
+        ("OC1CC1", &[[0, 1], [1, 2], [2, 3], [3, 1]]),
+        ("C12CC1C2", &[[0, 1], [1, 2], [2, 3], [2, 0], [3, 0]]),
+        ("C1CCC1C1CC1", &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [3, 0], [6, 4]]),
+        ("C%12CC1CC%12C1", &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 2], [4, 0]]),
+        ("C2CC1CC1C2", &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [4, 2], [5, 0]]),
+        ("N1CC1.C1CC1O", &[[0, 1], [1, 2], [3, 4], [4, 5], [5, 6], [2, 0], [5, 3]]),
+        ("CC1(C)C=CC1C(=O)O", &[[0, 1], [1, 2], [1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [6, 8], [5, 1]]),
+    ];
     for (smiles, bonds) in known {
-        let graph = graphminnet_data::molecule_graph(smiles, graphminnet_data::Featurizer::Cip, &Default::default());
+        let graph =
+            graphminnet_data::molecule_graph(smiles, graphminnet_data::Featurizer::Cip, &Default::default());
         let graph = graph.unwrap();
         let found: Vec<[u32; 2]> = graph.edges().iter().step_by(2).copied().collect();
         assert_eq!(found, bonds, "{smiles}");

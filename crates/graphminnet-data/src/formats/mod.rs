@@ -28,6 +28,7 @@ mod edgelist_folder;
 mod graph6;
 mod jsonl;
 mod lines;
+mod molecule_columns;
 mod ogb;
 mod pair_list;
 // For the command, which writes tables of vectors and predictions.

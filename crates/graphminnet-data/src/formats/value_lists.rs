@@ -62,8 +62,9 @@ pub(super) fn targets<'a>(
         let found = items(text).count();
         if found != of.count && found > 0 {
             let Items { name: items, count } = of;
-            let expected =
-                format!("a list with a value for each of the {count} {items}, as in [0.1, 0.3]; it has {found}");
+            let expected = format!(
+                "a list with a value for each of the {count} {items}, as in [0.1, 0.3]; it has {found}"
+            );
             return Err(DataError::value(place.clone().in_column(name), text, expected));
         }
         for (item, row) in items(text).zip(values.chunks_exact_mut(width)) {

@@ -130,14 +130,15 @@ impl Featurizer {
     /// Reads a graph with this featurizer's columns; `None` if the columns are others.
     pub fn sketch(self, graph: &Graph) -> Option<Sketch> {
         let (nodes, edges) = (graph.node_features(), graph.edge_features());
-        let expected = (self.node_columns().len(), self.edge_columns().len());
-        if (nodes.category_columns(), edges.category_columns()) != expected {
-            return None;
-        }
+        // Several molecules and reactions have a column more.
+        let further = |found: usize, own: usize| found.checked_sub(own).filter(|further| *further <= 1);
+        further(nodes.category_columns(), self.node_columns().len())?;
+        let has_joins = further(edges.category_columns(), self.edge_columns().len())? == 1;
+        let is_bond = |edge: usize| !has_joins || edges.category_row(edge).last() == Some(&0);
         let atoms = (0..graph.num_nodes()).map(|node| self.atom(nodes.category_row(node))).collect();
         let (mut bonds, mut sources, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
         for (edge, &[from, to]) in graph.edges().iter().enumerate() {
-            if from != to && seen.insert([from.min(to), from.max(to)]) {
+            if from != to && is_bond(edge) && seen.insert([from.min(to), from.max(to)]) {
                 let order = self.order(edges.category_row(edge));
                 bonds.push(SketchBond { ends: [from as usize, to as usize], order });
                 sources.push(edge);
@@ -151,8 +152,11 @@ impl Featurizer {
     }
 
     /// The canonical SMILES string of a graph with this featurizer's columns, with the stereo marks that the columns
-    /// keep; `None` if the columns are others, or tell too little of the molecule.
+    /// keep; `None` if the columns are others, or tell too little of the molecule, and for several molecules.
     pub fn smiles(self, graph: &Graph) -> Option<String> {
+        if graph.node_features().category_columns() != self.node_columns().len() {
+            return None;
+        }
         let sketch = self.sketch(graph)?;
         guard::check_canonical(sketch.atoms.len()).ok()?;
         if sketch.atoms.iter().any(|atom| atom.element == 0) {

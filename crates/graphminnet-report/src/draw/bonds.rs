@@ -24,6 +24,9 @@ pub(super) fn draw(
     let (orders, centres) = (&skeleton.orders, &skeleton.centres);
     let wedges = Drawing { places, bonds: &bonds, orders, in_ring: &in_ring, centres }.wedges();
     let pen = Pen::new(unit);
+    for edge in &selection.joins {
+        line(out, places[edge.ends.0], places[edge.ends.1], &pen.dotted);
+    }
     for ((&(first, second), order), wedge) in bonds.iter().zip(orders).zip(wedges) {
         // Lines stop before an atom that is written out.
         let stop = |at: usize| if skeleton.labels[at].is_some() { 0.24 * unit } else { 0.0 };
@@ -34,6 +37,13 @@ pub(super) fn draw(
         match (order, wedge) {
             (_, Some(wedge)) => pen.wedge(out, &bond, wedge, wedge.centre == second),
             (SketchOrder::Single, None) => pen.line(out, bond.from, bond.to),
+            // Two lines that cross say that nothing is said about the sides.
+            (SketchOrder::Double, None) if skeleton.unsettled.contains(&(first, second)) => {
+                for shift in [0.5 * pen.gap, -0.5 * pen.gap] {
+                    let at = |place: Place, shift: f64| moved(place, bond.across, shift);
+                    pen.line(out, at(bond.from, shift), at(bond.to, -shift));
+                }
+            }
             (SketchOrder::Aromatic | SketchOrder::Double, None) => {
                 pen.line(out, bond.from, bond.to);
                 let (from, to) = bond.beside(if side < 0.0 { -pen.gap } else { pen.gap }, 0.12);
@@ -86,6 +96,8 @@ impl Bond {
 struct Pen {
     plain: String,
     dashed: String,
+    /// Between atoms that are joined by something other than a bond.
+    dotted: String,
     /// Between the lines of a double bond.
     gap: f64,
     /// Half the width of a wedge at its wide end.
@@ -97,10 +109,15 @@ struct Pen {
 impl Pen {
     fn new(unit: f64) -> Self {
         let width = (0.04 * unit).clamp(0.6, 1.6);
-        let plain =
-            format!("{} stroke-width=\"{width:.1}\" stroke-linecap=\"round\"", Paint::Ink.stroke());
+        let plain = format!("{} stroke-width=\"{width:.1}\" stroke-linecap=\"round\"", Paint::Ink.stroke());
         let dashed = format!("{plain} stroke-dasharray=\"{:.1}\"", 0.1 * unit);
-        Self { plain, dashed, gap: 0.13 * unit, wide: 0.11 * unit, hatch: (0.1 * unit).max(2.0) }
+        let dotted = format!(
+            "{} stroke-width=\"{:.1}\" stroke-opacity=\"0.6\" stroke-dasharray=\"1 {:.1}\"",
+            Paint::Muted.stroke(),
+            0.7 * width,
+            0.12 * unit
+        );
+        Self { plain, dashed, dotted, gap: 0.13 * unit, wide: 0.11 * unit, hatch: (0.1 * unit).max(2.0) }
     }
 
     fn line(&self, out: &mut String, from: Place, to: Place) {

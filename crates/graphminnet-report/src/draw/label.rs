@@ -16,7 +16,11 @@ impl Label {
     pub(super) fn text(&self, hydrogens_first: bool) -> String {
         let (hydrogens, charge) = (self.hydrogens(), self.charge());
         let symbol = self.symbol;
-        if hydrogens_first { format!("{hydrogens}{symbol}{charge}") } else { format!("{symbol}{hydrogens}{charge}") }
+        if hydrogens_first {
+            format!("{hydrogens}{symbol}{charge}")
+        } else {
+            format!("{symbol}{hydrogens}{charge}")
+        }
     }
 
     /// What stands before the symbol.
@@ -59,6 +63,9 @@ mod tests {
         let text = |symbol, hydrogens, charge, first| Label { symbol, hydrogens, charge }.text(first);
         let written = [text("N", 3, 1, false), text("O", 0, -1, false), text("Fe", 0, 3, false)];
         assert_eq!(written, ["NH₃⁺", "O⁻", "Fe³⁺"]);
-        assert_eq!([text("N", 3, 1, true), text("O", 1, 0, true), text("Cl", 0, 0, true)], ["H₃N⁺", "HO", "Cl"]);
+        assert_eq!(
+            [text("N", 3, 1, true), text("O", 1, 0, true), text("Cl", 0, 0, true)],
+            ["H₃N⁺", "HO", "Cl"]
+        );
     }
 }

@@ -113,9 +113,9 @@ impl<'a> GraphPicture<'a> {
             }
         }
         let limits = (Self::MAX_NODES, Self::MAX_EDGES);
-        let selection = selection::Selection::of(self.graph, self.node_values, self.edge_values, limits);
+        let mut selection = selection::Selection::of(self.graph, self.node_values, self.edge_values, limits);
         let sketch = self.featurizer.and_then(|featurizer| featurizer.sketch(self.graph));
-        let skeleton = sketch.map(|sketch| molecule::Skeleton::of(&sketch, &selection));
+        let skeleton = sketch.map(|sketch| molecule::Skeleton::of(&sketch, &mut selection));
         Ok(scene::Scene::new(self, selection, skeleton).svg())
     }
 }

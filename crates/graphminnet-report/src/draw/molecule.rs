@@ -25,23 +25,26 @@ pub(super) struct Skeleton {
     pub(super) symbols: Vec<&'static str>,
     /// Order of every drawn edge.
     pub(super) orders: Vec<SketchOrder>,
+    /// Double bonds whose neighbours could not be drawn on their sides.
+    pub(super) unsettled: Vec<(usize, usize)>,
     /// The tetrahedral centres.
     pub(super) centres: Vec<SketchCentre>,
 }
 
 impl Skeleton {
-    pub(super) fn of(sketch: &Sketch, selection: &Selection) -> Self {
+    /// Sets the edges of the selection aside that are no bonds.
+    pub(super) fn of(sketch: &Sketch, selection: &mut Selection) -> Self {
         let part = sketch.part(&selection.nodes);
         let known: HashMap<(usize, usize), SketchOrder> = part
             .bonds
             .iter()
             .map(|bond| ((bond.ends[0].min(bond.ends[1]), bond.ends[0].max(bond.ends[1])), bond.order))
             .collect();
-        let order = |ends: &(usize, usize)| known.get(ends).copied().unwrap_or(SketchOrder::Single);
-        let orders = selection.edges.iter().map(|edge| order(&edge.ends)).collect();
+        selection.keep_bonds(|edge| known.contains_key(&edge.ends));
+        let orders = selection.edges.iter().filter_map(|edge| known.get(&edge.ends).copied()).collect();
         let molecule = part.molecule();
         let neighbours = selection.neighbours();
-        let places = places(&part, molecule.as_ref(), selection, &neighbours);
+        let (places, unsettled) = places(&part, molecule.as_ref(), selection, &neighbours);
         let symbols: Vec<&'static str> =
             part.atoms.iter().map(|atom| element(atom).map_or("*", Element::symbol)).collect();
         let labels = part
@@ -62,7 +65,7 @@ impl Skeleton {
                 Some(Label { symbol: symbols[at], hydrogens, charge: atom.charge })
             })
             .collect();
-        Self { places, labels, symbols, orders, centres: part.centres }
+        Self { places, labels, symbols, orders, unsettled, centres: part.centres }
     }
 }
 
@@ -70,12 +73,13 @@ fn element(atom: &SketchAtom) -> Option<Element> {
     Element::from_atomic_number(atom.element)
 }
 
+/// Places, and the double bonds whose neighbours are on the wrong sides.
 fn places(
     part: &Sketch,
     molecule: Option<&Molecule>,
     selection: &Selection,
     neighbours: &[Vec<usize>],
-) -> Vec<Place> {
+) -> (Vec<Place>, Vec<(usize, usize)>) {
     let bonds: Vec<(usize, usize)> = selection.edges.iter().map(|edge| edge.ends).collect();
     let tangle = Tangle { bonds: &bonds, neighbours };
     // Both are foreign code: if it fails, the picture is drawn with our own layout.
@@ -93,8 +97,8 @@ fn places(
         }
         None => layout::spread(neighbours),
     };
-    sides::settle(&mut places, &tangle, &part.sides);
-    places
+    let unsettled = sides::settle(&mut places, &tangle, &part.sides);
+    (places, unsettled)
 }
 
 fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {

@@ -57,8 +57,9 @@ impl<'a> Scene<'a> {
             *place = (left + (place.0 - low.0) * unit, HEAD + MARGIN + (place.1 - low.1) * unit);
         });
         let drawn = selection.nodes.iter().filter_map(|&node| picture.node_values.get(node).copied());
-        let sizes =
-            drawn.chain(selection.edges.iter().map(|edge| edge.value)).filter(|value| value.is_finite());
+        let sizes = drawn
+            .chain(selection.edges.iter().chain(&selection.joins).map(|edge| edge.value))
+            .filter(|value| value.is_finite());
         let largest = sizes.fold(0.0, |largest: f64, value| largest.max(value.abs()));
         let height = HEAD + 2.0 * MARGIN + down * unit;
         Self { picture, selection, skeleton, places, unit, height, largest }
@@ -101,7 +102,7 @@ impl<'a> Scene<'a> {
     }
 
     fn halos(&self, out: &mut String) {
-        for edge in &self.selection.edges {
+        for edge in self.selection.edges.iter().chain(&self.selection.joins) {
             if let Some((paint, opacity)) = self.shade(edge.value) {
                 let (a, b) = (self.places[edge.ends.0], self.places[edge.ends.1]);
                 let width = (0.22 * self.unit).clamp(1.5, 9.0);

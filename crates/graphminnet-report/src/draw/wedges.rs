@@ -111,8 +111,7 @@ impl Drawing<'_> {
 
 /// Whether it takes an odd number of exchanges to make one order of the other.
 fn is_odd(from: &[usize], to: &[usize]) -> bool {
-    let order: Vec<Option<usize>> =
-        to.iter().map(|at| from.iter().position(|other| other == at)).collect();
+    let order: Vec<Option<usize>> = to.iter().map(|at| from.iter().position(|other| other == at)).collect();
     let inversions = |at: usize| order[..at].iter().filter(|before| **before > order[at]).count();
     (0..order.len()).map(inversions).sum::<usize>() % 2 == 1
 }

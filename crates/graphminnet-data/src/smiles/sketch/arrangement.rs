@@ -84,9 +84,8 @@ fn guess(sketch: &mut Sketch, atom_names: &[u32], bond_names: &[u32]) {
         }
     }
     let single = |from: usize, not: usize| {
-        let bond = |to: usize| {
-            sketch.bonds.iter().find(|bond| bond.ends == [from, to] || bond.ends == [to, from])
-        };
+        let bond =
+            |to: usize| sketch.bonds.iter().find(|bond| bond.ends == [from, to] || bond.ends == [to, from]);
         let is_single = |to: &usize| bond(*to).is_some_and(|bond| bond.order == SketchOrder::Single);
         around.get(from)?.iter().copied().find(|to| *to != not && is_single(to))
     };
@@ -115,8 +114,8 @@ fn names(featurizer: Featurizer, sketch: &Sketch) -> Option<Names> {
     guard::check_canonical(sketch.atoms.len()).ok()?;
     let molecule = sketch.molecule()?;
     let features = contained(|| {
-        let mut features = rdkit::ogb_graph_features_with_options(&molecule, false)
-            .map_err(super::chemistry)?;
+        let mut features =
+            rdkit::ogb_graph_features_with_options(&molecule, false).map_err(super::chemistry)?;
         if featurizer == Featurizer::Cip {
             stereo::label(&molecule, &mut features)?;
         }
