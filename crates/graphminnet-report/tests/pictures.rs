@@ -84,7 +84,7 @@ fn a_line_chart_names_every_series_and_a_small_matrix_every_count() {
 #[test]
 fn a_molecule_is_drawn_with_its_atoms_and_the_scale_has_numbers() {
     let aspirin = molecule("CC(=O)Oc1ccccc1C(=O)O").to_string();
-    assert!(aspirin.contains(">OH<") && aspirin.contains(">O<"));
+    assert!(aspirin.contains(">HO<") && aspirin.contains(">O<"), "hydrogens stand away from the bond");
     assert!(aspirin.contains("stroke-dasharray"), "aromatic bonds");
     assert!(
         aspirin.contains("strongest: ") && aspirin.contains(">+0.") && aspirin.contains(">−0."),

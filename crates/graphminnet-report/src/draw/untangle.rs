@@ -16,13 +16,14 @@ use std::f64::consts::TAU;
 
 /// Atoms of a system up to which its cycles are tried.
 const MOST_ATOMS: usize = 90;
-/// Cycles, the longest first, that are brought to equal bonds before one is chosen.
-const TRIED: usize = 4;
+/// Cycles that are brought to equal bonds before one is chosen.
+const TRIED: usize = 8;
 /// Rounds of the search for the middle, and of the relaxation.
 const MIDDLE_ROUNDS: usize = 400;
 const RELAXATIONS: usize = 400;
-/// Atoms that are nearer than this sit on each other.
+/// Atoms that are nearer than this sit on each other, and nearer than that to a bond sit on it.
 const TOUCH: f64 = 0.3;
+const COVERED: f64 = 0.12;
 
 /// A molecule as the places see it.
 pub(super) struct Tangle<'a> {
@@ -45,21 +46,29 @@ impl Tangle<'_> {
             if system.len() > MOST_ATOMS || !inside.iter().any(crossed) {
                 continue;
             }
-            let Some(found) = self.planar(&system, &inside) else { continue };
-            let before = self.disorder(places);
-            let mut changed = places.clone();
-            self.set(&system, &found, &mut changed);
-            self.free_branches(&mut changed);
-            if self.disorder(&changed) < before {
-                *places = changed;
+            let mut least = self.disorder(places);
+            let before = places.clone();
+            for found in self.planar(&system, &inside) {
+                let mut changed = before.clone();
+                self.set(&system, &found, &mut changed);
+                self.free_branches(&mut changed);
+                let disorder = self.disorder(&changed);
+                if disorder < least {
+                    (least, *places) = (disorder, changed);
+                }
             }
         }
     }
 
-    /// Crossed bonds of the whole molecule, and atoms that sit on each other.
+    /// Crossed bonds of the whole molecule, and atoms that sit on each other or on bonds.
     fn disorder(&self, places: &[Place]) -> usize {
         let near = |a: usize| (0..a).filter(|b| distance(places[a], places[*b]) < TOUCH).count();
-        crossings(places, self.bonds) + (0..places.len()).map(near).sum::<usize>()
+        let covered = |bond: &(usize, usize)| {
+            (0..places.len()).filter(|atom| is_on(places[*atom], places[bond.0], places[bond.1])).count()
+        };
+        crossings(places, self.bonds)
+            + (0..places.len()).map(near).sum::<usize>()
+            + self.bonds.iter().map(covered).sum::<usize>()
     }
 
     /// Atoms that are joined by bonds in rings, each system ascending.
@@ -107,8 +116,8 @@ impl Tangle<'_> {
         false
     }
 
-    /// Places for the atoms of a system, in its order, without crossings; `None` if none were found.
-    fn planar(&self, system: &[usize], bonds: &[(usize, usize)]) -> Option<Vec<Place>> {
+    /// Places for the atoms of a system, in its order, without crossings: several, the least strained first.
+    fn planar(&self, system: &[usize], bonds: &[(usize, usize)]) -> Vec<Vec<Place>> {
         let number = |atom: usize| system.binary_search(&atom).unwrap_or(0);
         let bonds: Vec<(usize, usize)> = bonds.iter().map(|(a, b)| (number(*a), number(*b))).collect();
         let mut around = vec![Vec::new(); system.len()];
@@ -132,13 +141,23 @@ impl Tangle<'_> {
                 continue;
             }
             relax(&mut places, &around, &bonds);
-            found.push((strain(&places, &bonds) + within(&rim) as f64, places));
+            found.push((strain(&places, &bonds), places));
             if found.len() == TRIED {
                 break;
             }
         }
-        found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, places)| places)
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        found.into_iter().map(|(_, places)| places).collect()
     }
+}
+
+/// Whether a place is on the line between two others, and not at its ends.
+fn is_on(place: Place, a: Place, b: Place) -> bool {
+    let along = (b.0 - a.0, b.1 - a.1);
+    let length = distance(a, b).max(1e-9);
+    let share = ((place.0 - a.0) * along.0 + (place.1 - a.1) * along.1) / (length * length);
+    let foot = (a.0 + share * along.0, a.1 + share * along.1);
+    (0.05..0.95).contains(&share) && distance(place, foot) < COVERED
 }
 
 fn distance(a: Place, b: Place) -> f64 {
