@@ -93,8 +93,7 @@ pub(super) fn united(parts: &[Part], is_reaction: bool, limits: &Limits) -> Resu
             }
         }
     }
-    let width =
-        |rows: usize, values: &[u32], usual: usize| if rows == 0 { usual } else { values.len() / rows };
+    let width = |rows: usize, values: &[u32], usual: usize| values.len().checked_div(rows).unwrap_or(usual);
     let node_width = width(atoms, &nodes, 0);
     let edge_width = width(edges.len(), &kinds, NO_BOND.len() + usize::from(is_reaction));
     build(atoms, edges, (node_width, nodes), (edge_width, kinds))
