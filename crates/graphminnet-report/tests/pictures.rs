@@ -94,6 +94,17 @@ fn a_molecule_is_drawn_with_its_atoms_and_the_scale_has_numbers() {
 }
 
 #[test]
+fn mirror_images_look_different_and_what_has_none_has_no_wedge() {
+    let images = ["N[C@@H](C)C(=O)O", "N[C@H](C)C(=O)O"].map(|smiles| molecule(smiles).to_string());
+    let solid = images.iter().filter(|image| image.contains("<polygon")).count();
+    assert_eq!(solid, 1, "one wedge is solid, the other hashed");
+    assert!(!molecule("NC(C)C(=O)O").as_str().contains("<polygon"));
+    // A bond that a hashed wedge takes the place of is many lines.
+    let lines = |image: &str| image.matches("<line").count();
+    assert!(lines(&images[0]).abs_diff(lines(&images[1])) > 3);
+}
+
+#[test]
 fn a_large_graph_says_what_is_drawn_and_values_must_fit() {
     let edges = (0..1999).map(|at| [at, at + 1]).collect();
     let text = plain("a path", 2000, edges, true).to_string();
