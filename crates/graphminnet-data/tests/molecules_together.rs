@@ -4,7 +4,7 @@ mod common;
 
 use common::Scratch;
 use graphminnet_data::{
-    ColumnKind, DataError, Featurizer, Graph, Limits, MoleculeForm, MoleculeReading, OnBadRow, Read,
+    ColumnKind, DataError, Featurizer, Graph, Level, Limits, MoleculeForm, MoleculeReading, OnBadRow, Read,
     ReadOptions, RowReader, open,
 };
 
@@ -112,6 +112,9 @@ fn what_describes_one_molecule_is_refused_for_several() {
     let mut options = columns("solute", &[]);
     (options.molecules.reactions, options.molecules.largest_fragment) = (true, true);
     assert!(refused(&options).contains("largest fragment"), "{}", refused(&options));
+    let mut options = ReadOptions { level: Some(Level::Edge), ..columns("solute", &[]) };
+    options.molecules.reactions = true;
+    assert!(refused(&options).contains("not of reactions"), "{}", refused(&options));
     let reading = MoleculeReading { further: 1, ..MoleculeReading::default() };
     assert!(reading.graph("CCO", &Limits::default()).unwrap_err().to_string().contains("2 molecules"));
 }

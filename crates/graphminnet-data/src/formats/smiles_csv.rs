@@ -135,7 +135,13 @@ fn read_table(
     options: &ReadOptions,
 ) -> Result<Read, DataError> {
     let columns = Columns::find(&reader, options)?;
+    let options =
+        &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
+    let reading = reading(path, options)?;
     let refused = match (asked_level(options), options.edges) {
+        (Some(Level::Edge), _) if reading.form.reactions => {
+            Some("lists of values are of the bonds of molecules, not of reactions")
+        }
         (Some(Level::Pair), _) => Some(
             "a table of molecules has targets of molecules, of atoms (at node level) or of bonds (at edge level), none \
              per pair; JSON Lines may have them",
@@ -148,9 +154,6 @@ fn read_table(
     if let Some(reason) = refused {
         return Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
     }
-    let options =
-        &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
-    let reading = reading(path, options)?;
     let budget = Budget::new(&options.limits);
     let mut held = budget.share();
     let mut rows: Vec<Result<(Row, Graph), BadRow>> = Vec::new();
