@@ -16,8 +16,8 @@ use std::f64::consts::TAU;
 
 /// Atoms of a system up to which its cycles are tried.
 const MOST_ATOMS: usize = 90;
-/// Cycles that are brought to equal bonds before one is chosen.
-const TRIED: usize = 8;
+/// Cycles of each order that are brought to equal bonds before one is chosen.
+const TRIED: usize = 6;
 /// Rounds of the search for the middle, and of the relaxation.
 const MIDDLE_ROUNDS: usize = 400;
 const RELAXATIONS: usize = 400;
@@ -60,14 +60,14 @@ impl Tangle<'_> {
         }
     }
 
-    /// Crossed bonds of the whole molecule, and atoms that sit on each other or on bonds.
+    /// Crossed bonds of the whole molecule and atoms that sit on each other, which count four times, and atoms on bonds.
     fn disorder(&self, places: &[Place]) -> usize {
         let near = |a: usize| (0..a).filter(|b| distance(places[a], places[*b]) < TOUCH).count();
         let covered = |bond: &(usize, usize)| {
             (0..places.len()).filter(|atom| is_on(places[*atom], places[bond.0], places[bond.1])).count()
         };
-        crossings(places, self.bonds)
-            + (0..places.len()).map(near).sum::<usize>()
+        4 * crossings(places, self.bonds)
+            + 4 * (0..places.len()).map(near).sum::<usize>()
             + self.bonds.iter().map(covered).sum::<usize>()
     }
 
@@ -132,18 +132,18 @@ impl Tangle<'_> {
         let within = |rim: &[usize]| -> usize {
             (0..system.len()).filter(|atom| !rim.contains(atom)).map(outward).sum()
         };
-        let mut rims = cycles::of(&around, &bonds);
-        rims.sort_by_cached_key(|rim| (within(rim), std::cmp::Reverse(rim.len())));
+        let mut longest = cycles::of(&around, &bonds);
+        longest.sort_by_key(|rim| std::cmp::Reverse(rim.len()));
+        let mut open = longest.clone();
+        open.sort_by_cached_key(|rim| within(rim));
         let mut found: Vec<(f64, Vec<Place>)> = Vec::new();
-        for rim in rims {
-            let Some(mut places) = in_the_middle(&around, &rim) else { continue };
-            if crossings(&places, &bonds) > 0 {
-                continue;
-            }
-            relax(&mut places, &around, &bonds);
-            found.push((strain(&places, &bonds), places));
-            if found.len() == TRIED {
-                break;
+        for rims in [open, longest] {
+            let is_planar = |rim: &Vec<usize>| {
+                in_the_middle(&around, rim).filter(|places| crossings(places, &bonds) == 0)
+            };
+            for mut places in rims.iter().filter_map(is_planar).take(TRIED) {
+                relax(&mut places, &around, &bonds);
+                found.push((strain(&places, &bonds), places));
             }
         }
         found.sort_by(|a, b| a.0.total_cmp(&b.0));
