@@ -204,6 +204,81 @@ fn computed_descriptors_need_no_columns_when_predicting() {
 }
 
 #[test]
+fn bonds_are_trained_on_and_predicted_once_with_their_two_atoms() {
+    let workspace = Workspace::new();
+    let molecules = ["CCO", "CC(=O)O", "C1CC1", "CCCC", "OCCO", "CC=C", "C1CCC1O", "CN", "CCN", "COC"];
+    let bonds = [2, 3, 3, 3, 3, 2, 5, 1, 2, 2];
+    let mut text = String::from("smiles,length\n");
+    for (smiles, bonds) in molecules.iter().zip(bonds) {
+        let list: Vec<String> = (0..bonds).map(|bond| format!("{}", 1.0 + f64::from(bond) / 10.0)).collect();
+        text.push_str(&format!("{smiles},\"[{}]\"\n", list.join(", ")));
+    }
+    workspace.write("bonds.csv", text);
+    let run = ok(workspace.run(&format!("train --data bonds.csv --level edge {TINY} --run-dir run")));
+    assert!(run.stderr.contains("regression per edge, 1 target column: length"), "{run:?}");
+    assert!(run.stderr.contains("the answer for two nodes does not depend on their order"), "{run:?}");
+    workspace.write("new.csv", "name,smiles\npropanol,OC1CC1\nmethane,C\nslip,C(\n");
+    let run = workspace.run("predict --model run --data new.csv");
+    let rows: Vec<Vec<&str>> = run.stdout.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["name", "smiles", "source", "destination", "pred_length", "reason"]);
+    let ends: Vec<[&str; 3]> = rows[1..].iter().map(|row| [row[0], row[2], row[3]]).collect();
+    // The bond that closes the ring is the last; methane has none.
+    let expected =
+        [["propanol", "0", "1"], ["propanol", "1", "2"], ["propanol", "2", "3"], ["propanol", "3", "1"]];
+    assert_eq!(ends[..4], expected, "{run:?}");
+    assert_eq!((ends.len(), ends[4]), (5, ["slip", "", ""]), "{run:?}");
+    let run = ok(workspace.run("evaluate --model run --data bonds.csv --replicates 0"));
+    assert!(run.stdout.contains("26 labels"), "{run:?}");
+}
+
+#[test]
+fn several_molecules_of_a_row_are_trained_on_and_asked_for_by_name() {
+    let workspace = Workspace::new();
+    let solvents = ["O", "CO", "CCO", "CC#N"];
+    let rows = (0..24).map(|row| {
+        let solvent = solvents[row % 4];
+        format!("{},{}O,{solvent}\n", row % 4, "C".repeat(1 + row % 6))
+    });
+    workspace.write("mix.csv", format!("y,solute,solvent\n{}", rows.collect::<String>()));
+    let command =
+        format!("train --data mix.csv --target y --task regression --smiles-column solute,solvent {TINY}");
+    let run = ok(workspace.run(&format!("{command} --run-dir run")));
+    assert!(run.stderr.contains("`solute`, `solvent` are one graph for each row"), "{run:?}");
+    assert!(run.stderr.contains("10 categorical columns"), "{run:?}");
+    workspace.write("new.csv", "solvent,solute\nO,CCO\nCCO,O\n,CCO\n");
+    let run = workspace.run("predict --model run --data new.csv");
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    let value = |at: usize| lines[at].split(',').nth(2).unwrap();
+    assert_ne!(value(1), value(2), "which one is dissolved must matter: {run:?}");
+    assert!(lines[3].contains("must not be empty") && lines[3].contains("solvent"), "{run:?}");
+    let run = workspace.run("predict --model run --smiles CCO");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("a table with the columns solute, solvent"), "{run:?}");
+    workspace.write("half.csv", "solute\nCCO\n");
+    let run = workspace.run("predict --model run --data half.csv");
+    assert!(run.code != 0 && run.stderr.contains("a column called `solvent`"), "{run:?}");
+    ok(workspace.run("explain --model run --data new.csv --graph 0 -o why"));
+}
+
+#[test]
+fn reactions_are_trained_on_predicted_and_drawn() {
+    let workspace = Workspace::new();
+    let rows = (1..20).map(|row| {
+        let chain = "C".repeat(row % 5 + 1);
+        format!("{chain}[CH2:1][OH:2].Br>>{chain}[CH2:1]Br.[OH2:2],{}.5\n", row % 5)
+    });
+    workspace.write("reactions.csv", format!("reaction,yield\n{}", rows.collect::<String>()));
+    let command = format!("train --data reactions.csv --reactions --target yield {TINY} --run-dir run");
+    let run = ok(workspace.run(&command));
+    assert!(run.stderr.contains("edges have 4 categorical columns"), "{run:?}");
+    let run = workspace.run("predict --model run --smiles CC[OH:1]>>CC=[O:1] --smiles CCO");
+    assert!(run.stdout.contains("reactants>agents>products"), "{run:?}");
+    ok(workspace.run("explain --model run --smiles [CH3:1][OH:2]>>[CH2:1]=[O:2] -o why"));
+    let picture = String::from_utf8(workspace.read("why/0000-0.svg")).unwrap();
+    assert!(picture.contains("<svg"));
+}
+
+#[test]
 fn a_search_names_no_test_score_and_prints_the_command_of_its_winner() {
     let workspace = workspace();
     let run = ok(workspace.run(&format!(

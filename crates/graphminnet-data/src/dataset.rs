@@ -210,6 +210,9 @@ fn vocabulary(columns: &[Column]) -> Vec<usize> {
 pub struct MoleculeTable {
     /// Name of the column with the molecules.
     pub column: String,
+    /// Names of further columns whose molecules are read together with those, as one graph.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<String>,
     /// What was done to them before they became graphs.
     #[serde(default, skip_serializing_if = "MoleculeForm::is_plain")]
     pub form: MoleculeForm,

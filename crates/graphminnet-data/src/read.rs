@@ -47,6 +47,7 @@ pub enum EdgeDirection {
 /// | `on_bad_row` | `error` | policy for unusable records |
 /// | `edges` | the format's own rule | directed as given, or both ways |
 /// | `smiles_column` | `smiles`, or the first column | column of a CSV file with the molecules |
+/// | `further_smiles` | none | further columns, whose molecules join those of `smiles_column` in one graph per row |
 /// | `featurizer` | the schema's, or [`Featurizer::Cip`] | columns that molecules get |
 /// | `molecules` | as they are written | what is done to molecules before they become graphs; with a schema, the schema's |
 /// | `describe_molecules` | false | gives a table of molecules their basic descriptors, where targets are those of whole molecules |
@@ -80,6 +81,9 @@ pub struct ReadOptions {
     pub edges: Option<EdgeDirection>,
     /// Column with SMILES strings.
     pub smiles_column: Option<String>,
+    /// Further columns with SMILES strings: the molecules of a row are one graph, whose atoms know their column.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further_smiles: Vec<String>,
     /// Columns that molecules get.
     pub featurizer: Option<Featurizer>,
     /// What is done to molecules before they become graphs.
@@ -152,6 +156,7 @@ impl Default for ReadOptions {
             on_bad_row: OnBadRow::Error,
             edges: None,
             smiles_column: None,
+            further_smiles: Vec::new(),
             featurizer: None,
             molecules: MoleculeForm::default(),
             describe_molecules: false,
@@ -261,8 +266,13 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
         Format::SmilesCsv => Ok(()),
         _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
         Format::Parquet | Format::Xlsx | Format::Sdf => Ok(()),
+        _ if !options.further_smiles.is_empty() => {
+            without_effect("several molecules per row are for tables of them")
+        }
         _ if options.molecules.is_plain() && options.descriptors.is_empty() => Ok(()),
-        _ => without_effect("hydrogens, stereo, fragments and descriptors are options of molecules"),
+        _ => {
+            without_effect("hydrogens, stereo, fragments, descriptors and reactions are options of molecules")
+        }
     }
 }
 

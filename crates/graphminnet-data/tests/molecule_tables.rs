@@ -3,7 +3,7 @@
 mod common;
 
 use common::Scratch;
-use graphminnet_data::{DataError, Level, OnBadRow, Read, ReadOptions, Split, Task, open};
+use graphminnet_data::{DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, Split, Task, open};
 
 fn read(content: &str, options: &ReadOptions) -> Result<Read, DataError> {
     let scratch = Scratch::new("tables");
@@ -383,6 +383,63 @@ fn atoms_have_targets_in_lists_and_a_list_of_another_length_is_a_bad_row() {
     assert!(error.contains("each of the 3 atoms") && error.contains("it has 2"), "{error}");
     let found = read(short, &at_nodes(OnBadRow::Skip)).unwrap();
     assert_eq!((found.dataset.samples.len(), of(&found, 0)), (1, vec![0.5, 0.25]));
-    let bonds = ReadOptions { level: Some(Level::Edge), ..ReadOptions::default() };
-    assert!(read(short, &bonds).unwrap_err().to_string().contains("at node level, of atoms"));
+    let pairs = ReadOptions { level: Some(Level::Pair), ..ReadOptions::default() };
+    assert!(read(short, &pairs).unwrap_err().to_string().contains("at node level"));
+}
+
+#[test]
+fn bonds_have_targets_in_lists_in_the_order_of_rdkit_and_once_for_both_directions() {
+    let at_bonds = |on_bad_row| ReadOptions {
+        level: Some(Level::Edge),
+        targets: Some(vec!["order".to_owned()]),
+        on_bad_row,
+        ..ReadOptions::default()
+    };
+    let table = "smiles,order\nCC=O,\"[1.5, 2]\"\nC,\nCCO,\nC1CC1O,\"[1, nan, 3, 4]\"\n";
+    let found = read(table, &at_bonds(OnBadRow::Error)).unwrap();
+    assert_eq!((found.dataset.schema.level, found.dataset.schema.task), (Level::Edge, Task::Regression));
+    let labelled = |at: usize| {
+        let sample = &found.dataset.samples[at];
+        let edges = sample.graph.edges().iter().zip(&sample.targets);
+        edges.filter(|(_, label)| !label.is_nan()).map(|(ends, label)| (*ends, *label)).collect::<Vec<_>>()
+    };
+    assert_eq!(labelled(0), [([0, 1], 1.5), ([1, 2], 2.0)]);
+    // An empty cell says nothing, and methane has no bonds.
+    assert_eq!((labelled(1), labelled(2)), (vec![], vec![]));
+    // The bond that closes the ring comes after those that are written one after the other.
+    assert_eq!(labelled(3), [([0, 1], 1.0), ([2, 3], 3.0), ([2, 0], 4.0)]);
+
+    let long = "smiles,order\nCCO,\"[1, 1, 1]\"\nCO,1\nC,1\n";
+    let error = read(long, &at_bonds(OnBadRow::Error)).unwrap_err().to_string();
+    assert!(error.contains("each of the 2 bonds") && error.contains("it has 3"), "{error}");
+    assert!(error.contains("each of the 0 bonds") && error.contains("it has 1"), "{error}");
+    assert_eq!(read(long, &at_bonds(OnBadRow::Skip)).unwrap().dataset.samples.len(), 1);
+    let as_given = ReadOptions { edges: Some(EdgeDirection::AsGiven), ..at_bonds(OnBadRow::Error) };
+    assert!(read(table, &as_given).unwrap_err().to_string().contains("bonds go both ways"));
+    // With hydrogens as atoms, their bonds have values too.
+    let mut full = at_bonds(OnBadRow::Error);
+    full.molecules.add_hydrogens = true;
+    assert!(read("smiles,order\nO,1 2\n", &full).is_ok());
+}
+
+#[test]
+fn bonds_are_in_the_order_of_rdkit_however_rings_are_closed() {
+    // What RDKit 2026.09 says: `[(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in MolFromSmiles(s).GetBonds()]`.
+    let known: [(&str, &[[u32; 2]]); 7] = [
+        ("OC1CC1", &[[0, 1], [1, 2], [2, 3], [3, 1]]),
+        ("C12CC1C2", &[[0, 1], [1, 2], [2, 3], [2, 0], [3, 0]]),
+        ("C1CCC1C1CC1", &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 6], [3, 0], [6, 4]]),
+        ("C%12CC1CC%12C1", &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 2], [4, 0]]),
+        ("C2CC1CC1C2", &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [4, 2], [5, 0]]),
+        ("N1CC1.C1CC1O", &[[0, 1], [1, 2], [3, 4], [4, 5], [5, 6], [2, 0], [5, 3]]),
+        ("CC1(C)C=CC1C(=O)O", &[[0, 1], [1, 2], [1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [6, 8], [5, 1]]),
+    ];
+    for (smiles, bonds) in known {
+        let graph =
+            graphminnet_data::molecule_graph(smiles, graphminnet_data::Featurizer::Cip, &Default::default());
+        let graph = graph.unwrap();
+        let found: Vec<[u32; 2]> = graph.edges().iter().step_by(2).copied().collect();
+        assert_eq!(found, bonds, "{smiles}");
+        assert!(graph.is_in_pairs());
+    }
 }

@@ -84,13 +84,24 @@ fn a_line_chart_names_every_series_and_a_small_matrix_every_count() {
 #[test]
 fn a_molecule_is_drawn_with_its_atoms_and_the_scale_has_numbers() {
     let aspirin = molecule("CC(=O)Oc1ccccc1C(=O)O").to_string();
-    assert!(aspirin.contains(">OH<") && aspirin.contains(">O<"));
+    assert!(aspirin.contains(">HO<") && aspirin.contains(">O<"), "hydrogens stand away from the bond");
     assert!(aspirin.contains("stroke-dasharray"), "aromatic bonds");
     assert!(
         aspirin.contains("strongest: ") && aspirin.contains(">+0.") && aspirin.contains(">−0."),
         "{aspirin}"
     );
     assert!(molecule("C").as_str().contains("CH₄"));
+}
+
+#[test]
+fn mirror_images_look_different_and_what_has_none_has_no_wedge() {
+    let images = ["N[C@@H](C)C(=O)O", "N[C@H](C)C(=O)O"].map(|smiles| molecule(smiles).to_string());
+    let solid = images.iter().filter(|image| image.contains("<polygon")).count();
+    assert_eq!(solid, 1, "one wedge is solid, the other hashed");
+    assert!(!molecule("NC(C)C(=O)O").as_str().contains("<polygon"));
+    // A bond that a hashed wedge takes the place of is many lines.
+    let lines = |image: &str| image.matches("<line").count();
+    assert!(lines(&images[0]).abs_diff(lines(&images[1])) > 3);
 }
 
 #[test]

@@ -139,9 +139,9 @@ pub struct InputColumns {
     /// the path.
     #[arg(help_heading = super::READING, long)]
     format: Option<Format>,
-    /// Column with SMILES strings (default: the one of the training data).
-    #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
-    smiles_column: Option<String>,
+    /// Column with SMILES strings, or a list of them with commas (default: those of the training data).
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN", value_delimiter = ',')]
+    smiles_column: Vec<String>,
     /// Whether a table of molecules begins with the names of its columns: yes or no; by default found from its first row.
     #[arg(help_heading = super::READING, long, value_name = "YES/NO", value_parser = yes_no)]
     header: Option<bool>,
@@ -152,9 +152,10 @@ pub struct InputColumns {
 impl InputColumns {
     /// How to read files for a model.
     pub fn options(&self, about: &bundle::Description) -> ReadOptions {
-        let (format, smiles_column) = (self.format, self.smiles_column.clone());
-        let header = self.header;
-        self.limits.on(ReadOptions { format, smiles_column, header, ..about.read_options() })
+        let (format, header) = (self.format, self.header);
+        let smiles_column = self.smiles_column.first().cloned();
+        let further_smiles = self.smiles_column.iter().skip(1).cloned().collect();
+        self.limits.on(ReadOptions { format, smiles_column, further_smiles, header, ..about.read_options() })
     }
 }
 
@@ -169,6 +170,14 @@ impl InputArguments {
         let Some(path) = &self.data else {
             if let Some(blank) = self.smiles.iter().find(|smiles| smiles.trim().is_empty()) {
                 return Err(Failure::usage(format!("--smiles '{blank}': a SMILES string must not be empty")));
+            }
+            if let Some(table) = about.schema.molecules.as_ref().filter(|table| !table.further.is_empty()) {
+                let names: Vec<&str> =
+                    std::iter::once(&table.column).chain(&table.further).map(String::as_str).collect();
+                return Err(Failure::usage(format!(
+                    "the model reads several molecules together: give --data a table with the columns {}",
+                    escape(&names.join(", "))
+                )));
             }
             let mut table = CsvWriter::new(Vec::new());
             table.row(["smiles"])?;

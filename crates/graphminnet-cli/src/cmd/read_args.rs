@@ -22,9 +22,13 @@ pub struct Columns {
     /// Target column; may be repeated or a list with commas.
     #[arg(help_heading = super::READING, long = "target", value_name = "COLUMN", value_delimiter = ',')]
     targets: Vec<String>,
-    /// Column with SMILES strings.
-    #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
-    smiles_column: Option<String>,
+    /// Column with SMILES strings. Of a list with commas, such as solute,solvent, the molecules of a row are read together
+    /// as one graph whose atoms know their column.
+    #[arg(help_heading = super::READING, long, value_name = "COLUMN", value_delimiter = ',')]
+    smiles_column: Vec<String>,
+    /// The SMILES strings are reactions: reactants>agents>products.
+    #[arg(help_heading = super::READING, long)]
+    reactions: bool,
     /// Whether a table of molecules begins with the names of its columns: yes or no; by default found from its first row.
     #[arg(help_heading = super::READING, long, value_name = "YES/NO", value_parser = yes_no)]
     header: Option<bool>,
@@ -144,7 +148,8 @@ impl Columns {
             format: self.format,
             on_bad_row,
             edges: self.edges,
-            smiles_column: self.smiles_column.clone(),
+            smiles_column: self.smiles_column.first().cloned(),
+            further_smiles: self.smiles_column.iter().skip(1).cloned().collect(),
             header: self.header,
             molecules: MoleculeForm {
                 add_hydrogens: self.add_h,
@@ -152,6 +157,7 @@ impl Columns {
                 largest_fragment: self.largest_fragment,
                 basic_descriptors: self.basic_descriptors,
                 morgan_counts: self.morgan_counts,
+                reactions: self.reactions,
             },
             descriptors: self.descriptors.clone(),
             targets: (!self.targets.is_empty()).then(|| self.targets.clone()),

@@ -1,7 +1,7 @@
 //! Columns of a table of molecules whose numbers join the graphs.
 
 use super::csv::CsvReader;
-use super::smiles_csv::named_column;
+use super::molecule_columns::named_column;
 use crate::graph::{Features, Graph};
 use crate::smiles::SmilesError;
 use crate::{DataError, Place, ReadOptions};

@@ -21,7 +21,6 @@
 
 // For the other crates of this workspace: the one reader and writer of CSV.
 #[doc(hidden)]
-mod atom_lists;
 pub mod csv;
 mod csv_folder;
 mod descriptor_columns;
@@ -29,6 +28,7 @@ mod edgelist_folder;
 mod graph6;
 mod jsonl;
 mod lines;
+mod molecule_columns;
 mod ogb;
 mod pair_list;
 // For the command, which writes tables of vectors and predictions.
@@ -41,6 +41,7 @@ mod smiles_rows;
 mod target_columns;
 mod tree;
 mod tudataset;
+mod value_lists;
 mod weight_column;
 mod write;
 

@@ -4,22 +4,24 @@
 //! the first whose first cell is a molecule. Targets are the columns named in the options; without names, every other column whose cells are all numbers or
 //! missing. `id` and `split` columns are recognised. Rows keep their order; molecules are read in parallel.
 //!
-//! A cell such as `>3.5` in a column of numbers is a bound. At node level a cell is a list with a value for every atom.
+//! A cell such as `>3.5` in a column of numbers is a bound. At node level a cell is a list with a value for every atom,
+//! at edge level one with a value for every bond.
 
-use super::atom_lists as atoms;
 use super::csv::CsvReader;
 use super::descriptor_columns::DescriptorColumns;
+use super::molecule_columns::{MoleculeColumn, bad_molecule, molecule_columns, named_column};
 use super::parquet::ParquetRows;
 use super::sheet::SheetRows;
 use super::target_columns::{labels, usable};
+use super::value_lists::{self as lists, Items};
 use super::weight_column::WeightColumn;
 use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table};
-use crate::smiles::{MoleculeReading, SmilesError};
-use crate::{BadRow, DataError, Level, MoleculeTable, Place, Read, ReadOptions, Split};
+use crate::smiles::MoleculeReading;
+use crate::{BadRow, DataError, EdgeDirection, Level, MoleculeTable, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -33,7 +35,8 @@ pub(super) const CHUNK_BYTES: usize = 1 << 20;
 /// One row before its targets are understood.
 struct Row {
     place: Place,
-    smiles: String,
+    /// One string for each column of molecules.
+    smiles: Vec<String>,
     id: Option<String>,
     split: Option<Split>,
     cells: Vec<Box<str>>,
@@ -45,11 +48,16 @@ impl Row {
     /// Bytes that it takes.
     fn bytes(&self) -> u64 {
         let cells: usize = self.cells.iter().map(|cell| size_of::<Box<str>>() + cell.len()).sum();
-        let texts = self.smiles.len() + self.id.as_ref().map_or(0, String::len) + cells;
+        let texts = self.smiles_bytes() + self.id.as_ref().map_or(0, String::len) + cells;
         bytes_of::<Result<(Self, Graph), BadRow>>(1)
             + self.place.bytes()
             + texts as u64
             + bytes_of::<f32>(self.descriptors.len())
+            + bytes_of::<String>(self.smiles.len())
+    }
+
+    fn smiles_bytes(&self) -> usize {
+        self.smiles.iter().map(String::len).sum()
     }
 }
 
@@ -127,16 +135,25 @@ fn read_table(
     options: &ReadOptions,
 ) -> Result<Read, DataError> {
     let columns = Columns::find(&reader, options)?;
-    if let Some(level @ (Level::Edge | Level::Pair)) = asked_level(options) {
-        let reason = format!(
-            "a table of molecules has targets of molecules or, at node level, of atoms, none per {level}; JSON Lines may \
-             have them"
-        );
-        return Err(DataError::Schema { place: Place::file(path), reason });
-    }
     let options =
         &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
     let reading = reading(path, options)?;
+    let refused = match (asked_level(options), options.edges) {
+        (Some(Level::Edge), _) if reading.form.reactions => {
+            Some("lists of values are of the bonds of molecules, not of reactions")
+        }
+        (Some(Level::Pair), _) => Some(
+            "a table of molecules has targets of molecules, of atoms (at node level) or of bonds (at edge level), none \
+             per pair; JSON Lines may have them",
+        ),
+        (Some(Level::Edge), Some(EdgeDirection::AsGiven)) => {
+            Some("bonds go both ways: edges of molecules cannot be read as given")
+        }
+        _ => None,
+    };
+    if let Some(reason) = refused {
+        return Err(DataError::Schema { place: Place::file(path), reason: reason.to_owned() });
+    }
     let budget = Budget::new(&options.limits);
     let mut held = budget.share();
     let mut rows: Vec<Result<(Row, Graph), BadRow>> = Vec::new();
@@ -150,7 +167,7 @@ fn read_table(
                 Ok(row) => Ok(row),
                 Err(error) => Err(error.into_bad_row(reader.place())?),
             };
-            chunk_bytes += row.as_ref().map_or(0, |row| row.smiles.len());
+            chunk_bytes += row.as_ref().map_or(0, Row::smiles_bytes);
             let bytes = row.as_ref().map_or_else(BadRow::bytes, Row::bytes);
             held.grow(bytes).map_err(DataError::limit(reader.place()))?;
             chunk.push(row);
@@ -160,10 +177,14 @@ fn read_table(
             let before = rows.len();
             rows.par_extend(chunk.par_drain(..).map(|row| {
                 let row = row?;
-                let graph = reading.graph(&row.smiles, &options.limits);
-                match graph.and_then(|graph| columns.descriptors.join(graph, &row.descriptors)) {
+                let graph = reading.graph_of(&row.smiles, &options.limits).and_then(|graph| {
+                    columns.descriptors.join(graph, &row.descriptors).map_err(|error| (0, error))
+                });
+                match graph {
                     Ok(graph) => Ok((row, graph)),
-                    Err(error) => Err(bad_molecule(&row, &columns.smiles_name, &error)),
+                    Err((at, error)) => {
+                        Err(bad_molecule(row.place, &columns.molecules, &row.smiles, at, &error))
+                    }
                 }
             }));
             let graphs = rows.get(before..).unwrap_or_default().iter().flatten();
@@ -178,6 +199,7 @@ fn read_table(
     drop(held);
     let mut collector = Collector::within(path, options, budget);
     collector.notes = notes;
+    collector.edges = EdgeDirection::BothWays;
     collect(collector, columns, reading, rows)
 }
 
@@ -192,10 +214,11 @@ pub(super) fn asked_level(options: &ReadOptions) -> Option<Level> {
 ///
 /// [`DataError::Schema`] if the schema's columns are not those of molecules.
 pub(crate) fn reading(path: &Path, options: &ReadOptions) -> Result<MoleculeReading, DataError> {
-    MoleculeReading::of(options).ok_or_else(|| DataError::Schema {
-        place: Place::file(path),
-        reason: "the columns of graphs are not those of molecules, so SMILES cannot be read".to_owned(),
-    })
+    let refused = |reason: &str| DataError::Schema { place: Place::file(path), reason: reason.to_owned() };
+    let reading = MoleculeReading::of(options).ok_or_else(|| {
+        refused("the columns of graphs are not those of molecules, so SMILES cannot be read")
+    })?;
+    reading.contradiction().map_or(Ok(reading), |reason| Err(refused(reason)))
 }
 
 /// The place and SMILES string of every record, in order; `None` for a record that cannot be split into fields.
@@ -218,22 +241,21 @@ pub(crate) fn smiles_of_lines(
 }
 
 fn strings(mut reader: CsvReader, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
-    let columns = Columns::find(&reader, options)?;
+    // Of several molecules the first one counts.
+    let (column, name) = match Columns::find(&reader, options)?.molecules.into_iter().next() {
+        Some(MoleculeColumn { column, name }) => (column, name),
+        None => return Ok(Vec::new()),
+    };
     let mut held = Budget::new(&options.limits).share();
     let mut found = Vec::new();
     while let Some(record) = reader.advance()? {
-        let bytes = reader.place().bytes() + reader.field(columns.smiles).len() as u64;
+        let bytes = reader.place().bytes() + reader.field(column).len() as u64;
         held.grow(bytes_of::<Option<(Place, String)>>(2) + bytes)
             .map_err(DataError::limit(reader.place()))?;
-        let string =
-            || (reader.place().in_column(&columns.smiles_name), reader.field(columns.smiles).to_owned());
+        let string = || (reader.place().in_column(&name), reader.field(column).to_owned());
         found.push(record.is_ok().then(string));
     }
     Ok(found)
-}
-
-fn bad_molecule(row: &Row, column: &str, error: &SmilesError) -> BadRow {
-    BadRow::new(row.place.clone().in_column(column), &row.smiles, error.to_string())
 }
 
 fn collect(
@@ -242,10 +264,18 @@ fn collect(
     reading: MoleculeReading,
     rows: Vec<Result<(Row, Graph), BadRow>>,
 ) -> Result<Read, DataError> {
-    let MoleculeReading { featurizer, form } = reading;
-    collector.fixed_columns = Some((featurizer.node_columns(), featurizer.edge_columns()));
-    let descriptors = columns.descriptors.names();
-    collector.molecules = Some(MoleculeTable { column: columns.smiles_name.clone(), form, descriptors });
+    let mut names: Vec<String> = columns.molecules.iter().map(|column| column.name.clone()).collect();
+    collector.fixed_columns = Some(reading.columns_of(names.clone()));
+    if names.len() > 1 {
+        let listed = names.iter().map(|name| format!("`{}`", crate::escape(name))).collect::<Vec<_>>();
+        collector.notes.push(format!(
+            "the molecules of {} are one graph for each row; the node column `role` tells them apart",
+            listed.join(", ")
+        ));
+    }
+    let further = names.split_off(1.min(names.len()));
+    let (column, descriptors) = (names.pop().unwrap_or_default(), columns.descriptors.names());
+    collector.molecules = Some(MoleculeTable { column, further, form: reading.form, descriptors });
     let known = || rows.iter().flatten().map(|(row, _)| row);
     let cells = |at: usize| known().filter_map(move |row| row.cells.get(at)).map(|text| &**text);
     let names = columns.targets.iter().map(|(_, name)| name);
@@ -262,13 +292,12 @@ fn collect(
         };
         let cells = used.iter().map(|column| (row.cells.get(column.cell).map_or("", |text| text), column));
         let columns = &mut collector.target_columns;
-        let targets = match collector.level {
-            Level::Node => {
+        let targets = match Items::of(collector.level, &graph) {
+            Some(items) => {
                 let cells = cells.map(|(text, column)| (text, column.name.as_str()));
-                atoms::targets(columns, cells, graph.num_nodes(), &row.place)
-                    .map(|targets| (targets, Vec::new()))
+                lists::targets(columns, cells, &items, &row.place).map(|targets| (targets, Vec::new()))
             }
-            _ => labels(cells, columns, &row.place)
+            None => labels(cells, columns, &row.place)
                 .map(|(values, bounds)| (Table { rows: usize::from(!values.is_empty()), values }, bounds)),
         };
         let record = match targets {
@@ -296,8 +325,7 @@ fn collect(
 
 /// Which column is what.
 struct Columns {
-    smiles: usize,
-    smiles_name: String,
+    molecules: Vec<MoleculeColumn>,
     id: Option<usize>,
     split: Option<usize>,
     descriptors: DescriptorColumns,
@@ -308,36 +336,16 @@ struct Columns {
     explicit: bool,
 }
 
-/// Position of a column that was asked for by name; its case does not matter.
-pub(super) fn named_column(reader: &CsvReader, name: Option<&String>) -> Result<Option<usize>, DataError> {
-    let Some(name) = name else { return Ok(None) };
-    let column = reader.column(name).or_else(|| reader.column_called(&[name]));
-    column.map(Some).ok_or_else(|| {
-        DataError::malformed(
-            reader.place(),
-            format!("the columns {}", reader.header().join(", ")),
-            format!("a column called `{}`", crate::escape(name)),
-        )
-    })
-}
-
-/// Position of the SMILES column: the one named in the options or the schema, or called `smiles`, or the first.
-pub(super) fn smiles_column(reader: &CsvReader, options: &ReadOptions) -> Result<usize, DataError> {
-    let known = options.schema.as_ref().and_then(|schema| schema.molecules.as_ref());
-    // Without a header a column cannot have the name that the schema knows it by.
-    let known = known.map(|table| &table.column).filter(|_| reader.molecule_column().is_none());
-    let named = named_column(reader, options.smiles_column.as_ref().or(known))?;
-    Ok(named.or(reader.molecule_column()).or_else(|| reader.column_called(&["smiles"])).unwrap_or(0))
-}
-
 impl Columns {
     fn find(reader: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
         let named = |name: &Option<String>| named_column(reader, name.as_ref());
-        let smiles = smiles_column(reader, options)?;
+        let molecules = molecule_columns(reader, options)?;
         let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
         let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
         let descriptors = DescriptorColumns::find(reader, options)?;
-        let weight = WeightColumn::find(reader, options, &[Some(smiles), id, split])?;
+        let taken: Vec<Option<usize>> =
+            molecules.iter().map(|found| Some(found.column)).chain([id, split]).collect();
+        let weight = WeightColumn::find(reader, options, &taken)?;
         let wanted = match &options.schema {
             Some(schema) => Some(&schema.targets),
             None => options.targets.as_ref(),
@@ -358,20 +366,19 @@ impl Columns {
                 .header()
                 .iter()
                 .enumerate()
-                .filter(|(column, _)| ![Some(smiles), id, split].contains(&Some(*column)))
+                .filter(|(column, _)| !taken.contains(&Some(*column)))
                 .filter(|(column, _)| !descriptors.holds(*column))
                 .filter(|(column, _)| !weight.as_ref().is_some_and(|weight| weight.is(*column)))
                 .map(|(column, name)| (Some(column), name.clone()))
                 .collect(),
         };
-        let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
-        Ok(Self { smiles, smiles_name, id, split, descriptors, weight, targets, explicit: wanted.is_some() })
+        Ok(Self { molecules, id, split, descriptors, weight, targets, explicit: wanted.is_some() })
     }
 
     fn row(&self, reader: &CsvReader) -> Result<Row, DataError> {
         let place = reader.place();
         Ok(Row {
-            smiles: reader.field(self.smiles).to_owned(),
+            smiles: self.molecules.iter().map(|found| reader.field(found.column).to_owned()).collect(),
             id: self.id.map(|column| reader.field(column).to_owned()).filter(|id| !id.is_empty()),
             split: self.part(reader, &place)?,
             descriptors: self.descriptors.values(reader, &place)?,

@@ -3,11 +3,12 @@
 use super::Format;
 use super::csv::CsvReader;
 use super::descriptor_columns::DescriptorColumns;
+use super::molecule_columns::{MoleculeColumn, bad_molecule, molecule_columns};
 use super::smiles_csv::CHUNK_BYTES;
 use crate::formats::Lines;
 use crate::rows::{InputRow, PIECE_BYTES};
 use crate::smiles::MoleculeReading;
-use crate::{BadRow, DataError, ReadOptions};
+use crate::{DataError, ReadOptions};
 use rayon::prelude::*;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +17,7 @@ use std::sync::Arc;
 pub(crate) struct SmilesRows {
     reader: CsvReader,
     header: Vec<u8>,
-    smiles: usize,
-    smiles_name: String,
+    molecules: Vec<MoleculeColumn>,
     descriptors: DescriptorColumns,
     reading: MoleculeReading,
     notes: Vec<String>,
@@ -45,20 +45,10 @@ impl SmilesRows {
         options: &ReadOptions,
     ) -> Result<Self, DataError> {
         let reading = super::smiles_csv::reading(path, options)?;
-        let smiles = super::smiles_csv::smiles_column(&reader, options)?;
-        let smiles_name = reader.header().get(smiles).cloned().unwrap_or_default();
+        let molecules = molecule_columns(&reader, options)?;
         let descriptors = DescriptorColumns::find(&reader, options)?;
         let header = reader.written_header();
-        Ok(Self {
-            reader,
-            header,
-            smiles,
-            smiles_name,
-            descriptors,
-            reading,
-            notes,
-            options: options.clone(),
-        })
+        Ok(Self { reader, header, molecules, descriptors, reading, notes, options: options.clone() })
     }
 
     /// What was found out about the table.
@@ -76,9 +66,9 @@ impl SmilesRows {
         self.reader.header()
     }
 
-    /// Name of the column with the molecules.
+    /// Name of the first column with molecules.
     pub(crate) fn smiles_column(&self) -> &str {
-        &self.smiles_name
+        self.molecules.first().map_or("", |found| &found.name)
     }
 
     /// Records before the shard that is read.
@@ -95,21 +85,24 @@ impl SmilesRows {
             let place = self.reader.place();
             let values = record.and_then(|()| self.descriptors.values(&self.reader, &place));
             let smiles = match values {
-                Ok(values) => Ok((self.reader.field(self.smiles).to_owned(), values, place)),
+                Ok(values) => {
+                    let field = |found: &MoleculeColumn| self.reader.field(found.column).to_owned();
+                    Ok((self.molecules.iter().map(field).collect::<Vec<String>>(), values, place))
+                }
                 Err(error) => Err(error.into_bad_row(place)?),
             };
             let record = self.reader.record();
             bytes += 2 * record.len();
-            smiles_bytes += smiles.as_ref().map_or(0, |(smiles, ..)| smiles.len());
+            smiles_bytes += smiles.as_ref().map_or(0, |(smiles, ..)| smiles.iter().map(String::len).sum());
             records.push((record, smiles));
         }
         let (reading, limits) = (self.reading, &self.options.limits);
-        let graph = |(smiles, values, place): (String, Vec<f32>, crate::Place)| {
-            let graph = reading.graph(&smiles, limits);
+        let graph = |(smiles, values, place): (Vec<String>, Vec<f32>, crate::Place)| {
+            let graph = reading.graph_of(&smiles, limits);
             graph
-                .and_then(|graph| self.descriptors.join(graph, &values))
+                .and_then(|graph| self.descriptors.join(graph, &values).map_err(|error| (0, error)))
                 .map(Arc::new)
-                .map_err(|error| BadRow::new(place.in_column(&self.smiles_name), &smiles, error.to_string()))
+                .map_err(|(at, error)| bad_molecule(place, &self.molecules, &smiles, at, &error))
         };
         Ok(records
             .into_par_iter()

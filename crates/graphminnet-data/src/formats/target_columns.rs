@@ -1,7 +1,7 @@
 //! Which columns of a table of molecules are targets, and which of their cells are bounds, such as `>3.5`.
 
-use super::atom_lists as atoms;
 use super::smiles_csv::asked_level;
+use super::value_lists as lists;
 use crate::schema::{ColumnSet, is_missing};
 use crate::{Bound, DataError, Level, Place, ReadOptions, Side, Task};
 
@@ -50,17 +50,17 @@ pub(super) fn usable<'a, C: Iterator<Item = &'a str>>(
         2.. => is_missing(cell),
     };
     let is_number = |text: &str| text.parse::<f64>().is_ok();
-    let of_atoms = asked_level(options) == Some(Level::Node);
+    let are_lists = matches!(asked_level(options), Some(Level::Node | Level::Edge));
     for (cell, name) in names.enumerate() {
         let values = || cells(cell).filter(|text| !is_missing(text));
-        let has_bounds = !of_atoms && may_be_bounds(name, options) && {
+        let has_bounds = !are_lists && may_be_bounds(name, options) && {
             let is_regression = task(options) == Some(Task::Regression);
             let fits = |text: &str| is_number(text.trim()) || bound(text).is_some();
             values().any(|text| bound(text).is_some())
                 && (is_regression || values().any(|text| is_number(text.trim())) && values().all(fits))
         };
-        let is_numeric = |text: &str| match of_atoms {
-            true => atoms::items(text).all(|item| is_missing(item) || is_number(item)),
+        let is_numeric = |text: &str| match are_lists {
+            true => lists::items(text).all(|item| is_missing(item) || is_number(item)),
             false => is_number(text.trim()) || has_bounds && bound(text).is_some(),
         };
         let has_values = is_empty || values().next().is_some();

@@ -1,7 +1,7 @@
 //! The column that says how much a row counts in training.
 
 use super::csv::CsvReader;
-use super::smiles_csv::named_column;
+use super::molecule_columns::named_column;
 use crate::{DataError, Place, ReadOptions};
 
 /// Its name and position in the file.

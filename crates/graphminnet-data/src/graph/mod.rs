@@ -291,6 +291,15 @@ impl Graph {
         written
     }
 
+    /// Whether every edge that is no loop is followed by its reverse, as in a molecule.
+    pub fn is_in_pairs(&self) -> bool {
+        self.written_edges(true).into_iter().all(|at| match self.edges.get(at..) {
+            Some([[source, target], ..]) if source == target => true,
+            Some([[source, target], after, ..]) => after == &[*target, *source],
+            _ => false,
+        })
+    }
+
     /// The same graph with other node features.
     ///
     /// # Errors

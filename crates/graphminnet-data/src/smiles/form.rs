@@ -1,11 +1,13 @@
-//! In which form molecules are read: with or without their hydrogens, their stereo marks, their counter-ions.
+//! In which form molecules are read: with or without their hydrogens, their stereo marks, their counter-ions; alone,
+//! with others, or as reactions.
 
+use super::joined::{self, Part};
 use super::{
     BASIC_DESCRIPTORS, Featurizer, Fingerprint, SmilesError, chemistry, contained, descriptors, guard,
     ogb_graph, parse, scaffold, stereo, zinc,
 };
 use crate::graph::{Features, Graph};
-use crate::{Level, Limits, ReadOptions, Schema};
+use crate::{Column, Level, Limits, ReadOptions, Schema};
 use chematic::core::{Element, Molecule};
 use chematic::smiles::rdkit;
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,9 @@ pub struct MoleculeForm {
     /// The counts of its [`Fingerprint`] join its graph, as `ln(1 + count)`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub morgan_counts: bool,
+    /// Every string is a reaction, `reactants>agents>products`.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reactions: bool,
 }
 
 /// How a string becomes a graph.
@@ -35,6 +40,8 @@ pub struct MoleculeReading {
     pub featurizer: Featurizer,
     /// What is done before.
     pub form: MoleculeForm,
+    /// Further molecules that are read together with one, as one graph.
+    pub further: usize,
 }
 
 impl MoleculeForm {
@@ -73,7 +80,10 @@ impl MoleculeForm {
     ///
     /// [`SmilesError`] for anything that is not a molecule within the limits.
     pub fn scaffold_key(&self, smiles: &str, limits: &Limits) -> Result<String, SmilesError> {
-        let smiles = guard::check(smiles, limits)?;
+        // Reactions belong together by what they make.
+        let product =
+            self.reactions.then(|| joined::sides(smiles.trim())).transpose()?.map(|[.., (_, side)]| side);
+        let smiles = guard::check(product.unwrap_or(smiles), limits)?;
         contained(|| scaffold(&self.molecule(&smiles, limits)?))
     }
 
@@ -119,46 +129,115 @@ impl MoleculeReading {
             Some(schema) => Self::of_schema(schema),
             None => {
                 let (featurizer, mut form) = (options.molecule_columns(), options.molecules);
-                // The columns of ZINC have no place for descriptors.
+                let further = options.further_smiles.len();
+                // They describe one molecule, and the columns of ZINC have no place for them.
+                let can_be_described = further == 0 && !form.reactions && featurizer != Featurizer::Zinc;
                 form.basic_descriptors |= options.describe_molecules
-                    && featurizer != Featurizer::Zinc
+                    && can_be_described
                     && matches!(options.level, None | Some(Level::Graph));
-                Some(Self { featurizer, form })
+                Some(Self { featurizer, form, further })
             }
         }
     }
 
     /// How molecules of such data were read; `None` if its columns are not those of molecules.
     pub fn of_schema(schema: &Schema) -> Option<Self> {
-        let form = schema.molecules.as_ref().map(|table| table.form).unwrap_or_default();
-        Some(Self { featurizer: Featurizer::of_schema(schema)?, form })
+        let table = schema.molecules.as_ref();
+        let form = table.map(|table| table.form).unwrap_or_default();
+        let further = table.map_or(0, |table| table.further.len());
+        Some(Self { featurizer: Featurizer::of_schema(schema)?, form, further })
     }
 
-    /// The graph of a molecule.
+    /// What does not go together, in words.
+    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+        let (several, form) = (self.further > 0, &self.form);
+        match () {
+            () if form.reactions && several => {
+                Some("a reaction has its molecules in one column: reactions are not read from several")
+            }
+            () if form.reactions && form.largest_fragment => {
+                Some("the largest fragment would leave one molecule of each side of a reaction")
+            }
+            () if (form.reactions || several) && form.graph_numbers() > 0 => {
+                Some("computed descriptors describe one molecule, not several or a reaction")
+            }
+            () => None,
+        }
+    }
+
+    /// Columns of nodes and of edges; `names` are those of the columns that molecules are read from.
+    pub(crate) fn columns_of(&self, names: Vec<String>) -> (Vec<Column>, Vec<Column>) {
+        let (mut nodes, mut edges) = (self.featurizer.node_columns(), self.featurizer.edge_columns());
+        if self.form.reactions {
+            nodes.push(joined::role_column(joined::SIDES.map(str::to_owned).to_vec()));
+            edges.push(joined::same_atom_column());
+        } else if self.further > 0 {
+            nodes.push(joined::role_column(names));
+        }
+        (nodes, edges)
+    }
+
+    /// The graph of a molecule or, where reactions are read, of a reaction.
     ///
     /// # Errors
     ///
-    /// [`SmilesError`] for anything that is not a molecule within the limits.
+    /// [`SmilesError`] for anything that is not a molecule within the limits, or where several are read together.
     pub fn graph(&self, smiles: &str, limits: &Limits) -> Result<Graph, SmilesError> {
+        if self.further > 0 {
+            let reason =
+                format!("{} molecules are read together, from a table; this is one", self.further + 1);
+            return Err(SmilesError::Unsupported(reason));
+        }
+        if !self.form.reactions {
+            return self.part(smiles, 0, limits).and_then(|part| self.form.describe(part.graph));
+        }
+        let smiles = smiles.trim();
+        if smiles.is_empty() {
+            return Err(SmilesError::Empty);
+        }
+        let mut parts = Vec::with_capacity(3);
+        for (role, (before, side)) in (0..).zip(joined::sides(smiles)?) {
+            if !side.is_empty() {
+                let part = self.part(side, role, limits).map_err(|error| joined::moved(error, before))?;
+                parts.push(part);
+            }
+        }
+        joined::united(&parts, true, limits)
+    }
+
+    /// The graph of the molecules of a row; an error comes with the position of the molecule that it is about.
+    pub(crate) fn graph_of(&self, cells: &[String], limits: &Limits) -> Result<Graph, (usize, SmilesError)> {
+        if let [only] = cells {
+            return self.graph(only, limits).map_err(|error| (0, error));
+        }
+        let mut parts = Vec::with_capacity(cells.len());
+        for (at, (role, cell)) in (0..).zip(cells).enumerate() {
+            parts.push(self.part(cell, role, limits).map_err(|error| (at, error))?);
+        }
+        joined::united(&parts, false, limits).map_err(|error| (0, error))
+    }
+
+    fn part(&self, smiles: &str, role: u32, limits: &Limits) -> Result<Part, SmilesError> {
         let smiles = guard::check(smiles, limits)?;
         contained(|| {
             let molecule = self.form.molecule(&smiles, limits)?;
             match self.featurizer {
                 Featurizer::Zinc => {
-                    if self.form.add_hydrogens || self.form.ignore_stereo || self.form.graph_numbers() > 0 {
-                        let reason = "the columns of ZINC have no place for added hydrogens, missing stereo or \
-                                      descriptors";
+                    let is_plain = MoleculeForm { largest_fragment: false, ..self.form }.is_plain();
+                    if !is_plain || self.further > 0 {
+                        let reason = "the columns of ZINC have no place for added hydrogens, missing stereo, \
+                                      descriptors, several molecules or reactions";
                         return Err(SmilesError::Unsupported(reason.to_owned()));
                     }
                     guard::check_canonical(molecule.atom_count())?;
-                    zinc::graph(&molecule)
+                    Ok(Part { graph: zinc::graph(&molecule)?, role, maps: Vec::new() })
                 }
-                Featurizer::Ogb | Featurizer::Cip => self.columns(&molecule),
+                Featurizer::Ogb | Featurizer::Cip => self.columns(&molecule, role),
             }
         })
     }
 
-    fn columns(&self, molecule: &Molecule) -> Result<Graph, SmilesError> {
+    fn columns(&self, molecule: &Molecule, role: u32) -> Result<Part, SmilesError> {
         let full = match self.form.add_hydrogens {
             false => None,
             true => Some(rdkit::rdkit_added_hs_molecule(molecule).ok_or_else(|| {
@@ -173,6 +252,18 @@ impl MoleculeReading {
             (false, Featurizer::Cip) => stereo::label(molecule, &mut features)?,
             (false, _) => {}
         }
-        self.form.describe(ogb_graph(&features)?)
+        let graph = ogb_graph(&features)?;
+        let maps = if self.form.reactions { map_numbers(molecule, graph.num_nodes()) } else { Vec::new() };
+        Ok(Part { graph, role, maps })
     }
+}
+
+/// The map number of every atom of a graph, whose molecule may have lost hydrogens on the way.
+fn map_numbers(molecule: &Molecule, nodes: usize) -> Vec<Option<u16>> {
+    let all: Vec<Option<u16>> = molecule.atoms().map(|(_, atom)| atom.atom_map).collect();
+    if all.len() == nodes {
+        return all;
+    }
+    let kept = rdkit::rdkit_hydrogen_suppressed_with_map(molecule).map(|(_, kept)| kept);
+    kept.unwrap_or_default().into_iter().map(|at| all.get(at).copied().flatten()).collect()
 }

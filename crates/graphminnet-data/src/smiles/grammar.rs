@@ -114,6 +114,10 @@ impl Walk<'_> {
                 self.note("a bond of any kind, `~`,");
                 self.bond(1)
             }
+            b'>' => {
+                let reason = "`>` parts the sides of a reaction; reactions are read with `--reactions`";
+                Err(refused(self.character(), reason))
+            }
             b'@' => Err(refused(self.character(), "`@` belongs inside brackets, as in `[C@H]`")),
             b']' => Err(refused(self.character(), "`]` without a `[` before it")),
             other => {

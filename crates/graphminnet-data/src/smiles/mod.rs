@@ -23,6 +23,7 @@ mod fingerprint;
 mod form;
 mod grammar;
 mod guard;
+mod joined;
 pub(crate) mod molblock;
 mod sketch;
 mod stereo;
@@ -35,7 +36,7 @@ pub use fingerprint::Fingerprint;
 pub use form::{MoleculeForm, MoleculeReading};
 // For the drawings of `graphminnet-report`.
 #[doc(hidden)]
-pub use sketch::{Sketch, SketchAtom, SketchBond};
+pub use sketch::{Sketch, SketchAtom, SketchBond, SketchCentre, SketchOrder, SketchSides};
 
 use super::{Column, Limits, Schema};
 use crate::graph::{Features, Graph};
@@ -78,12 +79,13 @@ impl Featurizer {
         }
     }
 
-    /// The featurizer whose columns a schema has.
+    /// The featurizer whose columns a schema has, perhaps with those of several molecules or of reactions after them.
     pub fn of_schema(schema: &Schema) -> Option<Self> {
         [Self::Ogb, Self::Cip, Self::Zinc].into_iter().find(|featurizer| {
             let same = |a: &[Column], b: &[Column]| a.iter().map(|c| &c.name).eq(b.iter().map(|c| &c.name));
-            same(&featurizer.node_columns(), &schema.node_columns)
-                && same(&featurizer.edge_columns(), &schema.edge_columns)
+            let nodes = joined::without(&schema.node_columns, joined::ROLE);
+            let edges = joined::without(&schema.edge_columns, joined::SAME_ATOM);
+            same(&featurizer.node_columns(), nodes) && same(&featurizer.edge_columns(), edges)
         })
     }
 }
@@ -127,7 +129,7 @@ pub enum SmilesError {
 ///
 /// [`SmilesError`] for anything that is not a molecule within the limits.
 pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> Result<Graph, SmilesError> {
-    MoleculeReading { featurizer, form: MoleculeForm::default() }.graph(smiles, limits)
+    MoleculeReading { featurizer, ..MoleculeReading::default() }.graph(smiles, limits)
 }
 
 /// A text that is equal for two molecules exactly if their Bemis–Murcko scaffolds are: the canonical SMILES of the

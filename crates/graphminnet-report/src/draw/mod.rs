@@ -15,19 +15,27 @@
 //! ```
 //!
 //! Molecules (graphs with the columns of one of the featurizers) are drawn as chemists draw them, with coordinates of
-//! `chematic`. Other graphs are laid out so that distances on paper follow distances in the graph. The two directions
+//! `chematic`: centres that the columns know have a wedge, and double bonds have their neighbours on the right sides.
+//! Other graphs are laid out so that distances on paper follow distances in the graph. The two directions
 //! of an edge are one line with the sum of their values; self-loops are not drawn.
 //!
 //! A graph with more than [`GraphPicture::MAX_NODES`] nodes is drawn in part: the neighbourhood of the node with the
 //! largest value (without values: with most neighbours). Of more than [`GraphPicture::MAX_EDGES`] edges the strongest are
 //! drawn. The picture says what is left out.
 
+mod bonds;
+mod label;
 mod layout;
 mod molecule;
 mod scene;
 mod selection;
 mod shapes;
+mod sides;
 mod untangle;
+mod wedges;
+
+#[cfg(test)]
+mod stereo_tests;
 
 use crate::svg::Svg;
 use graphminnet_data::Graph;
@@ -105,9 +113,9 @@ impl<'a> GraphPicture<'a> {
             }
         }
         let limits = (Self::MAX_NODES, Self::MAX_EDGES);
-        let selection = selection::Selection::of(self.graph, self.node_values, self.edge_values, limits);
+        let mut selection = selection::Selection::of(self.graph, self.node_values, self.edge_values, limits);
         let sketch = self.featurizer.and_then(|featurizer| featurizer.sketch(self.graph));
-        let skeleton = sketch.map(|sketch| molecule::Skeleton::of(&sketch, &selection));
+        let skeleton = sketch.map(|sketch| molecule::Skeleton::of(&sketch, &mut selection));
         Ok(scene::Scene::new(self, selection, skeleton).svg())
     }
 }

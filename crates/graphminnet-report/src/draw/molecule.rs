@@ -1,55 +1,59 @@
-//! Molecules: coordinates from `chematic`, atom labels, bond orders.
+//! Molecules: places, atom labels, bond orders, and how neighbours are arranged in space.
 
-use super::layout::Place;
+use super::label::Label;
+use super::layout::{self, Place};
 use super::selection::Selection;
+use super::sides;
 use super::untangle::Tangle;
-use chematic::core::{
-    Atom, AtomIdx, BondOrder, Chirality, Element, Molecule, MoleculeBuilder, implicit_hcount,
-};
+use chematic::core::{AtomIdx, Element, Molecule, implicit_hcount};
+use chematic::smiles::rdkit::rdkit_2d_coords;
 use chematic_depict::{BOND_LEN, compute_layout};
-use graphminnet_data::smiles::{Sketch, SketchAtom, SketchBond};
+use graphminnet_data::smiles::{Sketch, SketchAtom, SketchCentre, SketchOrder};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Length of a bond in the coordinates of RDKit.
+const RDKIT_BOND: f64 = 1.5;
 
 /// What a molecule adds to the picture of a graph.
 pub(super) struct Skeleton {
-    /// Places, in bond lengths; `None` if no layout was found.
-    pub(super) places: Option<Vec<Place>>,
-    /// Label of every atom; empty for a plain carbon.
-    pub(super) labels: Vec<String>,
+    /// Places, in bond lengths; down is positive.
+    pub(super) places: Vec<Place>,
+    /// Label of every atom; `None` for a plain carbon.
+    pub(super) labels: Vec<Option<Label>>,
     /// Symbol of every atom.
     pub(super) symbols: Vec<&'static str>,
     /// Order of every drawn edge.
-    pub(super) orders: Vec<SketchBond>,
+    pub(super) orders: Vec<SketchOrder>,
+    /// Double bonds whose neighbours could not be drawn on their sides.
+    pub(super) unsettled: Vec<(usize, usize)>,
+    /// The tetrahedral centres.
+    pub(super) centres: Vec<SketchCentre>,
 }
 
 impl Skeleton {
-    pub(super) fn of(sketch: &Sketch, selection: &Selection) -> Self {
-        let atom = |at: &usize| {
-            sketch.atoms.get(*at).copied().unwrap_or(SketchAtom { element: 0, charge: 0, hydrogens: None })
-        };
-        let atoms: Vec<SketchAtom> = selection.nodes.iter().map(atom).collect();
-        let orders: Vec<SketchBond> = selection
-            .edges
+    /// Sets the edges of the selection aside that are no bonds.
+    pub(super) fn of(sketch: &Sketch, selection: &mut Selection) -> Self {
+        let part = sketch.part(&selection.nodes);
+        let known: HashMap<(usize, usize), SketchOrder> = part
+            .bonds
             .iter()
-            .map(|edge| sketch.bonds.get(edge.source).copied().unwrap_or(SketchBond::Single))
+            .map(|bond| ((bond.ends[0].min(bond.ends[1]), bond.ends[0].max(bond.ends[1])), bond.order))
             .collect();
-        let molecule = molecule(&atoms, selection, &orders);
-        // The layout is foreign code: if it fails, the picture is drawn with our own.
-        let places = molecule.as_ref().and_then(|molecule| {
-            let coordinates = catch_unwind(AssertUnwindSafe(|| compute_layout(molecule).coords)).ok()?;
-            let places: Vec<Place> = coordinates.iter().map(|p| (p.x / BOND_LEN, p.y / BOND_LEN)).collect();
-            let is_usable =
-                places.len() == atoms.len() && places.iter().all(|(x, y)| x.is_finite() && y.is_finite());
-            is_usable.then(|| untangled(places, selection))
-        });
-        let degrees = selection.neighbours().iter().map(Vec::len).collect::<Vec<_>>();
-        let symbols = atoms.iter().map(|atom| element(atom).map_or("*", Element::symbol)).collect::<Vec<_>>();
-        let labels = atoms
+        selection.keep_bonds(|edge| known.contains_key(&edge.ends));
+        let orders = selection.edges.iter().filter_map(|edge| known.get(&edge.ends).copied()).collect();
+        let molecule = part.molecule();
+        let neighbours = selection.neighbours();
+        let (places, unsettled) = places(&part, molecule.as_ref(), selection, &neighbours);
+        let symbols: Vec<&'static str> =
+            part.atoms.iter().map(|atom| element(atom).map_or("*", Element::symbol)).collect();
+        let labels = part
+            .atoms
             .iter()
             .enumerate()
             .map(|(at, atom)| {
-                if atom.element == 6 && atom.charge == 0 && degrees[at] > 0 {
-                    return String::new();
+                if atom.element == 6 && atom.charge == 0 && !neighbours[at].is_empty() {
+                    return None;
                 }
                 let implied = || {
                     let count = |molecule| {
@@ -57,76 +61,56 @@ impl Skeleton {
                     };
                     molecule.as_ref().and_then(|molecule| count(molecule).ok()).unwrap_or(0)
                 };
-                label(symbols[at], atom.hydrogens.unwrap_or_else(implied), atom.charge)
+                let hydrogens = atom.hydrogens.unwrap_or_else(implied);
+                Some(Label { symbol: symbols[at], hydrogens, charge: atom.charge })
             })
             .collect();
-        Self { places, labels, symbols, orders }
+        Self { places, labels, symbols, orders, unsettled, centres: part.centres }
     }
-}
-
-fn untangled(mut places: Vec<Place>, selection: &Selection) -> Vec<Place> {
-    let bonds: Vec<(usize, usize)> = selection.edges.iter().map(|edge| edge.ends).collect();
-    Tangle { bonds: &bonds, neighbours: &selection.neighbours() }.untangle(&mut places);
-    places
 }
 
 fn element(atom: &SketchAtom) -> Option<Element> {
     Element::from_atomic_number(atom.element)
 }
 
-fn molecule(atoms: &[SketchAtom], selection: &Selection, orders: &[SketchBond]) -> Option<Molecule> {
-    let mut builder = MoleculeBuilder::new();
-    for atom in atoms {
-        builder.add_atom(match (element(atom), atom.hydrogens) {
-            (None, _) => Atom::wildcard(),
-            (Some(element), Some(hydrogens)) => {
-                Atom::bracket(element, None, Chirality::None, hydrogens, atom.charge, None)
-            }
-            (Some(element), None) => Atom { charge: atom.charge, ..Atom::organic(element) },
-        });
-    }
-    for (edge, order) in selection.edges.iter().zip(orders) {
-        let order = match order {
-            SketchBond::Single => BondOrder::Single,
-            SketchBond::Double => BondOrder::Double,
-            SketchBond::Triple => BondOrder::Triple,
-            SketchBond::Aromatic => BondOrder::Aromatic,
-        };
-        builder.add_bond(AtomIdx(edge.ends.0 as u32), AtomIdx(edge.ends.1 as u32), order).ok()?;
-    }
-    Some(builder.build())
+/// Places, and the double bonds whose neighbours are on the wrong sides.
+fn places(
+    part: &Sketch,
+    molecule: Option<&Molecule>,
+    selection: &Selection,
+    neighbours: &[Vec<usize>],
+) -> (Vec<Place>, Vec<(usize, usize)>) {
+    let bonds: Vec<(usize, usize)> = selection.edges.iter().map(|edge| edge.ends).collect();
+    let tangle = Tangle { bonds: &bonds, neighbours };
+    // Both are foreign code: if it fails, the picture is drawn with our own layout.
+    let is_usable = |places: &Vec<Place>| {
+        places.len() == part.atoms.len() && places.iter().all(|(x, y)| x.is_finite() && y.is_finite())
+    };
+    let found = molecule.and_then(|molecule| {
+        let first = contained(|| as_in_rdkit(molecule)).flatten().filter(is_usable);
+        first.or_else(|| contained(|| as_in_chematic(molecule)).filter(is_usable))
+    });
+    let mut places = match found {
+        Some(mut places) => {
+            tangle.untangle(&mut places);
+            places
+        }
+        None => layout::spread(neighbours),
+    };
+    let unsettled = sides::settle(&mut places, &tangle, &part.sides);
+    (places, unsettled)
 }
 
-/// `NH₃⁺`, `O⁻`, `Cl`.
-fn label(symbol: &str, hydrogens: u8, charge: i8) -> String {
-    let mut text = symbol.to_owned();
-    if hydrogens > 0 {
-        text.push('H');
-        if hydrogens > 1 {
-            text.extend(
-                hydrogens
-                    .to_string()
-                    .chars()
-                    .filter_map(|digit| char::from_u32(0x2080 + digit.to_digit(10)?)),
-            );
-        }
-    }
-    if charge != 0 {
-        if charge.unsigned_abs() > 1 {
-            const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-            text.extend(RAISED.get(usize::from(charge.unsigned_abs())));
-        }
-        text.push(if charge > 0 { '⁺' } else { '⁻' });
-    }
-    text
+fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn as_in_rdkit(molecule: &Molecule) -> Option<Vec<Place>> {
+    let places = rdkit_2d_coords(molecule).ok()?;
+    // In a picture down is positive.
+    Some(places.iter().map(|[x, y]| (x / RDKIT_BOND, -y / RDKIT_BOND)).collect())
+}
 
-    #[test]
-    fn labels_carry_hydrogens_and_charge() {
-        assert_eq!([label("N", 3, 1), label("O", 0, -1), label("Fe", 0, 3)], ["NH₃⁺", "O⁻", "Fe³⁺"]);
-    }
+fn as_in_chematic(molecule: &Molecule) -> Vec<Place> {
+    compute_layout(molecule).coords.iter().map(|p| (p.x / BOND_LEN, p.y / BOND_LEN)).collect()
 }

@@ -1,13 +1,13 @@
 //! A laid-out graph as SVG: coloured halos below, lines and labels above, the scale at the foot.
 
 use super::GraphPicture;
+use super::bonds;
 use super::layout::{self, Place};
 use super::molecule::Skeleton;
 use super::selection::Selection;
-use super::shapes::{line, moved, signed, symbol_letters, text};
+use super::shapes::{line, signed, text};
 use crate::svg::{Svg, fitted, text_width};
 use crate::theme::Paint;
-use graphminnet_data::smiles::SketchBond;
 use std::fmt::Write;
 
 const WIDTH: f64 = 480.0;
@@ -40,7 +40,7 @@ impl<'a> Scene<'a> {
         selection: Selection,
         skeleton: Option<Skeleton>,
     ) -> Self {
-        let own = skeleton.as_ref().and_then(|skeleton| skeleton.places.clone());
+        let own = skeleton.as_ref().map(|skeleton| skeleton.places.clone());
         let mut places = own.unwrap_or_else(|| layout::spread(&selection.neighbours()));
         let (low, high) = layout::bounds(&places);
         // The longer side lies across.
@@ -57,8 +57,9 @@ impl<'a> Scene<'a> {
             *place = (left + (place.0 - low.0) * unit, HEAD + MARGIN + (place.1 - low.1) * unit);
         });
         let drawn = selection.nodes.iter().filter_map(|&node| picture.node_values.get(node).copied());
-        let sizes =
-            drawn.chain(selection.edges.iter().map(|edge| edge.value)).filter(|value| value.is_finite());
+        let sizes = drawn
+            .chain(selection.edges.iter().chain(&selection.joins).map(|edge| edge.value))
+            .filter(|value| value.is_finite());
         let largest = sizes.fold(0.0, |largest: f64, value| largest.max(value.abs()));
         let height = HEAD + 2.0 * MARGIN + down * unit;
         Self { picture, selection, skeleton, places, unit, height, largest }
@@ -101,7 +102,7 @@ impl<'a> Scene<'a> {
     }
 
     fn halos(&self, out: &mut String) {
-        for edge in &self.selection.edges {
+        for edge in self.selection.edges.iter().chain(&self.selection.joins) {
             if let Some((paint, opacity)) = self.shade(edge.value) {
                 let (a, b) = (self.places[edge.ends.0], self.places[edge.ends.1]);
                 let width = (0.22 * self.unit).clamp(1.5, 9.0);
@@ -135,76 +136,23 @@ impl<'a> Scene<'a> {
     }
 
     fn lines(&self, out: &mut String) {
-        let Some(skeleton) = &self.skeleton else {
-            let style = format!(
-                "{} stroke-width=\"{:.1}\"",
-                Paint::Muted.stroke(),
-                (0.03 * self.unit).clamp(0.4, 1.2)
-            );
-            let few = self.selection.edges.len() <= 600;
-            let style = if few { style } else { format!("{style} stroke-opacity=\"0.35\"") };
-            for edge in &self.selection.edges {
-                line(out, self.places[edge.ends.0], self.places[edge.ends.1], &style);
-            }
-            return;
-        };
-        let around = self.selection.neighbours();
-        let style = format!(
-            "{} stroke-width=\"{:.1}\" stroke-linecap=\"round\"",
-            Paint::Ink.stroke(),
-            (0.04 * self.unit).clamp(0.6, 1.6)
-        );
-        let dashed = format!("{style} stroke-dasharray=\"{:.1}\"", 0.1 * self.unit);
-        for (edge, order) in self.selection.edges.iter().zip(&skeleton.orders) {
-            let (first, second) = edge.ends;
-            let (a, b) = (self.places[first], self.places[second]);
-            let length = (b.0 - a.0).hypot(b.1 - a.1).max(1e-9);
-            let along = ((b.0 - a.0) / length, (b.1 - a.1) / length);
-            let across = (-along.1, along.0);
-            // Lines stop before an atom that is written out.
-            let stop = |at: usize| {
-                if skeleton.labels[at].is_empty() { 0.0 } else { (0.24 * self.unit).min(length / 3.0) }
-            };
-            let (a, b) = (moved(a, along, stop(first)), moved(b, along, -stop(second)));
-            let beside = |shift: f64, inset: f64| {
-                let inset = inset * length;
-                (moved(moved(a, across, shift), along, inset), moved(moved(b, across, shift), along, -inset))
-            };
-            let gap = 0.13 * self.unit;
-            // The second line of a double bond is on the side of most neighbours: inside a ring.
-            let others =
-                around[first].iter().chain(&around[second]).filter(|at| **at != first && **at != second);
-            let side: f64 = others
-                .map(|&at| (self.places[at].0 - a.0) * across.0 + (self.places[at].1 - a.1) * across.1)
-                .sum();
-            let inner = if side < 0.0 { -gap } else { gap };
-            match order {
-                SketchBond::Single => line(out, a, b, &style),
-                SketchBond::Aromatic | SketchBond::Double => {
-                    line(out, a, b, &style);
-                    let (c, d) = beside(inner, 0.12);
-                    line(out, c, d, if *order == SketchBond::Double { &style } else { &dashed });
-                }
-                SketchBond::Triple => {
-                    line(out, a, b, &style);
-                    for shift in [gap, -gap] {
-                        let (c, d) = beside(shift, 0.08);
-                        line(out, c, d, &style);
-                    }
-                }
-            }
+        if let Some(skeleton) = &self.skeleton {
+            return bonds::draw(out, skeleton, &self.selection, &self.places, self.unit);
+        }
+        let style =
+            format!("{} stroke-width=\"{:.1}\"", Paint::Muted.stroke(), (0.03 * self.unit).clamp(0.4, 1.2));
+        let few = self.selection.edges.len() <= 600;
+        let style = if few { style } else { format!("{style} stroke-opacity=\"0.35\"") };
+        for edge in &self.selection.edges {
+            line(out, self.places[edge.ends.0], self.places[edge.ends.1], &style);
         }
     }
 
     fn nodes(&self, out: &mut String) {
-        if let Some(skeleton) = &self.skeleton {
+        if self.skeleton.is_some() {
             let size = self.label_size();
-            for (label, place) in skeleton.labels.iter().zip(&self.places) {
-                if !label.is_empty() {
-                    // Centred on the symbol, so that the hydrogens do not push it off its bond.
-                    let left = place.0 - symbol_letters(label) as f64 * size * 0.36;
-                    text(out, (left, place.1 + size * 0.36), size, Paint::Ink, "start", label);
-                }
+            for (label, left, y) in self.labels() {
+                text(out, (left, y + size * 0.36), size, Paint::Ink, "start", &label);
             }
             return;
         }
@@ -283,18 +231,33 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Middle and half width of every written atom.
-    fn label_boxes(&self) -> Vec<(Place, f64)> {
+    /// Every written atom with its left end and its height. Labels are centred on the symbol, so that the hydrogens do
+    /// not push it off its bond, and hydrogens are written on the side away from the bonds.
+    fn labels(&self) -> Vec<(String, f64, f64)> {
         let Some(skeleton) = &self.skeleton else { return Vec::new() };
         let size = self.label_size();
-        let written = skeleton.labels.iter().zip(&self.places).filter(|(label, _)| !label.is_empty());
+        let around = self.selection.neighbours();
+        let written = skeleton.labels.iter().zip(&self.places).enumerate();
         written
-            .map(|(label, place)| {
-                let half = text_width(label) * size / 2.0;
-                let left = place.0 - symbol_letters(label) as f64 * size * 0.36;
-                ((left + half, place.1), half)
+            .filter_map(|(at, (label, &(x, y)))| {
+                let label = label.as_ref()?;
+                let pull: f64 = around[at].iter().map(|&other| self.places[other].0 - x).sum();
+                let hydrogens_first = pull > 0.2 * self.unit;
+                let head = text_width(&label.head(hydrogens_first)) * size;
+                let left = x - head - label.symbol.chars().count() as f64 * size * 0.36;
+                Some((label.text(hydrogens_first), left, y))
             })
             .collect()
+    }
+
+    /// Middle and half width of every written atom.
+    fn label_boxes(&self) -> Vec<(Place, f64)> {
+        let size = self.label_size();
+        let boxed = |(label, left, y): (String, f64, f64)| {
+            let half = text_width(&label) * size / 2.0;
+            ((left + half, y), half)
+        };
+        self.labels().into_iter().map(boxed).collect()
     }
 
     fn label_size(&self) -> f64 {

@@ -19,8 +19,10 @@ pub(super) struct Edge {
 pub(super) struct Selection {
     /// The drawn nodes.
     pub(super) nodes: Vec<usize>,
-    /// The drawn edges.
+    /// The drawn edges; of a molecule, its bonds.
     pub(super) edges: Vec<Edge>,
+    /// Edges of a molecule that are no bonds.
+    pub(super) joins: Vec<Edge>,
     /// In words, what was left out.
     pub(super) note: Option<String>,
 }
@@ -75,7 +77,13 @@ impl Selection {
             edges.sort_by(|a, b| b.value.abs().total_cmp(&a.value.abs()).then(a.ends.cmp(&b.ends)));
             edges.truncate(max_edges);
         }
-        Self { nodes, edges, note }
+        Self { nodes, edges, joins: Vec::new(), note }
+    }
+
+    /// Sets the edges aside that are no bonds.
+    pub(super) fn keep_bonds(&mut self, is_bond: impl Fn(&Edge) -> bool) {
+        let (bonds, joins) = std::mem::take(&mut self.edges).into_iter().partition(is_bond);
+        (self.edges, self.joins) = (bonds, joins);
     }
 
     /// Undirected neighbours among the drawn nodes.

@@ -5,12 +5,6 @@ use crate::svg::escape;
 use crate::theme::{Paint, short_number};
 use std::fmt::Write;
 
-/// Letters of the symbol at the head of a label, without the hydrogens.
-pub(super) fn symbol_letters(label: &str) -> usize {
-    let letters = label.chars().take_while(|letter| letter.is_ascii_alphabetic() && *letter != 'H');
-    letters.count().max(1)
-}
-
 pub(super) fn moved(place: Place, direction: Place, distance: f64) -> Place {
     (place.0 + direction.0 * distance, place.1 + direction.1 * distance)
 }
@@ -43,4 +37,9 @@ pub(super) fn text(out: &mut String, place: Place, size: f64, paint: Paint, anch
         paint.fill(),
         escape(words)
     );
+}
+
+pub(super) fn polygon(out: &mut String, corners: &[Place], style: &str) {
+    let points: Vec<String> = corners.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    let _ = write!(out, "<polygon points=\"{}\" {style}/>", points.join(" "));
 }

@@ -3,11 +3,12 @@
 //! The usual drawing puts one regular ring beside the other, which ends in crossed bonds where rings share more than an edge
 //! (adamantane, morphine) or are large. The graph of such a ring system can nearly always be drawn without crossings: with
 //! one of its cycles as the rim and every other atom in the middle of its neighbours (Tutte 1963). Which cycle becomes the
-//! rim is tried out; then bonds are brought to one length as far as none crosses another, and what hangs on the system
-//! is set on again where there is room.
+//! rim is tried out, those first that have every atom with something outside of the system on them; then bonds are brought
+//! to one length as far as none crosses another, and what hangs on the system is set on again where there is room.
 //!
-//! A molecule without crossed bonds is left as it is.
+//! A molecule without crossed bonds, and without atoms on top of each other, is left as it is.
 
+mod branches;
 mod cycles;
 
 use super::layout::Place;
@@ -15,13 +16,14 @@ use std::f64::consts::TAU;
 
 /// Atoms of a system up to which its cycles are tried.
 const MOST_ATOMS: usize = 90;
-/// Cycles, the longest first, that are brought to equal bonds before one is chosen.
-const TRIED: usize = 4;
+/// Cycles of each order that are brought to equal bonds before one is chosen.
+const TRIED: usize = 6;
 /// Rounds of the search for the middle, and of the relaxation.
 const MIDDLE_ROUNDS: usize = 400;
 const RELAXATIONS: usize = 400;
-/// Directions in which a branch may be set on.
-const DIRECTIONS: usize = 24;
+/// Atoms that are nearer than this sit on each other, and nearer than that to a bond sit on it.
+const TOUCH: f64 = 0.3;
+const COVERED: f64 = 0.12;
 
 /// A molecule as the places see it.
 pub(super) struct Tangle<'a> {
@@ -32,32 +34,41 @@ pub(super) struct Tangle<'a> {
 }
 
 impl Tangle<'_> {
-    /// Better places, where bonds of one ring system cross.
+    /// Better places, where bonds cross or atoms sit on each other.
     pub(super) fn untangle(&self, places: &mut Vec<Place>) {
+        self.free_branches(places);
         for system in self.ring_systems() {
-            let inside: Vec<(usize, usize)> = self
-                .bonds
-                .iter()
-                .copied()
-                .filter(|(a, b)| system.contains(a) && system.contains(b))
-                .collect();
-            if system.len() > MOST_ATOMS || crossings(places, &inside) == 0 {
+            let is_inside = |(a, b): &(usize, usize)| system.contains(a) && system.contains(b);
+            let (inside, outside): (Vec<_>, Vec<_>) = self.bonds.iter().copied().partition(is_inside);
+            let crossed = |bond: &(usize, usize)| {
+                inside.iter().chain(&outside).any(|other| do_cross(places, *bond, *other))
+            };
+            if system.len() > MOST_ATOMS || !inside.iter().any(crossed) {
                 continue;
             }
-            let Some(found) = self.planar(&system, &inside) else { continue };
-            let before = self.disorder(places);
-            let mut changed = places.clone();
-            self.set(&system, &found, &mut changed);
-            if self.disorder(&changed) < before {
-                *places = changed;
+            let mut least = self.disorder(places);
+            let before = places.clone();
+            for found in self.planar(&system, &inside) {
+                let mut changed = before.clone();
+                self.set(&system, &found, &mut changed);
+                self.free_branches(&mut changed);
+                let disorder = self.disorder(&changed);
+                if disorder < least {
+                    (least, *places) = (disorder, changed);
+                }
             }
         }
     }
 
-    /// Crossed bonds of the whole molecule, and atoms that sit on each other.
+    /// Crossed bonds of the whole molecule and atoms that sit on each other, which count four times, and atoms on bonds.
     fn disorder(&self, places: &[Place]) -> usize {
-        let near = |a: usize| (0..a).filter(|b| distance(places[a], places[*b]) < 0.3).count();
-        crossings(places, self.bonds) + (0..places.len()).map(near).sum::<usize>()
+        let near = |a: usize| (0..a).filter(|b| distance(places[a], places[*b]) < TOUCH).count();
+        let covered = |bond: &(usize, usize)| {
+            (0..places.len()).filter(|atom| is_on(places[*atom], places[bond.0], places[bond.1])).count()
+        };
+        4 * crossings(places, self.bonds)
+            + 4 * (0..places.len()).map(near).sum::<usize>()
+            + self.bonds.iter().map(covered).sum::<usize>()
     }
 
     /// Atoms that are joined by bonds in rings, each system ascending.
@@ -84,7 +95,7 @@ impl Tangle<'_> {
     }
 
     /// Whether two neighbours are connected by more than their bond.
-    fn is_joined_without(&self, a: usize, b: usize) -> bool {
+    pub(super) fn is_joined_without(&self, a: usize, b: usize) -> bool {
         let mut seen = vec![false; self.neighbours.len()];
         let mut open = vec![a];
         seen[a] = true;
@@ -105,8 +116,8 @@ impl Tangle<'_> {
         false
     }
 
-    /// Places for the atoms of a system, in its order, without crossings; `None` if none were found.
-    fn planar(&self, system: &[usize], bonds: &[(usize, usize)]) -> Option<Vec<Place>> {
+    /// Places for the atoms of a system, in its order, without crossings: several, the least strained first.
+    fn planar(&self, system: &[usize], bonds: &[(usize, usize)]) -> Vec<Vec<Place>> {
         let number = |atom: usize| system.binary_search(&atom).unwrap_or(0);
         let bonds: Vec<(usize, usize)> = bonds.iter().map(|(a, b)| (number(*a), number(*b))).collect();
         let mut around = vec![Vec::new(); system.len()];
@@ -114,133 +125,39 @@ impl Tangle<'_> {
             around[a].push(b);
             around[b].push(a);
         }
-        let mut rims = cycles::of(&around, &bonds);
-        rims.sort_by_key(|rim| std::cmp::Reverse(rim.len()));
-        let mut found: Vec<(f64, Vec<Place>)> = Vec::new();
-        for rim in rims {
-            let Some(mut places) = in_the_middle(&around, &rim) else { continue };
-            if crossings(&places, &bonds) > 0 {
-                continue;
-            }
-            relax(&mut places, &around, &bonds);
-            found.push((strain(&places, &bonds), places));
-            if found.len() == TRIED {
-                break;
-            }
-        }
-        found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, places)| places)
-    }
-
-    /// Puts a system to new places around its old middle, and sets the rest on where there is room.
-    fn set(&self, system: &[usize], found: &[Place], places: &mut [Place]) {
-        let middle = |of: &mut dyn Iterator<Item = Place>| {
-            let (count, x, y) = of.fold((0.0, 0.0, 0.0), |(n, x, y), p| (n + 1.0, x + p.0, y + p.1));
-            (x / f64::max(count, 1.0), y / f64::max(count, 1.0))
+        // Bonds to the outside must cross the rim where they begin within it.
+        let outward = |atom: usize| {
+            self.neighbours[system[atom]].iter().filter(|next| system.binary_search(next).is_err()).count()
         };
-        let old = middle(&mut system.iter().map(|&at| places[at]));
-        let new = middle(&mut found.iter().copied());
-        let before = places.to_vec();
-        for (&atom, place) in system.iter().zip(found) {
-            places[atom] = (old.0 + place.0 - new.0, old.1 + place.1 - new.1);
-        }
-        let mut placed = vec![false; places.len()];
-        system.iter().for_each(|&atom| placed[atom] = true);
-        let mut anchors: Vec<(usize, usize)> = system
-            .iter()
-            .flat_map(|&at| self.neighbours[at].iter().map(move |&next| (at, next)))
-            .filter(|(_, next)| !placed[*next])
-            .collect();
-        // The largest first: it needs the most room.
-        anchors.sort_by_key(|(anchor, first)| {
-            (std::cmp::Reverse(self.branch(*anchor, *first).len()), *anchor, *first)
-        });
-        for (anchor, first) in anchors {
-            let branch = self.branch(anchor, first);
-            self.set_on(anchor, first, &branch, &before, places, &placed);
-            branch.iter().for_each(|&atom| placed[atom] = true);
-        }
-    }
-
-    /// The atoms beyond a bond that is in no ring.
-    fn branch(&self, anchor: usize, first: usize) -> Vec<usize> {
-        let mut seen = vec![false; self.neighbours.len()];
-        (seen[anchor], seen[first]) = (true, true);
-        let mut branch = vec![first];
-        let mut next = 0;
-        while let Some(&at) = branch.get(next) {
-            next += 1;
-            for &other in &self.neighbours[at] {
-                if !seen[other] {
-                    seen[other] = true;
-                    branch.push(other);
-                }
+        let within = |rim: &[usize]| -> usize {
+            (0..system.len()).filter(|atom| !rim.contains(atom)).map(outward).sum()
+        };
+        let mut longest = cycles::of(&around, &bonds);
+        longest.sort_by_key(|rim| std::cmp::Reverse(rim.len()));
+        let mut open = longest.clone();
+        open.sort_by_cached_key(|rim| within(rim));
+        let mut found: Vec<(f64, Vec<Place>)> = Vec::new();
+        for rims in [open, longest] {
+            let is_planar = |rim: &Vec<usize>| {
+                in_the_middle(&around, rim).filter(|places| crossings(places, &bonds) == 0)
+            };
+            for mut places in rims.iter().filter_map(is_planar).take(TRIED) {
+                relax(&mut places, &around, &bonds);
+                found.push((strain(&places, &bonds), places));
             }
         }
-        branch
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        found.into_iter().map(|(_, places)| places).collect()
     }
+}
 
-    /// Turns a branch, in its old shape or mirrored, to where it crosses and touches least.
-    fn set_on(
-        &self,
-        anchor: usize,
-        first: usize,
-        branch: &[usize],
-        before: &[Place],
-        places: &mut [Place],
-        placed: &[bool],
-    ) {
-        let away: Place =
-            self.neighbours[anchor].iter().filter(|at| placed[**at]).fold((0.0, 0.0), |sum, &at| {
-                let length = distance(places[anchor], places[at]).max(1e-9);
-                (
-                    sum.0 + (places[anchor].0 - places[at].0) / length,
-                    sum.1 + (places[anchor].1 - places[at].1) / length,
-                )
-            });
-        let outward = away.1.atan2(away.0);
-        let was = (before[first].1 - before[anchor].1).atan2(before[first].0 - before[anchor].0);
-        let own: Vec<(usize, usize)> =
-            self.bonds.iter().copied().filter(|(a, b)| branch.contains(a) || branch.contains(b)).collect();
-        let others: Vec<(usize, usize)> =
-            self.bonds.iter().copied().filter(|(a, b)| placed[*a] && placed[*b]).collect();
-        let mut best: Option<(f64, Vec<Place>)> = None;
-        for direction in 0..DIRECTIONS {
-            for mirrored in [1.0, -1.0] {
-                let turn = TAU * direction as f64 / DIRECTIONS as f64;
-                let angle = outward + turn;
-                let mut tried = places.to_vec();
-                for &atom in branch {
-                    let (x, y) = (before[atom].0 - before[anchor].0, before[atom].1 - before[anchor].1);
-                    let (along, across) =
-                        (x * was.cos() + y * was.sin(), mirrored * (y * was.cos() - x * was.sin()));
-                    tried[atom] = (
-                        places[anchor].0 + along * angle.cos() - across * angle.sin(),
-                        places[anchor].1 + along * angle.sin() + across * angle.cos(),
-                    );
-                }
-                let crossed = own
-                    .iter()
-                    .map(|bond| others.iter().filter(|other| do_cross(&tried, *bond, **other)).count())
-                    .sum::<usize>();
-                let close: f64 = branch
-                    .iter()
-                    .flat_map(|&atom| {
-                        let tried = &tried;
-                        (0..tried.len())
-                            .filter(|other| placed[*other] && *other != anchor)
-                            .map(move |other| (1.3 - distance(tried[atom], tried[other])).max(0.0))
-                    })
-                    .sum();
-                let score = 100.0 * crossed as f64 + 4.0 * close + turn.min(TAU - turn);
-                if best.as_ref().is_none_or(|(least, _)| score < *least - 1e-9) {
-                    best = Some((score, tried));
-                }
-            }
-        }
-        if let Some((_, tried)) = best {
-            places.copy_from_slice(&tried);
-        }
-    }
+/// Whether a place is on the line between two others, and not at its ends.
+fn is_on(place: Place, a: Place, b: Place) -> bool {
+    let along = (b.0 - a.0, b.1 - a.1);
+    let length = distance(a, b).max(1e-9);
+    let share = ((place.0 - a.0) * along.0 + (place.1 - a.1) * along.1) / (length * length);
+    let foot = (a.0 + share * along.0, a.1 + share * along.1);
+    (0.05..0.95).contains(&share) && distance(place, foot) < COVERED
 }
 
 fn distance(a: Place, b: Place) -> f64 {

@@ -111,7 +111,7 @@ impl<'a> PredictionTable<'a> {
 
 impl Description {
     /// Where each row of a graph's answer belongs: nothing, a node, or the two ends of an edge or pair. `None` for the
-    /// reverse of an edge that was read both ways: it has the same answer.
+    /// reverse of an edge that was read both ways, and of a bond: it has the same answer.
     pub fn places(&self, graph: &Graph) -> Vec<Option<Vec<u32>>> {
         match self.schema.level {
             Level::Graph => vec![Some(Vec::new())],
@@ -119,7 +119,9 @@ impl Description {
             Level::Pair => graph.pairs().iter().map(|ends| Some(ends.to_vec())).collect(),
             Level::Edge => {
                 let mut places = vec![None; graph.num_edges()];
-                let both_ways = self.edges == Some(EdgeDirection::BothWays) && self.model.ends_symmetric;
+                let is_molecule = self.schema.molecules.is_some() && graph.is_in_pairs();
+                let is_doubled = is_molecule || self.edges == Some(EdgeDirection::BothWays);
+                let both_ways = is_doubled && self.model.ends_symmetric;
                 for at in graph.written_edges(both_ways) {
                     places[at] = graph.edges().get(at).map(|ends| ends.to_vec());
                 }

@@ -85,7 +85,7 @@ impl From<Stopped> for Refused {
 pub fn predict(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
     let items = read(ensemble, bounds, body, stop)?;
     let answers = ensemble.answer_unless(&items, stop)?;
-    let said = |at: usize| prediction(ensemble, &answers, at).map_err(|error| error.to_string());
+    let said = |at: usize| prediction(ensemble, &answers, at, &items[at]).map_err(|error| error.to_string());
     list("predictions", &items, stop, said)
 }
 
@@ -176,12 +176,20 @@ pub fn describe(ensemble: &Ensemble) -> String {
     .to_string()
 }
 
-fn prediction(ensemble: &Ensemble, answers: &Answers, graph: usize) -> Result<Value, PredictError> {
-    let answer = answers.graph(graph)?;
+fn prediction(ensemble: &Ensemble, answers: &Answers, at: usize, item: &Item) -> Result<Value, PredictError> {
+    let answer = answers.graph(at)?;
     let mut rows = answer.rows().map(|row| row_value(ensemble, &row));
     Ok(match ensemble.description().schema.level {
         Level::Node => json!({ "nodes": rows.collect::<Vec<_>>() }),
-        Level::Edge => json!({ "edges": rows.collect::<Vec<_>>() }),
+        Level::Edge => {
+            // Whoever sends a molecule does not see its edges: each answer says between which atoms it is.
+            let places = ensemble.description().places(item.graph()?);
+            let placed = rows.zip(places).filter_map(|(mut row, ends)| {
+                row["ends"] = json!(ends?);
+                Some(row)
+            });
+            json!({ "edges": placed.collect::<Vec<_>>() })
+        }
         Level::Pair => json!({ "pairs": rows.collect::<Vec<_>>() }),
         Level::Graph => rows.next().unwrap_or_default(),
     })

@@ -130,6 +130,7 @@ impl CsvReader {
         let asked =
             [&options.smiles_column, &options.id_column, &options.split_column, &options.weight_column];
         let asked = asked.into_iter().flatten().chain(options.targets.iter().flatten());
+        let asked = asked.chain(&options.further_smiles);
         let schema = options.schema.iter();
         let known = schema.flat_map(|schema| {
             schema.targets.iter().chain(schema.molecules.as_ref().map(|table| &table.column))

@@ -1,10 +1,34 @@
-//! Cells of a table of molecules that hold a value for every atom, such as `[0.1, -0.3, 0.2]`.
+//! Cells of a table of molecules that hold a value for every atom or every bond, such as `[0.1, -0.3, 0.2]`.
 //!
-//! The order is that of the atoms in the SMILES string. Brackets may be left out, and values are separated by commas,
+//! The order is that of the atoms in the SMILES string, or that of the bonds of the graph ([`Items::bonds`]). Brackets may be left out, and values are separated by commas,
 //! semicolons or blanks. A value that is not known is one of the words for that (`nan`, `none`, …).
 
+use crate::graph::Graph;
 use crate::schema::{ColumnSet, Table};
-use crate::{DataError, Place};
+use crate::{DataError, Level, Place};
+
+/// What a list has a value for.
+pub(super) struct Items {
+    name: &'static str,
+    count: usize,
+}
+
+impl Items {
+    /// What the lists of a level speak of; `None` at a level without lists.
+    pub(super) fn of(level: Level, graph: &Graph) -> Option<Self> {
+        match level {
+            Level::Node => Some(Self { name: "atoms", count: graph.num_nodes() }),
+            Level::Edge => Some(Self::bonds(graph)),
+            Level::Graph | Level::Pair => None,
+        }
+    }
+
+    /// The bonds as they are written one after the other, and after them those that close rings, by the number of the
+    /// ring; each has two edges.
+    fn bonds(graph: &Graph) -> Self {
+        Self { name: "bonds", count: graph.written_edges(true).len() }
+    }
+}
 
 /// The values of a list.
 pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
@@ -20,7 +44,8 @@ pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
         .filter(|item| !item.is_empty())
 }
 
-/// The targets of a molecule's atoms, from one list for each target column. An empty cell says nothing of any atom.
+/// The targets of a molecule's atoms or bonds, from one list for each target column. An empty cell says nothing of any
+/// of them.
 ///
 /// # Errors
 ///
@@ -28,16 +53,17 @@ pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
 pub(super) fn targets<'a>(
     columns: &mut ColumnSet,
     cells: impl ExactSizeIterator<Item = (&'a str, &'a str)>,
-    atoms: usize,
+    of: &Items,
     place: &Place,
 ) -> Result<Table, DataError> {
     let width = cells.len();
-    let mut values = vec![f64::NAN; atoms * width];
+    let mut values = vec![f64::NAN; of.count * width];
     for (column, (text, name)) in cells.enumerate() {
         let found = items(text).count();
-        if found != atoms && found > 0 {
+        if found != of.count && found > 0 {
+            let Items { name: items, count } = of;
             let expected = format!(
-                "a list with a value for each of the {atoms} atoms, as in [0.1, 0.3]; it has {found}"
+                "a list with a value for each of the {count} {items}, as in [0.1, 0.3]; it has {found}"
             );
             return Err(DataError::value(place.clone().in_column(name), text, expected));
         }
@@ -47,7 +73,7 @@ pub(super) fn targets<'a>(
             }
         }
     }
-    Ok(Table { rows: if width > 0 { atoms } else { 0 }, values })
+    Ok(Table { rows: if width > 0 { of.count } else { 0 }, values })
 }
 
 #[cfg(test)]
