@@ -140,7 +140,9 @@ fn bounds_are_learnt_from_and_judged_by_nothing() {
     let longer = TINY.replace("train.epochs=3", "train.epochs=40");
     let train = |bound: &str, more: &str, name: &str| {
         workspace.write("b.csv", bounded(bound));
-        let command = format!("train --data b.csv --target y {longer} --calibrate {more} --run-dir {name}");
+        let command = format!(
+            "train --data b.csv --target y --no-descriptors {longer} --calibrate {more} --run-dir {name}"
+        );
         let run = ok(workspace.run(&command));
         assert_eq!(bound.is_empty(), !run.stderr.contains("labels of `y` are bounds"), "{run:?}");
         weights(&workspace, name)

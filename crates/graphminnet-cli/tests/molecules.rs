@@ -124,7 +124,7 @@ fn a_descriptor_is_learnt_from_kept_and_asked_for_by_name() {
     let workspace = workspace();
     let train = |options: &str, name: &str| {
         let run = ok(workspace.run(&format!(
-            "train --data m.csv --target y --split random {options} --set model.hidden=8 --set model.layers=1 \
+            "train --data m.csv --target y --no-descriptors --split random {options} --set model.hidden=8 --set model.layers=1 \
              --set model.lap_dim=2 --set train.epochs=60 --set train.learning_rate=0.01 --no-cache --threads 1 --json \
              --run-dir {name}"
         )));

@@ -107,7 +107,11 @@ fn results() {
 
 #[test]
 fn time_per_epoch() {
-    experiment("runtime", "runtime", &["seconds", "training graphs/s", "against GraphMinNet"]);
+    experiment(
+        "runtime",
+        "runtime",
+        &["seconds", "training graphs/s", "training step", "against GraphMinNet"],
+    );
 }
 
 #[test]

@@ -188,6 +188,16 @@ impl Schema {
         self.molecules.as_ref().map_or(0, |table| table.form.graph_numbers() + table.descriptors.len())
     }
 
+    /// A molecule that somebody gives as a graph, with the descriptors that are computed of molecules of such data; `None` if it
+    /// has them already, or there are none to compute.
+    pub fn described(&self, graph: &Graph) -> Option<Graph> {
+        let table = self.molecules.as_ref()?;
+        let is_missing = graph.graph_features().number_columns() == 0;
+        let is_computed = table.descriptors.is_empty() && table.form.graph_numbers() > 0;
+        let described = (is_missing && is_computed).then(|| table.form.describe(graph.clone()))?;
+        described.ok()
+    }
+
     /// Number of numeric edge columns.
     pub fn edge_numbers(&self) -> usize {
         self.edge_columns.len() - self.edge_vocabulary().len()

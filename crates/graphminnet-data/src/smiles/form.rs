@@ -57,7 +57,7 @@ impl MoleculeForm {
     }
 
     /// These numbers.
-    fn describe(&self, graph: Graph) -> Result<Graph, SmilesError> {
+    pub(crate) fn describe(&self, graph: Graph) -> Result<Graph, SmilesError> {
         let mut numbers = Vec::with_capacity(self.graph_numbers());
         if self.basic_descriptors {
             numbers.extend(descriptors::basic(&graph));

@@ -6,12 +6,13 @@ use crate::config::{LevelKind, ModelConfig, Spread};
 use crate::model::{InputError, ModelInput, check_graph};
 use crate::nn::Pass;
 use crate::ops::values;
-use graphminnet_data::Level;
 use graphminnet_data::batch::BatchLimit;
 use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, Stopped, prepare_graph_unless, unless_stopped};
+use graphminnet_data::{Level, Schema};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// Graphs that are prepared before the first of them is answered: bounds the memory that prepared graphs take.
 const CHUNK: usize = 4096;
@@ -77,9 +78,11 @@ impl Question {
     }
 }
 
-/// Everything that a model needs of each graph, computed in parallel; an error spoils one graph only.
+/// Everything that a model needs of each graph, computed in parallel; an error spoils one graph only. Molecules that were given
+/// as graphs get the descriptors that data of this schema has.
 pub(crate) fn prepare(
     config: &ModelConfig,
+    schema: Option<&Schema>,
     graphs: &[impl MaybeGraph],
     stop: Stop<'_>,
 ) -> Vec<Result<PreparedGraph, PredictError>> {
@@ -87,7 +90,9 @@ pub(crate) fn prepare(
     graphs
         .par_iter()
         .map(|graph| {
-            let prepared = prepare_graph_unless(graph.graph()?, &options, stop)?;
+            let graph = graph.graph()?;
+            let described = schema.and_then(|schema| schema.described(graph)).map(Arc::new);
+            let prepared = prepare_graph_unless(described.as_ref().unwrap_or(graph), &options, stop)?;
             check_graph(config, &prepared.graph)?;
             Ok(prepared)
         })
@@ -108,10 +113,17 @@ pub(super) fn ask(
         // Models with the same configuration want to know the same of a graph.
         let mut prepared: Vec<(&Bundle, Rc<Vec<_>>)> = Vec::with_capacity(1 + others.len());
         for model in std::iter::once(first).chain(others) {
-            let config = &model.description.model;
-            let alike = prepared.iter().find(|(earlier, _)| earlier.description.model == *config);
+            let about = &model.description;
+            let is_alike = |earlier: &Bundle| {
+                let earlier = &earlier.description;
+                earlier.model == about.model && earlier.schema.molecules == about.schema.molecules
+            };
+            let alike = prepared.iter().find(|(earlier, _)| is_alike(earlier));
             let graphs = alike.map(|(_, graphs)| Rc::clone(graphs));
-            prepared.push((model, graphs.unwrap_or_else(|| Rc::new(prepare(config, chunk, stop)))));
+            prepared.push((
+                model,
+                graphs.unwrap_or_else(|| Rc::new(prepare(&about.model, Some(&about.schema), chunk, stop))),
+            ));
         }
         unless_stopped(stop)?;
         let given: Vec<_> = prepared

@@ -45,7 +45,7 @@ impl<'a> PairQuestions<'a> {
             let graph = match alike {
                 Some((_, graph)) => Arc::clone(graph),
                 None => {
-                    let found = prepare(config, std::slice::from_ref(&bare), NEVER).pop();
+                    let found = prepare(config, None, std::slice::from_ref(&bare), NEVER).pop();
                     Arc::new(found.ok_or(PredictError::NonFinite).flatten()?)
                 }
             };

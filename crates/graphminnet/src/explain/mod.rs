@@ -44,6 +44,7 @@ use crate::nn::Pass;
 use crate::ops::values;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
+use graphminnet_data::Schema;
 use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, Stopped};
 use thiserror::Error;
 
@@ -101,6 +102,8 @@ pub enum ExplainError {
 pub struct Explainer {
     model: GraphMinNet,
     device: Device,
+    /// Of the data that the model was trained on, where it is known.
+    schema: Option<Schema>,
     /// Factor and term that bring each output to the units of the data; empty for outputs as they are.
     units: Vec<(f64, f64)>,
     /// Whether outputs are scores of classes, so that the largest is what the model says.
@@ -120,14 +123,15 @@ impl Explainer {
         });
         let answers_classes = about.answers() == AnswerKind::Classes;
         let predictions = about.model.out_dim / about.spread().blocks();
-        Self { model, device: bundle.device().clone().autodiff(), units, answers_classes, predictions }
+        let (device, schema) = (bundle.device().clone().autodiff(), Some(about.schema.clone()));
+        Self { model, device, schema, units, answers_classes, predictions }
     }
 
     /// For a model on a device that differentiates ([`Device::autodiff`]); outputs are taken as they are, and the first
     /// is explained where none is named.
     pub fn of_model(model: GraphMinNet, device: Device) -> Self {
         let predictions = model.config().out_dim;
-        Self { model, device, units: Vec::new(), answers_classes: false, predictions }
+        Self { model, device, schema: None, units: Vec::new(), answers_classes: false, predictions }
     }
 
     /// The configuration of the model.
@@ -137,7 +141,7 @@ impl Explainer {
 
     /// Everything that the model needs of each graph, computed in parallel; an error spoils one graph only.
     pub fn prepare(&self, graphs: &[impl MaybeGraph]) -> Vec<Result<PreparedGraph, PredictError>> {
-        prepare(self.config(), graphs, NEVER)
+        prepare(self.config(), self.schema.as_ref(), graphs, NEVER)
     }
 
     /// A batch of equal graphs with what the first layer sees of it.
