@@ -48,6 +48,7 @@ impl Spread {
     }
 
     /// The predictions themselves, `[rows, target columns]`, of outputs `[rows, columns]`.
+    #[cfg(any(feature = "train", test))]
     pub(crate) fn points(&self, outputs: Vec<f32>, columns: usize) -> Vec<f32> {
         let blocks = self.blocks();
         if blocks == 1 {
