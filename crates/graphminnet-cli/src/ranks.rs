@@ -153,7 +153,7 @@ pub fn together(
     work: impl FnOnce(&Context) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
     use crate::ui::say::Verbosity;
-    use graphminnet::train::{Resources, assist, dismiss};
+    use graphminnet::train::{assist, dismiss};
     use graphminnet_data::fs::peak_memory;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -164,13 +164,8 @@ pub fn together(
     };
     let world = Arc::new(world);
     let exchange: Arc<dyn Exchange> = Arc::clone(&world) as _;
-    let resources = Resources { exchange: Arc::clone(&exchange), ..context.resources.clone() };
-    let context = Context {
-        resources,
-        interrupt: context.interrupt.clone(),
-        command: context.command.clone(),
-        ..*context
-    };
+    let mut context = context.clone();
+    context.resources.exchange = Arc::clone(&exchange);
     let rank = exchange.rank();
     if let Some(ended) = refuse_strangers(&*exchange) {
         return ended;

@@ -22,6 +22,30 @@ fn weights(workspace: &Workspace, run: &str) -> Vec<u8> {
     workspace.read(&format!("{run}/seed-0/last.gmn"))
 }
 
+#[test]
+fn what_is_prepared_may_stay_on_disk_and_the_weights_are_the_same() {
+    let workspace = Workspace::new();
+    let walks = "-q --set model.node_pe=rwse --set model.rwse_steps=5 --seeds 0,1";
+    ok(workspace.run(&rings(&format!("{walks} --run-dir memory"))));
+    let cached = rings("").replace("--no-cache", "--prepared-on-disk");
+    ok(workspace.run(&format!("{cached} {walks} --run-dir disk")));
+    assert_eq!(weights(&workspace, "disk"), weights(&workspace, "memory"));
+    for file in ["seed-0/test_predictions.csv", "ensemble.json"] {
+        assert_eq!(
+            workspace.read(&format!("disk/{file}")),
+            workspace.read(&format!("memory/{file}")),
+            "{file}"
+        );
+    }
+    // A run does not remember it.
+    ok(workspace.run(&format!("{cached} {walks} --set train.epochs=1 --run-dir begun")));
+    ok(workspace.run("train -q --resume begun"));
+    let refused = workspace.run(&rings(&format!("{walks} --prepared-on-disk")));
+    assert!(refused.code == 2 && refused.stderr.contains("--no-cache"), "{refused:?}");
+    let parts = workspace.run(&format!("{cached} --set train.pieces=2 --run-dir pieces"));
+    assert!(parts.code != 0 && parts.stderr.contains("train.pieces"), "{parts:?}");
+}
+
 /// What a process leaves behind that is killed, or out of space, before its directory is a run.
 fn left_behind(workspace: &Workspace, name: &str) {
     fs::create_dir(workspace.path(name)).unwrap();

@@ -39,6 +39,7 @@
 mod entry;
 mod maintain;
 
+pub(crate) use entry::OpenEntry;
 pub use maintain::{CacheEntry, CheckedEntry, Collected};
 
 use crate::fs::IoError;

@@ -18,8 +18,10 @@
 
 mod codec;
 mod in_parts;
+mod on_disk;
 
 pub use in_parts::GraphInParts;
+pub use on_disk::OnDisk;
 
 use super::cache::{Cache, CacheError, CacheKey};
 use super::dataset::{Column, ColumnKind, Dataset, Schema, Split};
@@ -31,7 +33,8 @@ use crate::spectral::{
     return_probabilities_unless,
 };
 use codec::{Codec, decode_eigenpairs, encode_eigenpairs, read_floats, write_floats};
-use std::io::{self, Read, Write};
+use on_disk::{Work, join};
+use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -60,10 +63,12 @@ pub struct PreparedDataset {
     pub schema: Schema,
     /// What was computed.
     pub options: PrepareOptions,
-    /// The samples, in the order of the data set.
+    /// The samples, in the order of the data set. [`PreparedDataset::complete`] has what is not in memory.
     pub samples: Vec<PreparedSample>,
     /// The source's own split, where it has one.
     pub official_split: Option<Vec<Split>>,
+    /// What is on disk and missing in the samples; see [`prepare_dataset_on_disk`].
+    pub on_disk: Arc<OnDisk>,
 }
 
 /// Something that is computed once per graph.
@@ -166,19 +171,14 @@ pub fn prepare_dataset_among(
     exchange: &dyn Exchange,
 ) -> Result<(PreparedDataset, PreparationReport), SpectralError> {
     let start = Instant::now();
-    let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
+    let graphs = graphs_of(dataset);
     let mut parts = Vec::new();
     let stored = options.eigenpairs;
     let eigenpairs = if stored == 0 {
         vec![StoredEigenpairs::default(); graphs.len()]
     } else {
         let key = ("eigenpairs", EIGENPAIRS_VERSION, stored);
-        let codec = Codec {
-            bytes: eigenpair_bytes,
-            encode: encode_eigenpairs,
-            decode: decode_eigenpairs,
-            compute: StoredEigenpairs::compute_unless,
-        };
+        let codec = eigenpair_codec();
         through_cache(&graphs, Transform::Eigenpairs, key, codec, (cache, exchange), progress, &mut parts)?
     };
     let steps = options.random_walk_steps;
@@ -186,15 +186,73 @@ pub fn prepare_dataset_among(
         vec![Vec::new(); graphs.len()]
     } else {
         let key = ("random_walk", RANDOM_WALK_VERSION, steps);
-        let codec = Codec {
-            bytes: walk_bytes,
-            encode: |values: &Vec<f32>, out: &mut dyn Write| write_floats(values, out),
-            decode: |graph, steps, from: &mut dyn Read| read_floats(graph.num_nodes() * steps, from),
-            compute: return_probabilities_unless,
-        };
-        through_cache(&graphs, Transform::RandomWalk, key, codec, (cache, exchange), progress, &mut parts)?
+        through_cache(
+            &graphs,
+            Transform::RandomWalk,
+            key,
+            walk_codec(),
+            (cache, exchange),
+            progress,
+            &mut parts,
+        )?
     };
-    let prepared = join(&graphs, options, eigenpairs, walks)?;
+    let prepared = join_transforms(&graphs, options, eigenpairs, walks)?;
+    Ok(finish(dataset, options, prepared, OnDisk::default(), parts, start))
+}
+
+/// The same, but eigenpairs and random walks stay in the cache, where a batch reads those of its graphs: the samples are without them,
+/// and [`PreparedDataset::complete`] has them. Every rank prepares a part of the graphs; the cache must be in a folder that all
+/// ranks see. Counts of the report are those of rank 0.
+///
+/// # Errors
+///
+/// As [`prepare_dataset`], on all ranks if on one; [`SpectralError::OnDisk`] if the cache cannot be written or read.
+pub fn prepare_dataset_on_disk(
+    dataset: &Dataset,
+    options: &PrepareOptions,
+    cache: &Cache,
+    progress: &dyn Progress,
+    exchange: &dyn Exchange,
+) -> Result<(PreparedDataset, PreparationReport), SpectralError> {
+    let start = Instant::now();
+    let graphs = graphs_of(dataset);
+    let work = Work { graphs: &graphs, cache, exchange, progress };
+    let (mut parts, mut on_disk) = (Vec::new(), OnDisk::default());
+    // What stays in memory is how many there are.
+    let mut eigenpairs = vec![StoredEigenpairs::default(); graphs.len()];
+    if options.eigenpairs > 0 {
+        let key = ("eigenpairs", EIGENPAIRS_VERSION, options.eigenpairs);
+        let show = |at: usize, found: StoredEigenpairs| {
+            eigenpairs[at] = StoredEigenpairs { values: Vec::new(), vectors: Vec::new(), ..found };
+        };
+        let (stored, origin) = work.store(Transform::Eigenpairs, key, eigenpair_codec(), show)?;
+        on_disk.eigenpairs = Some(stored);
+        parts.push((Transform::Eigenpairs, origin, start.elapsed()));
+    }
+    if options.random_walk_steps > 0 {
+        let start = Instant::now();
+        let key = ("random_walk", RANDOM_WALK_VERSION, options.random_walk_steps);
+        let (stored, origin) = work.store(Transform::RandomWalk, key, walk_codec(), |_, _| ())?;
+        on_disk.walks = Some(stored);
+        parts.push((Transform::RandomWalk, origin, start.elapsed()));
+    }
+    let prepared = join_transforms(&graphs, options, eigenpairs, vec![Vec::new(); graphs.len()])?;
+    Ok(finish(dataset, options, prepared, on_disk, parts, start))
+}
+
+fn graphs_of(dataset: &Dataset) -> Vec<Arc<Graph>> {
+    dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect()
+}
+
+/// Prepared graphs with the rest of their data set.
+fn finish(
+    dataset: &Dataset,
+    options: &PrepareOptions,
+    prepared: Vec<PreparedGraph>,
+    on_disk: OnDisk,
+    parts: Vec<(Transform, Origin, Duration)>,
+    start: Instant,
+) -> (PreparedDataset, PreparationReport) {
     let graphs = PreparationCounts::new(&prepared, options, start.elapsed());
     let report = PreparationReport { graphs, parts, eigensolver: None };
     let samples = dataset.samples.iter().zip(prepared).map(|(sample, prepared)| PreparedSample {
@@ -208,8 +266,27 @@ pub fn prepare_dataset_among(
         options: options.clone(),
         samples: samples.collect(),
         official_split: dataset.official_split.clone(),
+        on_disk: Arc::new(on_disk),
     };
-    Ok((prepared, report))
+    (prepared, report)
+}
+
+fn eigenpair_codec() -> Codec<StoredEigenpairs> {
+    Codec {
+        bytes: eigenpair_bytes,
+        encode: encode_eigenpairs,
+        decode: decode_eigenpairs,
+        compute: StoredEigenpairs::compute_unless,
+    }
+}
+
+fn walk_codec() -> Codec<Vec<f32>> {
+    Codec {
+        bytes: walk_bytes,
+        encode: |values: &Vec<f32>, out: &mut dyn Write| write_floats(values, out),
+        decode: |graph, steps, from: &mut dyn Read| read_floats(graph.num_nodes() * steps, from),
+        compute: return_probabilities_unless,
+    }
 }
 
 /// The schema of graphs after preparation: the degree profile replaces all node columns.
@@ -223,7 +300,7 @@ pub(crate) fn prepared_schema(schema: &Schema, options: &PrepareOptions) -> Sche
     schema
 }
 
-fn join(
+fn join_transforms(
     graphs: &[Arc<Graph>],
     options: &PrepareOptions,
     eigenpairs: Vec<StoredEigenpairs>,
@@ -298,30 +375,19 @@ pub fn join_prepared(
         ("eigenpairs", EIGENPAIRS_VERSION, options.eigenpairs, eigenpair_bytes),
         ("random_walk", RANDOM_WALK_VERSION, options.random_walk_steps, walk_bytes),
     ];
-    let graphs: Vec<Arc<Graph>> = dataset.samples.iter().map(|sample| Arc::clone(&sample.graph)).collect();
+    let graphs = graphs_of(dataset);
     for (name, version, parameter, bytes) in
         transforms.into_iter().filter(|(_, _, parameter, _)| *parameter > 0)
     {
         let key = |graphs: &[Arc<Graph>]| CacheKey::new(name, version, &[parameter as u64], graphs);
         let payload = |graphs: &[Arc<Graph>]| graphs.iter().map(|graph| bytes(graph, parameter as u64)).sum();
-        let mut problem = None;
-        let joined = cache.write(&key(&graphs), payload(&graphs), |out| {
-            let mut rest = graphs.as_slice();
-            for (part, count) in counts.iter().enumerate() {
-                let (some, others) = rest.split_at_checked(*count).unwrap_or((rest, &[]));
-                rest = others;
-                let bytes = payload(some);
-                let found = parts.read(&key(some), bytes, |from| io::copy(&mut from.take(bytes), out));
-                let missing = || CacheError::Missing { path: parts.directory().to_owned(), part: part + 1 };
-                if let Err(error) = found.and_then(|found| found.ok_or_else(missing)) {
-                    problem = Some(error);
-                    return Err(io::Error::other("a part is missing"));
-                }
-            }
-            Ok(())
+        let mut rest = graphs.as_slice();
+        let keys = counts.iter().map(|count| {
+            let (some, others) = rest.split_at_checked(*count).unwrap_or((rest, &[]));
+            rest = others;
+            (key(some), payload(some))
         });
-        // The part that is missing says more than that the whole could not be written.
-        problem.map_or(joined, Err)?;
+        join(&keys.collect::<Vec<_>>(), parts, cache, (&key(&graphs), payload(&graphs)))?;
     }
     Ok(())
 }

@@ -2,8 +2,11 @@
 
 use graphminnet_data::batch::{Batch, BatchLimit, Batches, LoaderError, Order, plan_batches};
 use graphminnet_data::cache::Cache;
+use graphminnet_data::exchange::Alone;
 use graphminnet_data::generate::{CircularSkipLinks, Cluster, PartSizes, RingTransfer};
-use graphminnet_data::preparation::{Origin, PreparedDataset, Transform, prepare_dataset};
+use graphminnet_data::preparation::{
+    Origin, PreparedDataset, Transform, prepare_dataset, prepare_dataset_on_disk,
+};
 use graphminnet_data::spectral::{PrepareOptions, SpectralError};
 use graphminnet_data::{Dataset, Level};
 use std::sync::Arc;
@@ -131,6 +134,53 @@ fn the_degree_profile_replaces_the_node_columns() {
     let (prepared, _) = prepare_dataset(&dataset, &options, None, &()).unwrap();
     assert_eq!(prepared.schema.node_numbers(), 5);
     assert_eq!(prepared.samples[0].prepared.graph.node_features().number_columns(), 5);
+}
+
+#[test]
+fn what_stays_on_disk_is_what_would_be_in_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::new(directory.path());
+    // More graphs than are computed at a time.
+    let sizes = PartSizes { train: 1100, valid: 5, test: 5 };
+    let dataset = RingTransfer { sizes, ..Default::default() }.generate(0).unwrap();
+    for options in [options(), PrepareOptions { whole_eigenspaces: true, degree_profile: true, ..options() }]
+    {
+        let (in_memory, counts) = prepare_dataset(&dataset, &options, None, &()).unwrap();
+        let (on_disk, report) = prepare_dataset_on_disk(&dataset, &options, &cache, &(), &Alone).unwrap();
+        assert_eq!(report.graphs.split_eigenspaces, counts.graphs.split_eigenspaces);
+        assert!(counts.graphs.split_eigenspaces > 0);
+        for (at, sample) in in_memory.samples.iter().enumerate() {
+            assert_eq!(*on_disk.complete(at).unwrap(), sample.prepared, "graph {at}");
+            let held = &on_disk.samples[at].prepared;
+            assert!(held.eigenvectors.is_empty() && held.random_walk.is_empty());
+        }
+        let batch = |dataset| Batch::of_samples(dataset, vec![1107, 3, 500]).unwrap();
+        assert_eq!(batch(&on_disk), batch(&in_memory));
+        // The entries are the same files.
+        assert_eq!(origins(&dataset, &options, &cache).1, "cached, cached");
+    }
+    let beyond = prepare_dataset_on_disk(&dataset, &options(), &cache, &(), &Alone).unwrap().0;
+    assert!(matches!(beyond.complete(1110), Err(LoaderError::NoSuchSample { index: 1110, .. })));
+}
+
+#[test]
+fn a_damaged_entry_that_stays_on_disk_is_computed_again_and_a_cache_that_cannot_be_written_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let cache = Cache::new(directory.path().join("cache"));
+    let prepare = |cache: &Cache| prepare_dataset_on_disk(&rings(), &options(), cache, &(), &Alone);
+    prepare(&cache).unwrap();
+    for entry in cache.entries().unwrap() {
+        let mut bytes = std::fs::read(&entry.path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&entry.path, bytes).unwrap();
+    }
+    let (again, report) = prepare(&cache).unwrap();
+    assert!(report.parts.iter().all(|(_, origin, _)| matches!(origin, Origin::Rebuilt { .. })), "{report:?}");
+    assert_eq!(*again.complete(7).unwrap(), prepared().samples[7].prepared);
+    std::fs::write(directory.path().join("file"), "").unwrap();
+    let error = prepare(&Cache::new(directory.path().join("file"))).unwrap_err();
+    assert!(matches!(&error, SpectralError::OnDisk { message } if message.contains("file")), "{error}");
 }
 
 fn prepared() -> Arc<PreparedDataset> {

@@ -11,7 +11,9 @@ use graphminnet::train::{
 use graphminnet_data::cache::Cache;
 use graphminnet_data::exchange::{Exchange, Threads};
 use graphminnet_data::generate::{PartSizes, RingTransfer};
-use graphminnet_data::preparation::{Origin, prepare_dataset, prepare_dataset_among};
+use graphminnet_data::preparation::{
+    Origin, prepare_dataset, prepare_dataset_among, prepare_dataset_on_disk,
+};
 use graphminnet_data::spectral::{PrepareOptions, SpectralError};
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Dataset, Level};
@@ -349,6 +351,27 @@ fn ranks_prepare_a_part_each_and_all_get_the_whole_from_them_or_from_the_cache_o
             assert!(report.parts.iter().all(|part| found(part) == cached), "{:?}", report.parts);
         }
     }
+    // On disk: nobody gets what others prepared, but all can read it.
+    for (ranks, cached) in [(3, false), (4, true), (2, true)] {
+        let cache = Cache::new(folder.path().join("shared"));
+        let prepared = Threads::run(ranks, |exchange| {
+            prepare_dataset_on_disk(&dataset, &options, &cache, &(), exchange).unwrap()
+        });
+        for (prepared, report) in prepared {
+            for (at, sample) in plain.samples.iter().enumerate() {
+                assert_eq!(*prepared.complete(at).unwrap(), sample.prepared, "graph {at} on {ranks} ranks");
+            }
+            let found = |(_, origin, _): &(_, Origin, _)| matches!(origin, Origin::Cached);
+            assert!(report.parts.iter().all(|part| found(part) == cached), "{:?}", report.parts);
+        }
+        // The parts of the ranks are gone.
+        assert_eq!(cache.entries().unwrap().len(), 2);
+    }
+    let apart = Threads::run(2, |exchange| {
+        let cache = Cache::new(folder.path().join(format!("own-{}", exchange.rank())));
+        prepare_dataset_on_disk(&dataset, &options, &cache, &(), exchange).unwrap_err().to_string()
+    });
+    assert!(apart.iter().all(|error| error.contains("own-0")), "{apart:?}");
     // A signal that reaches one rank stops all.
     let stopped = Threads::run(3, |exchange| {
         let stop = AtomicBool::new(exchange.rank() == 1);

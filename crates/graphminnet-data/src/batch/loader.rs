@@ -1,8 +1,10 @@
 //! Batches put together on another thread while the previous one is being used.
 
 use super::{Batch, TargetRows};
+use crate::cache::CacheError;
 use crate::graph::GraphError;
-use crate::preparation::{PreparedDataset, PreparedSample};
+use crate::preparation::PreparedDataset;
+use crate::spectral::PreparedGraph;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
@@ -22,6 +24,9 @@ pub enum LoaderError {
     /// The graphs do not go together.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// What was prepared is on disk, and cannot be read.
+    #[error(transparent)]
+    OnDisk(#[from] CacheError),
     /// The thread that assembles batches could not be started.
     #[error("the loader's thread could not be started: {0}")]
     Start(#[from] std::io::Error),
@@ -40,14 +45,10 @@ impl Batch {
     ///
     /// [`LoaderError`] if a sample does not exist or the graphs do not go together.
     pub fn of_samples(dataset: &PreparedDataset, samples: Vec<usize>) -> Result<Self, LoaderError> {
-        let all = &dataset.samples;
-        let chosen: Vec<&PreparedSample> = samples
-            .iter()
-            .map(|&index| all.get(index).ok_or(LoaderError::NoSuchSample { index, samples: all.len() }))
-            .collect::<Result<_, _>>()?;
-        let graphs: Vec<_> = chosen.iter().map(|sample| &sample.prepared).collect();
-        let targets: Vec<_> =
-            chosen.iter().map(|sample| TargetRows { values: &sample.targets, mask: None }).collect();
+        let graphs = samples.iter().map(|&at| dataset.complete(at)).collect::<Result<Vec<_>, _>>()?;
+        let graphs: Vec<&PreparedGraph> = graphs.iter().map(|graph| &**graph).collect();
+        let targets = |&at: &usize| TargetRows { values: &dataset.samples[at].targets, mask: None };
+        let targets: Vec<_> = samples.iter().map(targets).collect();
         let schema = &dataset.schema;
         let batch = Self::collate(&graphs)?.with_targets(schema.level, schema.num_targets(), &targets)?;
         Ok(Self { samples, ..batch })

@@ -2,8 +2,11 @@
 
 use super::{Cache, CacheError, CacheKey};
 use crate::fs::{AtomicFile, IoError, create_dir, open};
-use std::io::{self, BufReader, ErrorKind, Read, Write};
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 const MAGIC: &[u8; 8] = b"GMNCACHE";
 const LAYOUT: u32 = 1;
@@ -48,6 +51,64 @@ fn header(transform: &str, hash: &[u8; 32], payload: u64) -> Vec<u8> {
     bytes
 }
 
+/// A file behind its header.
+struct Opened {
+    path: PathBuf,
+    file: File,
+    header: Vec<u8>,
+}
+
+/// An entry of which parts are read.
+#[derive(Debug)]
+pub(crate) struct OpenEntry {
+    path: PathBuf,
+    file: Mutex<File>,
+    /// Where the payload begins.
+    start: u64,
+    payload: u64,
+}
+
+/// The same file: an entry never changes.
+impl PartialEq for OpenEntry {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+impl OpenEntry {
+    /// Some bytes of the payload.
+    ///
+    /// # Errors
+    ///
+    /// [`CacheError`] if there are fewer, or they cannot be read.
+    pub(crate) fn bytes(&self, range: Range<u64>) -> Result<Vec<u8>, CacheError> {
+        let short = || self.damaged("it ends too early");
+        let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.payload);
+        let length = length.and_then(|length| usize::try_from(length).ok()).ok_or_else(short)?;
+        let mut bytes = vec![0; length];
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let read =
+            file.seek(SeekFrom::Start(self.start + range.start)).and_then(|_| file.read_exact(&mut bytes));
+        read.map_err(|error| unreadable(&self.path, error))?;
+        Ok(bytes)
+    }
+
+    /// It is not what it should be.
+    pub(crate) fn damaged(&self, reason: &'static str) -> CacheError {
+        CacheError::Damaged { path: self.path.clone(), reason }
+    }
+}
+
+/// Why an entry cannot be read.
+fn unreadable(path: &Path, error: io::Error) -> CacheError {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => {
+            CacheError::Damaged { path: path.to_owned(), reason: "it ends too early" }
+        }
+        _ => IoError::at("read", path)(error).into(),
+    }
+}
+
 impl Cache {
     /// Reads an entry whose payload must have exactly `payload` bytes; `None` if there is none.
     ///
@@ -60,39 +121,61 @@ impl Cache {
         payload: u64,
         decode: impl FnOnce(&mut dyn Read) -> io::Result<T>,
     ) -> Result<Option<T>, CacheError> {
+        let Some(Opened { path, file, header }) = self.begin(key, payload)? else { return Ok(None) };
+        let mut reader =
+            Hashing { inner: BufReader::with_capacity(BUFFER, file), hasher: blake3::Hasher::new() };
+        reader.hasher.update(&header);
+        let result = decode(&mut reader).map_err(|error| unreadable(&path, error))?;
+        let computed = reader.hasher.finalize();
+        let mut stored = [0; CHECKSUM as usize];
+        reader.inner.read_exact(&mut stored).map_err(|error| unreadable(&path, error))?;
+        if computed != blake3::Hash::from_bytes(stored) {
+            return Err(CacheError::Damaged { path, reason: "wrong checksum" });
+        }
+        Ok(Some(result))
+    }
+
+    /// Opens an entry for reading parts of its payload, which are not checked: whoever wants that reads it as a whole before.
+    /// `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Cache::read`], as far as header and length go.
+    pub(crate) fn open(&self, key: &CacheKey, payload: u64) -> Result<Option<OpenEntry>, CacheError> {
+        let opened = self.begin(key, payload)?;
+        Ok(opened.map(|Opened { path, file, header }| OpenEntry {
+            path,
+            file: Mutex::new(file),
+            start: header.len() as u64,
+            payload,
+        }))
+    }
+
+    /// An entry of the right length behind its right header.
+    fn begin(&self, key: &CacheKey, payload: u64) -> Result<Option<Opened>, CacheError> {
         let path = self.directory.join(key.file_name());
-        let file = match open(&path) {
+        let mut file = match open(&path) {
             Ok(file) => file,
             Err(error) if error.is_not_found() => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let damaged = |reason| CacheError::Damaged { path: path.clone(), reason };
-        let expected = header(key.transform, &key.hash, payload);
+        let header = header(key.transform, &key.hash, payload);
         let length = file.metadata().map_err(IoError::at("open", &path))?.len();
-        if length != expected.len() as u64 + payload + CHECKSUM {
-            return Err(damaged("wrong length"));
+        if length != header.len() as u64 + payload + CHECKSUM {
+            return Err(CacheError::Damaged { path, reason: "wrong length" });
         }
-        let mut reader =
-            Hashing { inner: BufReader::with_capacity(BUFFER, file), hasher: blake3::Hasher::new() };
-        let mut found = vec![0; expected.len()];
-        let short = |error: io::Error| match error.kind() {
-            ErrorKind::UnexpectedEof => {
-                CacheError::Damaged { path: path.clone(), reason: "it ends too early" }
-            }
-            _ => IoError::at("read", &path)(error).into(),
-        };
-        reader.read_exact(&mut found).map_err(short)?;
-        if found != expected {
-            return Err(damaged("wrong header"));
+        let mut found = vec![0; header.len()];
+        file.read_exact(&mut found).map_err(|error| unreadable(&path, error))?;
+        match found == header {
+            true => Ok(Some(Opened { path, file, header })),
+            false => Err(CacheError::Damaged { path, reason: "wrong header" }),
         }
-        let result = decode(&mut reader).map_err(short)?;
-        let computed = reader.hasher.finalize();
-        let mut stored = [0; CHECKSUM as usize];
-        reader.inner.read_exact(&mut stored).map_err(short)?;
-        if computed != blake3::Hash::from_bytes(stored) {
-            return Err(damaged("wrong checksum"));
-        }
-        Ok(Some(result))
+    }
+
+    /// Removes an entry, if it is there and can be removed.
+    pub(crate) fn forget(&self, key: &CacheKey) {
+        // One that stays is found by whoever shrinks the cache.
+        let _ = std::fs::remove_file(self.directory.join(key.file_name()));
     }
 
     /// Writes an entry whose payload has exactly `payload` bytes.
@@ -125,12 +208,7 @@ impl Cache {
 /// Checks an entry on its own: header, length and checksum. Gives the name of its transform.
 pub(super) fn check(path: &Path) -> Result<String, CacheError> {
     let damaged = |reason| CacheError::Damaged { path: path.to_owned(), reason };
-    let short = |error: io::Error| match error.kind() {
-        ErrorKind::UnexpectedEof => {
-            CacheError::Damaged { path: path.to_owned(), reason: "it ends too early" }
-        }
-        _ => IoError::at("read", path)(error).into(),
-    };
+    let short = |error| unreadable(path, error);
     let file = open(path)?;
     let length = file.metadata().map_err(IoError::at("open", path))?.len();
     let mut reader = Hashing { inner: BufReader::with_capacity(BUFFER, file), hasher: blake3::Hasher::new() };

@@ -77,43 +77,49 @@ impl<T: Send> Codec<T> {
         if exchange.is_alone() {
             return computed;
         }
-        let computed = computed.map_err(|error| match error {
-            SpectralError::InGraph { graph, source } => {
-                SpectralError::InGraph { graph: share.start + graph, source }
-            }
-            error => error,
+        let encoded = computed.map_err(|error| error.after(share.start)).map(|results| {
+            let mut bytes = Vec::new();
+            self.encode_all(&results, &mut bytes);
+            bytes
         });
-        let mut message = Vec::new();
-        match &computed {
-            Ok(results) => {
-                message.push(DONE);
-                self.encode_all(results, &mut message);
-            }
-            Err(SpectralError::Interrupted) => message.push(STOPPED),
-            Err(error) => {
-                message.push(FAILED);
-                message.extend(error.to_string().bytes());
-            }
-        }
-        let heard = exchange.collect(message);
-        computed?;
+        let heard = agree(exchange, encoded)?;
         let mut all = Vec::with_capacity(graphs.len());
         for (rank, message) in heard.iter().enumerate() {
-            let (state, mut rest) = message.split_first().unwrap_or((&STOPPED, &[]));
-            match *state {
-                DONE => {
-                    let theirs = &graphs[exchange.share_of(rank, graphs.len())];
-                    all.extend(self.decode_all(theirs, parameter, &mut rest).map_err(unlike(rank))?);
-                }
-                STOPPED => return Err(SpectralError::Interrupted),
-                _ => {
-                    let message = String::from_utf8_lossy(rest).into_owned();
-                    return Err(SpectralError::OnRank { rank, message });
-                }
-            }
+            let theirs = &graphs[exchange.share_of(rank, graphs.len())];
+            all.extend(self.decode_all(theirs, parameter, &mut message.as_slice()).map_err(unlike(rank))?);
         }
         Ok(all)
     }
+}
+
+/// What every rank has to say, or an error on all ranks if there is one on any.
+pub(super) fn agree(
+    exchange: &dyn Exchange,
+    own: Result<Vec<u8>, SpectralError>,
+) -> Result<Vec<Vec<u8>>, SpectralError> {
+    let mut message = Vec::new();
+    match &own {
+        Ok(said) => {
+            message.push(DONE);
+            message.extend(said);
+        }
+        Err(SpectralError::Interrupted) => message.push(STOPPED),
+        Err(error) => {
+            message.push(FAILED);
+            message.extend(error.to_string().bytes());
+        }
+    }
+    let heard = exchange.collect(message);
+    own?;
+    let said = |(rank, mut message): (usize, Vec<u8>)| match message.first() {
+        Some(&DONE) => Ok(message.split_off(1)),
+        Some(&STOPPED) | None => Err(SpectralError::Interrupted),
+        Some(_) => {
+            let message = String::from_utf8_lossy(&message[1..]).into_owned();
+            Err(SpectralError::OnRank { rank, message })
+        }
+    };
+    heard.into_iter().enumerate().map(said).collect()
 }
 
 /// The results of a rank do not go with the graphs of this one.

@@ -81,6 +81,12 @@ pub enum SpectralError {
         /// What went wrong there.
         source: Box<SpectralError>,
     },
+    /// What was prepared is to stay in the cache, and that does not work.
+    #[error("{message}")]
+    OnDisk {
+        /// Why.
+        message: String,
+    },
     /// A graph failed on another rank, or that rank has other graphs.
     #[error("rank {rank}: {message}")]
     OnRank {
@@ -89,6 +95,16 @@ pub enum SpectralError {
         /// What it said.
         message: String,
     },
+}
+
+impl SpectralError {
+    /// The same error where the graphs come after so many others.
+    pub(crate) fn after(self, graphs: usize) -> Self {
+        match self {
+            Self::InGraph { graph, source } => Self::InGraph { graph: graphs + graph, source },
+            error => error,
+        }
+    }
 }
 
 impl From<Stopped> for SpectralError {

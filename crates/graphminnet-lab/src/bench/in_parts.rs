@@ -117,6 +117,7 @@ fn train(graph: LargeGraph, hosts: Arc<Timed>, device: Device) -> Result<(PartsM
             options: options.clone(),
             samples: vec![PreparedSample { id: "graph".to_owned(), prepared: data, targets }],
             official_split: None,
+            on_disk: Arc::default(),
         };
         Ok(TrainingData {
             dataset: Arc::new(dataset),

@@ -5,7 +5,9 @@ use crate::config::ConfigError;
 use graphminnet_data::cache::Cache;
 use graphminnet_data::exchange::{Alone, Exchange};
 use graphminnet_data::partition::Connection;
-use graphminnet_data::preparation::{PreparationReport, PreparedDataset, Progress, prepare_dataset_among};
+use graphminnet_data::preparation::{
+    PreparationReport, PreparedDataset, Progress, prepare_dataset_among, prepare_dataset_on_disk,
+};
 use graphminnet_data::spectral::PrepareOptions;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Batch, ContentHash, Dataset, Level, NodeParts, Qualifiers, Schema, Side, Split};
@@ -44,16 +46,16 @@ impl TrainingData {
         cache: Option<&Cache>,
         progress: &dyn Progress,
     ) -> Result<(Self, PreparationReport), TrainError> {
-        Self::prepare_among(dataset, splits, &model.prepare_options(), (cache, None), progress, &Alone)
+        let kept = Kept { cache, ..Kept::default() };
+        Self::prepare_among(dataset, splits, &model.prepare_options(), kept, progress, &Alone)
     }
 
-    /// The same on every rank of an exchange; each prepares a part of the graphs. The eigenpairs of the only graph may be given in
-    /// a folder.
+    /// The same on every rank of an exchange; each prepares a part of the graphs.
     pub(super) fn prepare_among(
         dataset: &Dataset,
         splits: Splits,
         options: &PrepareOptions,
-        (cache, eigenpairs): (Option<&Cache>, Option<&Path>),
+        Kept { cache, eigenpairs, on_disk }: Kept<'_>,
         progress: &dyn Progress,
         exchange: &dyn Exchange,
     ) -> Result<(Self, PreparationReport), TrainError> {
@@ -61,11 +63,18 @@ impl TrainingData {
         let source_schema = dataset.schema.clone();
         let node_parts = dataset.node_parts.clone();
         let qualifiers = qualifiers(dataset, &splits)?;
+        let prepare = |options: &PrepareOptions| match (on_disk, cache) {
+            (false, cache) => Ok(prepare_dataset_among(dataset, options, cache, progress, exchange)?),
+            (true, Some(cache)) => Ok(prepare_dataset_on_disk(dataset, options, cache, progress, exchange)?),
+            (true, None) => Err(not_on_disk(
+                "a cache to stay in; leave out --no-cache, or name one with GRAPHMINNET_CACHE",
+            )),
+        };
         let (dataset, report) = match eigenpairs.filter(|_| options.eigenpairs > 0) {
-            None => prepare_dataset_among(dataset, options, cache, progress, exchange)?,
+            None => prepare(options)?,
             Some(folder) => {
                 let rest = PrepareOptions { eigenpairs: 0, ..options.clone() };
-                let (mut dataset, report) = prepare_dataset_among(dataset, &rest, cache, progress, exchange)?;
+                let (mut dataset, report) = prepare(&rest)?;
                 let [only] = dataset.samples.as_mut_slice() else {
                     return Err(TrainError::Config(ConfigError::Invalid {
                         key: "train.eigenpairs".to_owned(),
@@ -193,6 +202,26 @@ impl TrainingData {
     pub fn target_columns(&self) -> usize {
         self.dataset.schema.num_targets()
     }
+}
+
+/// Where prepared numbers are found and kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Kept<'a> {
+    /// Those of earlier runs.
+    pub cache: Option<&'a Cache>,
+    /// A folder with the eigenpairs of the only graph.
+    pub eigenpairs: Option<&'a Path>,
+    /// Whether they stay in the cache while they are used.
+    pub on_disk: bool,
+}
+
+/// What is prepared cannot stay on disk.
+pub(super) fn not_on_disk(expected: &str) -> TrainError {
+    TrainError::Config(ConfigError::Invalid {
+        key: "--prepared-on-disk".to_owned(),
+        value: "true".to_owned(),
+        expected: expected.to_owned(),
+    })
 }
 
 /// Rows of a graph of a batch.

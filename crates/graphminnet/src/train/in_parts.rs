@@ -165,6 +165,7 @@ fn with_sample(whole: &TrainingData, prepared: PreparedGraph, id: String, target
         options: options.clone(),
         samples: vec![PreparedSample { id, prepared, targets }],
         official_split: None,
+        on_disk: Arc::default(),
     };
     TrainingData {
         dataset: Arc::new(dataset),

@@ -84,6 +84,7 @@ impl Pieces {
             options: data.dataset.options.clone(),
             samples,
             official_split: None,
+            on_disk: Arc::default(),
         };
         let data = TrainingData {
             splits: Splits { train: (0..places.len()).collect(), ..Splits::default() },

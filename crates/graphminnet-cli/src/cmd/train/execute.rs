@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What a run needs from its surroundings.
+#[derive(Clone)]
 pub struct Context {
     /// How much to say.
     pub verbosity: Verbosity,

@@ -60,6 +60,10 @@ pub struct Arguments {
     background: bool,
     #[command(flatten)]
     machine: MachineArguments,
+    /// Leave eigenpairs and random walks in the cache, and read those of a batch when it is made: less memory, the same
+    /// numbers. Ranks need a cache in a folder that they share.
+    #[arg(help_heading = crate::cmd::MACHINE, long, conflicts_with = "no_cache")]
+    prepared_on_disk: bool,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -118,5 +122,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             None => execute::start(request, arguments.run_dir.as_deref(), context),
         }
     };
-    in_context(&arguments.machine, &arguments.output, |context| ranks::together(context, work))
+    in_context(&arguments.machine, &arguments.output, |context| {
+        let mut context = context.clone();
+        context.resources.prepared_on_disk = arguments.prepared_on_disk;
+        ranks::together(&context, work)
+    })
 }

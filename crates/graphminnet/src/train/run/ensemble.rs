@@ -60,24 +60,31 @@ impl Run {
         let metric = self.file.train.metric;
         let result = EnsembleResult {
             seeds: seeds.clone(),
-            valid: score(&ensemble, data, &data.splits.valid, metric),
-            test: score(&ensemble, data, &data.splits.test, metric),
+            valid: score(&ensemble, data, &data.splits.valid, metric)?,
+            test: score(&ensemble, data, &data.splits.test, metric)?,
         };
         write_json(&self.path().join(RESULT), &result)
     }
 }
 
 /// The metric of an ensemble on a part; `None` if it has no value.
-fn score(ensemble: &Ensemble, data: &TrainingData, part: &[usize], kind: MetricKind) -> Option<f64> {
-    let samples = || part.iter().filter_map(|&at| data.dataset.samples.get(at));
-    let graphs: Vec<&PreparedGraph> = samples().map(|sample| &sample.prepared).collect();
+fn score(
+    ensemble: &Ensemble,
+    data: &TrainingData,
+    part: &[usize],
+    kind: MetricKind,
+) -> Result<Option<f64>, TrainError> {
+    let graphs = part.iter().map(|&at| data.dataset.complete(at)).collect::<Result<Vec<_>, _>>()?;
+    let graphs: Vec<&PreparedGraph> = graphs.iter().map(|graph| &**graph).collect();
     let answers: Answers = ensemble.predict_prepared(&graphs);
     let mut outputs = Vec::new();
     for answer in answers.iter() {
-        outputs.extend(answer.ok()?.outputs());
+        let Ok(answer) = answer else { return Ok(None) };
+        outputs.extend(answer.outputs());
     }
-    let targets: Vec<f32> = samples().flat_map(|sample| sample.targets.iter().copied()).collect();
+    let samples = part.iter().filter_map(|&at| data.dataset.samples.get(at));
+    let targets: Vec<f32> = samples.flat_map(|sample| sample.targets.iter().copied()).collect();
     let columns = answers.columns();
     let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns: data.target_columns() };
-    metric::evaluate(kind, rows).ok().map(|score| score.value)
+    Ok(metric::evaluate(kind, rows).ok().map(|score| score.value))
 }

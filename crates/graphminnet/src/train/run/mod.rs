@@ -57,6 +57,9 @@ pub struct Resources {
     /// A folder with the eigenpairs of the only graph, where they are not to be computed. A run has its own
     /// (`train.eigenpairs`).
     pub eigenpairs: Option<PathBuf>,
+    /// Whether eigenpairs and random walks stay in the cache, where a batch reads those of its graphs: less memory, the same
+    /// numbers. It needs a cache, which ranks must share.
+    pub prepared_on_disk: bool,
     /// Processes that share the work. Only rank 0 has the run; the others assist it.
     pub exchange: Arc<dyn Exchange>,
 }
@@ -64,7 +67,14 @@ pub struct Resources {
 impl Resources {
     /// A device, no cache, and nobody to share the work with.
     pub fn on(device: Device) -> Self {
-        Self { device, cache: None, limits: Vec::new(), eigenpairs: None, exchange: Arc::new(Alone) }
+        Self {
+            device,
+            cache: None,
+            limits: Vec::new(),
+            eigenpairs: None,
+            prepared_on_disk: false,
+            exchange: Arc::new(Alone),
+        }
     }
 }
 

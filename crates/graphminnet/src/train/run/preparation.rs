@@ -2,6 +2,7 @@
 
 use super::{Resources, RunFile, takes_parts_alone};
 use crate::config::no_parts;
+use crate::train::data::{Kept, not_on_disk};
 use crate::train::in_parts::DataInParts;
 use crate::train::loaded::OwnParts;
 use crate::train::trainer::check_parts;
@@ -31,11 +32,10 @@ impl Loaded {
             return Err(no_parts("train.parts", "none", &format!("{parts}, as the data was read")).into());
         }
         let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
-        let (splits, cache) = (self.splits.clone(), resources.cache.as_ref());
-        let exchange = &*resources.exchange;
-        let (options, given) = (model.prepare_options(), resources.eigenpairs.as_deref());
-        let among =
-            TrainingData::prepare_among(&self.dataset, splits, &options, (cache, given), &watched, exchange);
+        let (splits, exchange) = (self.splits.clone(), &*resources.exchange);
+        let options = model.prepare_options();
+        let kept = resources.kept();
+        let among = TrainingData::prepare_among(&self.dataset, splits, &options, kept, &watched, exchange);
         unless_interrupted(among.map(|(mut data, report)| {
             observer.prepared(&report);
             data.differences = self.report.differences.clone();
@@ -69,8 +69,8 @@ impl Loaded {
         let Self { dataset, splits, report: Report { differences, .. }, in_parts: own, .. } = self;
         let prepared = {
             let watched = Watched { observer: Mutex::new(&mut *observer), interrupt };
-            let given = (resources.cache.as_ref(), given);
-            TrainingData::prepare_among(&dataset, splits, &of_whole, given, &watched, &**hosts)
+            let kept = resources.kept();
+            TrainingData::prepare_among(&dataset, splits, &of_whole, kept, &watched, &**hosts)
         };
         let Some((mut whole, mut report)) = unless_interrupted(prepared)? else { return Ok(None) };
         whole.differences = differences;
@@ -94,6 +94,17 @@ impl Loaded {
         }
         observer.prepared(&report);
         Ok(Some(data.with_graphs(graphs.into_own())))
+    }
+}
+
+impl Resources {
+    /// Where prepared numbers are found and kept.
+    fn kept(&self) -> Kept<'_> {
+        Kept {
+            cache: self.cache.as_ref(),
+            eigenpairs: self.eigenpairs.as_deref(),
+            on_disk: self.prepared_on_disk,
+        }
     }
 }
 
@@ -123,6 +134,9 @@ impl Prepared {
         interrupt: &AtomicBool,
     ) -> Result<Option<Self>, TrainError> {
         let resources = run.resources(resources);
+        if resources.prepared_on_disk && (run.train.parts.is_some() || run.train.pieces.is_some()) {
+            return Err(not_on_disk("whole graphs; leave out one of it and train.parts or train.pieces"));
+        }
         Ok(match run.train.parts {
             None => loaded.prepare(&run.model, &resources, observer, interrupt)?.map(Self::Whole),
             Some(_) => loaded

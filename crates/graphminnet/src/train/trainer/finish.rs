@@ -64,7 +64,7 @@ impl<C: Architecture> Training<'_, C> {
             let selected = Bundle::new(description.clone(), &best_weights, &self.settings.device)?;
             let splits = &self.all().splits;
             let (Some(answers), Some(kept)) =
-                (self.predict(&selected, &splits.test), self.predict(&selected, &splits.calibration))
+                (self.predict(&selected, &splits.test)?, self.predict(&selected, &splits.calibration)?)
             else {
                 return Ok(Outcome::Interrupted(self.state.position));
             };
@@ -176,11 +176,12 @@ impl<C: Architecture> Training<'_, C> {
     }
 
     /// What a user of the model file would get for a part; `None` if interrupted.
-    fn predict(&self, model: &Bundle, part: &[usize]) -> Option<Answers> {
-        let samples = part.iter().filter_map(|&at| self.all().dataset.samples.get(at));
-        let graphs: Vec<&PreparedGraph> = samples.map(|sample| &sample.prepared).collect();
+    fn predict(&self, model: &Bundle, part: &[usize]) -> Result<Option<Answers>, TrainError> {
+        let dataset = &self.all().dataset;
+        let graphs = part.iter().map(|&at| dataset.complete(at)).collect::<Result<Vec<_>, _>>()?;
+        let graphs: Vec<&PreparedGraph> = graphs.iter().map(|graph| &**graph).collect();
         let is_interrupted = || self.settings.interrupt.load(Ordering::Relaxed);
-        model.predict_prepared(&graphs, &is_interrupted).ok()
+        Ok(model.predict_prepared(&graphs, &is_interrupted).ok())
     }
 }
 
