@@ -371,7 +371,7 @@ fn ranks_prepare_a_part_each_and_all_get_the_whole_from_them_or_from_the_cache_o
         let cache = Cache::new(folder.path().join(format!("own-{}", exchange.rank())));
         prepare_dataset_on_disk(&dataset, &options, &cache, &(), exchange).unwrap_err().to_string()
     });
-    assert!(apart.iter().all(|error| error.contains("own-0")), "{apart:?}");
+    assert!(apart.iter().all(|error| error.contains("own-0: what was prepared is not there")), "{apart:?}");
     // A signal that reaches one rank stops all.
     let stopped = Threads::run(3, |exchange| {
         let stop = AtomicBool::new(exchange.rank() == 1);

@@ -144,7 +144,10 @@ impl Work<'_> {
                 true => {
                     let parts: Vec<_> =
                         (0..exchange.size()).map(part).map(|(_, key, bytes)| (key, bytes)).collect();
-                    join(&parts, cache, cache, (&key, payload)).map_err(|error| on_disk(&error))
+                    join(&parts, cache, cache, (&key, payload)).map_err(|error| match error {
+                        CacheError::Missing { .. } => self.missing(),
+                        error => on_disk(&error),
+                    })
                 }
                 false => Ok(()),
             };

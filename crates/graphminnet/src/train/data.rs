@@ -66,9 +66,7 @@ impl TrainingData {
         let prepare = |options: &PrepareOptions| match (on_disk, cache) {
             (false, cache) => Ok(prepare_dataset_among(dataset, options, cache, progress, exchange)?),
             (true, Some(cache)) => Ok(prepare_dataset_on_disk(dataset, options, cache, progress, exchange)?),
-            (true, None) => Err(not_on_disk(
-                "a cache to stay in; leave out --no-cache, or name one with GRAPHMINNET_CACHE",
-            )),
+            (true, None) => Err(not_on_disk("needs a cache; name a folder for it with GRAPHMINNET_CACHE")),
         };
         let (dataset, report) = match eigenpairs.filter(|_| options.eigenpairs > 0) {
             None => prepare(options)?,

@@ -135,7 +135,9 @@ impl Prepared {
     ) -> Result<Option<Self>, TrainError> {
         let resources = run.resources(resources);
         if resources.prepared_on_disk && (run.train.parts.is_some() || run.train.pieces.is_some()) {
-            return Err(not_on_disk("whole graphs; leave out one of it and train.parts or train.pieces"));
+            return Err(not_on_disk(
+                "needs whole graphs; leave it out, or else train.parts and train.pieces",
+            ));
         }
         Ok(match run.train.parts {
             None => loaded.prepare(&run.model, &resources, observer, interrupt)?.map(Self::Whole),
