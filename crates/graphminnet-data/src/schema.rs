@@ -17,8 +17,10 @@
 
 mod collect;
 mod columns;
+mod finish;
 mod infer;
 mod targets;
 
-pub(crate) use collect::{Collector, Finisher, Record, both_ways};
+pub(crate) use collect::{Collector, Record};
 pub(crate) use columns::{ColumnSet, Table, is_missing};
+pub(crate) use finish::{Finisher, both_ways};

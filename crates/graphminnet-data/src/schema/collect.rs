@@ -1,10 +1,11 @@
-//! Collects records from a reader, applies the bad-row policy, and finishes them into a [`Dataset`].
+//! Collects records from a reader, applies the bad-row policy, and lets them be finished into a [`Dataset`].
 
 use super::columns::{ColumnSet, Table};
-use super::infer::{EncodeError, Encoder, list};
+use super::finish::Finisher;
+use super::infer::{Encoder, list};
 use super::targets::TargetEncoder;
 use crate::budget::{Budget, Share, bytes_of};
-use crate::graph::{Features, Graph};
+use crate::graph::Graph;
 use crate::limits::within;
 use crate::{
     BadRow, Bound, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, MoleculeTable, NodeParts,
@@ -12,7 +13,6 @@ use crate::{
 };
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
 /// One graph as a reader saw it.
 #[derive(Debug, Clone)]
@@ -457,7 +457,7 @@ impl Collector<'_> {
 
     /// One value for each row of a graph: as given or, at edge level, with nothing for edges that were not written but
     /// only follow those that were.
-    fn at_written_edges<T: Clone>(
+    pub(super) fn at_written_edges<T: Clone>(
         &self,
         schema: &Schema,
         graph: &Graph,
@@ -474,124 +474,6 @@ impl Collector<'_> {
         }
         all
     }
-}
-
-/// Turns records into samples.
-pub(crate) struct Finisher {
-    nodes: Encoder,
-    edges: Encoder,
-    targets: TargetEncoder,
-    schema: Schema,
-}
-
-impl Finisher {
-    fn sample(&self, from: &Collector<'_>, mut record: Record, id: String) -> Result<Sample, BadRow> {
-        let graph = match record.graph.take() {
-            Some(graph) => graph,
-            None => self.graph(from, &mut record, &id)?,
-        };
-        let targets = self.targets(from, &record, &graph)?;
-        Ok(Sample { id, graph: Arc::new(graph), targets })
-    }
-
-    /// Number of target columns.
-    pub(crate) fn num_targets(&self) -> usize {
-        self.schema.num_targets()
-    }
-
-    /// The features of nodes.
-    pub(crate) fn node_features(
-        &self,
-        from: &Collector<'_>,
-        table: &Table,
-        place: &Place,
-    ) -> Result<Features, BadRow> {
-        self.nodes.encode(&from.node_columns, table).map_err(|error| not_encoded(error, place))
-    }
-
-    /// The features of edges.
-    pub(crate) fn edge_features(
-        &self,
-        from: &Collector<'_>,
-        table: &Table,
-        place: &Place,
-    ) -> Result<Features, BadRow> {
-        self.edges.encode(&from.edge_columns, table).map_err(|error| not_encoded(error, place))
-    }
-
-    fn graph(&self, from: &Collector<'_>, record: &mut Record, id: &str) -> Result<Graph, BadRow> {
-        let place = &record.place;
-        let node_features = self.node_features(from, &record.nodes, place)?;
-        let mut edge_features = self.edge_features(from, &record.edge_rows, place)?;
-        let mut edges = std::mem::take(&mut record.edges);
-        if from.is_both_ways() {
-            (edges, edge_features) = both_ways(&edges, &edge_features);
-        }
-        let pairs = std::mem::take(&mut record.pairs);
-        Graph::new(record.num_nodes, edges, node_features, edge_features)
-            .and_then(|graph| graph.with_pairs(pairs))
-            .map_err(|error| BadRow::new(place.clone(), id, error.to_string()))
-    }
-
-    fn targets(&self, from: &Collector<'_>, record: &Record, graph: &Graph) -> Result<Vec<f32>, BadRow> {
-        let place = &record.place;
-        let rows = self.schema.level.rows(graph);
-        let expected_rows = match self.schema.level {
-            Level::Edge => graph.written_edges(from.is_both_ways()).len(),
-            _ => rows,
-        };
-        let mut targets = Vec::with_capacity(record.targets.values.len());
-        if record.targets.values.is_empty() {
-            targets.resize(rows.saturating_mul(self.schema.num_targets()), f32::NAN);
-        } else if record.targets.rows != expected_rows {
-            return Err(BadRow::new(
-                place.clone(),
-                record.targets.rows.to_string(),
-                format!("rows of targets, expected {expected_rows} at {} level", self.schema.level),
-            ));
-        } else {
-            let width = self.schema.num_targets().max(1);
-            for (position, value) in record.targets.values.iter().enumerate() {
-                let target = self.targets.encode(*value).map_err(|reason| {
-                    let column = from.target_columns.name(position % width).to_owned();
-                    BadRow::new(place.clone().in_column(column), value.to_string(), reason)
-                })?;
-                targets.push(target);
-            }
-            if expected_rows < rows {
-                let given = targets.chunks_exact(width).map(|row| Some(row.to_vec())).collect();
-                let all = from.at_written_edges(&self.schema, graph, given, rows).into_iter();
-                targets = all.flat_map(|row| row.unwrap_or_else(|| vec![f32::NAN; width])).collect();
-            }
-        }
-        Ok(targets)
-    }
-}
-
-fn not_encoded(error: EncodeError, place: &Place) -> BadRow {
-    match error {
-        EncodeError::Unknown(unknown) => BadRow::new(
-            place.clone().in_column(&unknown.column),
-            &unknown.value,
-            format!("not {}", unknown.expected),
-        ),
-        EncodeError::Graph(error) => BadRow::new(place.clone(), "", error.to_string()),
-    }
-}
-
-/// Every edge followed by its reverse (loops once), with the features repeated.
-pub(crate) fn both_ways(edges: &[[u32; 2]], features: &Features) -> (Vec<[u32; 2]>, Features) {
-    let mut doubled = Vec::with_capacity(edges.len().saturating_mul(2));
-    let mut rows = Vec::with_capacity(edges.len().saturating_mul(2));
-    for (row, &[source, target]) in edges.iter().enumerate().take(features.rows()) {
-        doubled.push([source, target]);
-        rows.push(row);
-        if source != target {
-            doubled.push([target, source]);
-            rows.push(row);
-        }
-    }
-    (doubled, features.select_rows(rows.into_iter()))
 }
 
 /// What was inferred, in words.
