@@ -196,3 +196,71 @@ fn bounds_that_make_no_sense_are_errors() {
         assert!(run.code == code && run.stderr.contains(said), "{bound} {arguments}: {run:?}");
     }
 }
+
+#[test]
+fn a_target_is_found_in_any_case_and_is_a_column_of_its_own() {
+    let workspace = workspace();
+    let train = |more: &str| workspace.run(&format!("train --data m.csv {TINY} --threads 1 {more}"));
+    ok(train("--target y -q --run-dir as-written"));
+    let other = ok(train("--target Y --run-dir other-case"));
+    assert!(
+        other.stdout.contains("1 target column: y") || other.stderr.contains("1 target column: y"),
+        "{other:?}"
+    );
+    assert_eq!(weights(&workspace, "other-case"), weights(&workspace, "as-written"));
+    for (asked, said) in [
+        ("--target y --descriptors y", "`y` as a target and as something else"),
+        ("--target y,Y", "`Y` as a target twice"),
+        ("--target smiles", "`smiles` as a target and as something else"),
+    ] {
+        let refused = train(&format!("{asked} --run-dir refused"));
+        assert!(refused.code == 3 && refused.stderr.contains(said), "{asked}: {refused:?}");
+    }
+}
+
+#[test]
+fn targets_from_which_nothing_can_be_learnt_are_said_before_training() {
+    let workspace = Workspace::new();
+    let rows = (0..60).map(|row| {
+        format!(
+            "{}O,{},{:.4},,7\n",
+            "C".repeat(1 + row % 9),
+            row % 5,
+            -40_000.0 + f64::from(row as u32 % 9) / 1000.0
+        )
+    });
+    workspace.write("m.csv", format!("smiles,y,energy,empty,same\n{}", rows.collect::<String>()));
+    let trained = ok(workspace.run(&format!(
+        "train --data m.csv --target y,energy,empty,same --task regression {TINY} --threads 1 --run-dir run"
+    )));
+    let said = format!("{}{}", trained.stdout, trained.stderr);
+    for doubt in [
+        "target `energy` differs little around -39999.99",
+        "target `empty` has no label in the training part",
+        "target `same` does not vary in the training part",
+    ] {
+        assert!(said.contains(doubt), "{doubt}: {trained:?}");
+    }
+    assert!(!said.contains("target `y`"), "{trained:?}");
+    // As many classes as rows are no classes.
+    let named = (0..40).map(|row| format!("{}O,{row}.5 mg\n", "C".repeat(1 + row % 9)));
+    workspace.write("text.csv", format!("smiles,dose\n{}", named.collect::<String>()));
+    let classes =
+        workspace.run(&format!("train --data text.csv --target dose {TINY} --threads 1 --run-dir text"));
+    let said = format!("{}{}", classes.stdout, classes.stderr);
+    assert!(said.contains("there are 40 classes for 32 labels"), "{classes:?}");
+}
+
+#[test]
+fn a_narrow_model_has_narrow_positions_unless_they_are_asked_for() {
+    let workspace = Workspace::new();
+    let rows = (0..40).map(|row| format!("{}O,{}\n", "C".repeat(1 + row % 9), row % 2));
+    workspace.write("m.csv", format!("smiles,y\n{}", rows.collect::<String>()));
+    let train =
+        |more: &str| workspace.run(&format!("train --data m.csv --target y {TINY} --threads 1 -q {more}"));
+    ok(train("--run-dir narrow"));
+    let run = String::from_utf8(workspace.read("narrow/run.toml")).unwrap();
+    assert!(run.contains("pe_dim = 4"), "{run}");
+    let refused = train("--set model.pe_dim=28 --run-dir wide");
+    assert!(refused.code == 2 && refused.stderr.contains("`model.pe_dim` = 28"), "{refused:?}");
+}

@@ -69,6 +69,7 @@ fn a_directory_that_holds_no_run_yet_is_simply_started() {
     }
     let other = workspace.run(&rings("-q --resume second --set train.learning_rate=0.5"));
     assert!(other.code == 3 && other.stderr.contains("the configuration changed"), "{other:?}");
+    assert!(other.stderr.contains("now train.learning_rate = 0.5"), "{other:?}");
     // Without the arguments nobody knows what to start.
     left_behind(&workspace, "third");
     let unknown = workspace.run("train --resume third");

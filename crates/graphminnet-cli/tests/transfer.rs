@@ -69,6 +69,8 @@ fn what_cannot_be_begun_with_is_refused_before_training() {
             ),
         );
         assert!(run.code != 0 && run.stderr.contains(expected), "{arguments}: {run:?}");
+        // A wrong name does not stand in the way of the right one.
+        assert!(!arguments.contains("--freeze") || !workspace.path("refused").exists(), "{arguments}");
         let _ = std::fs::remove_dir_all(workspace.path("refused"));
     }
 }

@@ -357,7 +357,7 @@ fn describe_bad_rows(rows: &[BadRow], total: u64) -> String {
     if total > SHOWN as u64 {
         text.push_str(&format!("\n  … and {} more", total - SHOWN as u64));
     }
-    text.push_str("\nchoose `skip` to leave such rows out or `null` to keep their place");
+    text.push_str("\nchoose `skip` to leave such rows out or `null` to keep their place (--on-bad-row; --skip-bad-rows of evaluate)");
     text
 }
 

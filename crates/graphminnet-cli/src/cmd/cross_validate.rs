@@ -4,6 +4,7 @@ use super::train::arguments::{DataArguments, MachineArguments, OutputArguments, 
 use super::train::execute::{Context, fresh_name, train, with_data};
 use super::train::request::{Request, read_overrides, read_seeds};
 use crate::failure::Failure;
+use crate::ui::figure::figure;
 use crate::ui::signals::INTERRUPTED;
 use crate::ui::table::{Align, Table};
 use clap::Args;
@@ -130,7 +131,7 @@ fn print(result: &CrossValidation, folder: &Path, context: &Context) -> Result<E
         table.row(cells);
     };
     for round in &result.rounds {
-        let ensemble = round.ensemble.map(|value| format!("{value:.4}"));
+        let ensemble = round.ensemble.map(figure);
         row(&round.name, round.valid, round.test, ensemble, round.seconds);
     }
     let seconds = result.rounds.iter().map(|round| round.seconds).sum();

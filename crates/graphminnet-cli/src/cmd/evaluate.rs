@@ -7,6 +7,7 @@ use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ranks;
 use crate::ui::coverage::coverage_text;
+use crate::ui::figure::figure;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
@@ -105,7 +106,7 @@ fn link_table(links: &LinkScores, candidates: Option<usize>) -> Table {
     let count = format!("{} links", grouped(links.links));
     let mut table = Table::new(&[(&count, Align::Left), ("value", Align::Right), ("against", Align::Left)]);
     for (at, (name, value)) in links.named().into_iter().enumerate() {
-        let value = value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
+        let value = value.map_or_else(|| "undefined".to_owned(), figure);
         table.row([name.to_owned(), value, if at < 5 { others.clone() } else { against.clone() }]);
     }
     table
@@ -121,7 +122,7 @@ fn deviation_table(learnt: &[LearntDeviation]) -> Table {
     header.extend(promised.iter().map(|name| (name.as_str(), Align::Right)));
     let mut table = Table::new(&header);
     for target in learnt {
-        let likelihood = format!("{:.4}", target.negative_log_likelihood);
+        let likelihood = figure(target.negative_log_likelihood);
         let cells = [target.target.clone(), grouped(target.labels), likelihood];
         let held = target.intervals.iter().map(|interval| format!("{:.1} %", 100.0 * interval.held));
         table.row(cells.into_iter().chain(held));
@@ -139,7 +140,7 @@ fn quantile_table(learnt: &LearntQuantiles) -> Table {
         table.row([
             quantile.level.to_string(),
             format!("{:.1} %", 100.0 * quantile.below),
-            format!("{:.4}", quantile.pinball),
+            figure(quantile.pinball),
         ]);
     }
     table
@@ -215,11 +216,11 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
             Table::new(&[("metric", Align::Left), ("value", Align::Right), (&interval, Align::Right)]);
         for metric in &found.metrics {
             let interval = match (metric.low, metric.high) {
-                (Some(low), Some(high)) => format!("{low:.4} to {high:.4}"),
+                (Some(low), Some(high)) => format!("{} to {}", figure(low), figure(high)),
                 _ => String::new(),
             };
             let value = match (metric.value, &metric.undefined) {
-                (Some(value), _) => format!("{value:.4}"),
+                (Some(value), _) => figure(value),
                 (None, reason) => format!("undefined: {}", reason.as_deref().unwrap_or_default()),
             };
             table.row([metric.metric.to_owned(), value, interval]);
@@ -230,7 +231,7 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         let mut table = Table::new(&header);
         for row in &found.breakdown.rows {
             let number =
-                |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+                |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
             let cells = [row.name.clone(), grouped(row.labels)];
             table.row(cells.into_iter().chain(row.values.iter().map(number)));
         }

@@ -1,5 +1,6 @@
 //! A data set on one page.
 
+use super::figure::figure;
 use super::table::{Align, Table};
 use graphminnet_data::text::grouped;
 use graphminnet_data::{Column, ColumnKind, DataCard, Schema, TargetSummary, TargetValues, escape};
@@ -81,7 +82,7 @@ fn summary(target: &TargetSummary) -> String {
     let values = match &target.values {
         TargetValues::Numbers { .. } if target.known == 0 => "no known value".to_owned(),
         TargetValues::Numbers { mean, deviation, smallest, largest } => {
-            format!("mean {mean:.4}, deviation {deviation:.4}, from {smallest} to {largest}")
+            format!("mean {}, deviation {}, from {smallest} to {largest}", figure(*mean), figure(*deviation))
         }
         TargetValues::Classes(classes) => {
             let named = classes.iter().map(|(name, count)| format!("{} × {}", escape(name), grouped(*count)));

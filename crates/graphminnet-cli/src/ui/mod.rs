@@ -4,6 +4,7 @@ pub mod bytes;
 pub mod card;
 pub mod coverage;
 pub mod disk;
+pub mod figure;
 pub mod output;
 // For the training queue.
 #[cfg(feature = "lab")]

@@ -2,6 +2,7 @@
 //!
 //! Everything goes to standard error; results are for standard output.
 
+use super::figure::figure;
 use super::preparation::{say_loaded, say_preparation, transform_name};
 use super::progress::{Progress, Unit};
 use super::say::Verbosity;
@@ -59,7 +60,7 @@ impl Training {
         if let (true, Some(valid)) = (report.improved, report.valid) {
             self.best = Some((report.epoch, valid));
         }
-        let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+        let number = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
         let metric = self.metric;
         self.last = format!(
             "epoch {}: loss {:.4}  valid {metric} {}  test {}",
@@ -69,7 +70,7 @@ impl Training {
             number(report.test)
         );
         if let Some((epoch, value)) = self.best {
-            self.last.push_str(&format!("  best {value:.4} in epoch {}", epoch + 1));
+            self.last.push_str(&format!("  best {} in epoch {}", figure(value), epoch + 1));
         }
         if self.progress.is_shown() && self.verbosity != Verbosity::Verbose {
             return;

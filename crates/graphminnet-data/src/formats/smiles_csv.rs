@@ -323,6 +323,29 @@ fn collect(
     collector.finish()
 }
 
+/// The columns that were named as targets, each of them a column of its own: a model that is told its target learns nothing.
+fn asked_targets(
+    reader: &CsvReader,
+    names: &[String],
+    taken: &[Option<usize>],
+    descriptors: &DescriptorColumns,
+) -> Result<Vec<(Option<usize>, String)>, DataError> {
+    let mut found: Vec<(Option<usize>, String)> = Vec::with_capacity(names.len());
+    for name in names {
+        let column = named_column(reader, Some(name))?;
+        let again = found.iter().any(|(other, _)| *other == column);
+        if again || taken.contains(&column) || column.is_some_and(|column| descriptors.holds(column)) {
+            let what = if again { "twice" } else { "and as something else" };
+            let found = format!("`{}` as a target {what}", crate::escape(name));
+            return Err(DataError::malformed(reader.place(), found, "a column of its own for every target"));
+        }
+        // It is called what the file calls it.
+        let name = column.and_then(|column| reader.header().get(column)).unwrap_or(name);
+        found.push((column, name.clone()));
+    }
+    Ok(found)
+}
+
 /// Which column is what.
 struct Columns {
     molecules: Vec<MoleculeColumn>,
@@ -352,16 +375,10 @@ impl Columns {
         };
         let targets = match wanted {
             // With a schema the file may be one to predict on: absent targets are missing labels.
-            Some(names) => names
-                .iter()
-                .map(|name| {
-                    let column = reader.column(name);
-                    if column.is_none() && options.schema.is_none() {
-                        named(&Some(name.clone()))?;
-                    }
-                    Ok((column, name.clone()))
-                })
-                .collect::<Result<_, DataError>>()?,
+            Some(names) if options.schema.is_some() => {
+                names.iter().map(|name| (reader.column(name), name.clone())).collect()
+            }
+            Some(names) => asked_targets(reader, names, &taken, &descriptors)?,
             None => reader
                 .header()
                 .iter()

@@ -10,7 +10,7 @@ use super::{ConfigError, ModelConfig, TrainConfig, keys};
 use graphminnet_data::fs::sha256;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Keys that decide when states are saved, and no number.
 const WITHOUT_INFLUENCE: [&str; 2] = ["checkpoint_seconds", "checkpoint_steps"];
@@ -131,6 +131,30 @@ pub fn distinguishing_keys(model: &ModelConfig, train: &TrainConfig) -> Value {
     sections(differing(model, &ModelConfig::baseline()).into_iter().collect(), train)
 }
 
+/// The keys that count and differ between two configurations, each with its section: what they are in the one, and in the other.
+pub(crate) fn changed_keys(
+    (model, train): (&ModelConfig, &TrainConfig),
+    (other_model, other_train): (&ModelConfig, &TrainConfig),
+) -> [Vec<String>; 2] {
+    let sections = [
+        ("model", keys::object_of(model), keys::object_of(other_model)),
+        ("train", keys::object_of(train), keys::object_of(other_train)),
+    ];
+    let mut changed = [Vec::new(), Vec::new()];
+    for (section, ours, theirs) in sections {
+        let all: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+        for key in all {
+            // A key that is not written is one without a value.
+            let [value, other] = [&ours, &theirs].map(|keys| keys.get(key).unwrap_or(&Value::Null));
+            if value != other && !(section == "train" && WITHOUT_INFLUENCE.contains(&key.as_str())) {
+                changed[0].push(format!("{section}.{key} = {value}"));
+                changed[1].push(format!("{section}.{key} = {other}"));
+            }
+        }
+    }
+    changed
+}
+
 fn sections(model: Value, train: &TrainConfig) -> Value {
     let mut train = differing(train, &TrainConfig::baseline());
     for key in WITHOUT_INFLUENCE {
@@ -219,6 +243,11 @@ mod tests {
         let train = TrainConfig { epochs: 7, checkpoint_steps: Some(1), ..TrainConfig::baseline() };
         let named = distinguishing_keys(&ModelConfig::baseline(), &train);
         assert_eq!(named, serde_json::json!({ "model": {}, "train": { "epochs": 7 } }));
+        let baseline = TrainConfig::baseline();
+        let model = ModelConfig::baseline();
+        let [before, now] = changed_keys((&model, &baseline), (&model, &train));
+        assert_eq!(before, [format!("train.epochs = {}", baseline.epochs)]);
+        assert_eq!(now, ["train.epochs = 7"]);
     }
 
     #[derive(Serialize)]

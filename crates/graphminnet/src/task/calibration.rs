@@ -17,16 +17,26 @@ pub(super) fn of_yes(rows: Rows<'_>) -> Vec<Said> {
 
 /// Probabilities of the classes that were said.
 pub(super) fn of_said_class(rows: Rows<'_>) -> Vec<Said> {
+    let said = |(outputs, class): (&[f32], usize)| {
+        let (said, chances) = class_probabilities(outputs);
+        (chances.get(said).copied().unwrap_or(1.0), class == said)
+    };
+    labelled_classes(&rows).map(said).collect()
+}
+
+/// Outputs and class of the rows that have one.
+fn labelled_classes<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = (&'a [f32], usize)> {
     let labelled = rows.iter().filter(|(_, targets)| !targets[0].is_nan());
-    labelled
-        .map(|(outputs, targets)| {
-            let said =
-                (0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
-            let largest = outputs.get(said).copied().unwrap_or(0.0);
-            let sum: f64 = outputs.iter().map(|output| f64::from(output - largest).exp()).sum();
-            (1.0 / sum, targets[0] as usize == said)
-        })
-        .collect()
+    labelled.map(|(outputs, targets)| (outputs, targets[0] as usize))
+}
+
+/// The likeliest class, and the probabilities of all.
+fn class_probabilities(outputs: &[f32]) -> (usize, Vec<f64>) {
+    let said = (0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
+    let largest = outputs.get(said).copied().unwrap_or(0.0);
+    let shares: Vec<f64> = outputs.iter().map(|output| f64::from(output - largest).exp()).collect();
+    let sum: f64 = shares.iter().sum();
+    (said, shares.into_iter().map(|share| share / sum).collect())
 }
 
 /// The mean over labels of the distance between probability and share of the true, in ten ranges of probability.
@@ -42,10 +52,24 @@ pub(crate) fn expected_error(said: &[Said]) -> Result<f64, Undefined> {
     if said.is_empty() { Err(Undefined::NoLabels) } else { Ok(sum / said.len() as f64) }
 }
 
-/// The mean square of the distance between probability and truth.
-pub(super) fn brier(said: &[Said]) -> Result<f64, Undefined> {
-    let sum: f64 = said.iter().map(|(chance, truth)| (chance - f64::from(u8::from(*truth))).powi(2)).sum();
-    if said.is_empty() { Err(Undefined::NoLabels) } else { Ok(sum / said.len() as f64) }
+/// The mean square of the distance between the probability of yes and the truth.
+pub(super) fn brier_of_yes(rows: Rows<'_>) -> Result<f64, Undefined> {
+    mean(of_yes(rows).into_iter().map(|(chance, truth)| (chance - f64::from(u8::from(truth))).powi(2)))
+}
+
+/// The mean over rows of the sum over classes of these squares, from 0 to 2; of two classes half of it, which is that of yes and no.
+pub(super) fn brier_of_classes(rows: Rows<'_>) -> Result<f64, Undefined> {
+    let of_row = |(outputs, class): (&[f32], usize)| {
+        let squares = class_probabilities(outputs).1.into_iter().enumerate();
+        squares.map(|(at, chance)| (chance - f64::from(u8::from(at == class))).powi(2)).sum::<f64>()
+    };
+    let sum = mean(labelled_classes(&rows).map(of_row))?;
+    Ok(if rows.columns == 2 { sum / 2.0 } else { sum })
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Result<f64, Undefined> {
+    let (count, sum) = values.fold((0usize, 0.0), |(count, sum), value| (count + 1, sum + value));
+    if count == 0 { Err(Undefined::NoLabels) } else { Ok(sum / count as f64) }
 }
 
 #[cfg(test)]
@@ -57,9 +81,23 @@ mod tests {
         // Two of 0.75 with one true, one of 0.25 that is false: (|1.5 − 1| + |0.25 − 0|) / 3.
         let said = [(0.75, true), (0.75, false), (0.25, false)];
         assert_eq!(expected_error(&said), Ok(0.25));
-        assert_eq!(brier(&said), Ok((0.0625 + 0.5625 + 0.0625) / 3.0));
         assert_eq!(expected_error(&[(1.0, true), (0.0, false)]), Ok(0.0));
         assert_eq!(expected_error(&[]), Err(Undefined::NoLabels));
+    }
+
+    #[test]
+    fn the_brier_score_counts_all_classes_and_is_that_of_yes_and_no_for_two() {
+        // Even odds among three classes: (1 − 1/3)² + 2·(1/3)², whichever is true.
+        let rows = Rows { outputs: &[0.5; 6], columns: 3, targets: &[2.0, 0.0], target_columns: 1 };
+        assert!((brier_of_classes(rows).unwrap() - 2.0 / 3.0).abs() < 1e-12);
+        // Sure and wrong costs 2, whatever else is said of its confidence.
+        let wrong = Rows { outputs: &[0.0, 90.0, 0.0], columns: 3, targets: &[0.0], target_columns: 1 };
+        assert!((brier_of_classes(wrong).unwrap() - 2.0).abs() < 1e-12);
+        let two =
+            Rows { outputs: &[0.0, 1.5, 0.0, -0.5], columns: 2, targets: &[1.0, 1.0], target_columns: 1 };
+        let odds = Rows { outputs: &[1.5, -0.5], columns: 1, ..two };
+        assert!((brier_of_classes(two).unwrap() - brier_of_yes(odds).unwrap()).abs() < 1e-12);
+        assert_eq!(brier_of_classes(Rows { targets: &[f32::NAN; 2], ..rows }), Err(Undefined::NoLabels));
     }
 
     #[test]

@@ -127,6 +127,7 @@ pub fn fit_recipe(
     let in_recipe = |key: &str| given.get("model").is_some_and(|model| model.get(key).is_some());
     let walks = asks_for_walks(overrides) || WALK_KEYS.into_iter().any(in_recipe);
     let (mut table, mut notes) = inferred_table(name, schema, size.into(), walks)?;
+    narrow_positions(&mut table, overrides);
     let inferred = Recipe::from_table(name, &table)?.train.loss;
     let given_loss = given.get("train").and_then(|train| train.get("loss")).and_then(Value::as_str);
     // Whether classes or labels count alike or not is no other task.
@@ -185,6 +186,18 @@ pub fn fit_recipe(
         train.insert("warmup".to_owned(), Value::Integer(warmup as i64));
     }
     fitting(with_overrides(name, table, overrides)?, schema, notes)
+}
+
+/// Lets the inferred width of positions fit into a width of the model that was asked for.
+fn narrow_positions(table: &mut Table, overrides: &[Override]) {
+    let hidden = overrides.iter().rev().find(|field| field.section == "model" && field.key == "hidden");
+    let hidden = hidden.and_then(|field| field.value.as_integer());
+    let Some(Value::Table(model)) = table.get_mut("model") else { return };
+    if let (Some(hidden), Some(Value::Integer(width))) = (hidden, model.get_mut("pe_dim"))
+        && *width >= hidden
+    {
+        *width = (hidden / 2).max(1);
+    }
 }
 
 /// Keys that say how random walks are seen; who names one wants them.

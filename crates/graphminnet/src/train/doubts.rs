@@ -1,5 +1,5 @@
-//! What makes a result worth little, said before the time is spent: one class, no validation part, a metric without a
-//! value, links that the graph has as edges.
+//! What makes a result worth little, said before the time is spent: one class, a target without labels or spread, nearly as many
+//! classes as labels, no validation part, a metric without a value, links that the graph has as edges.
 
 use super::{TrainError, TrainingData};
 use crate::config::TrainConfig;
@@ -13,15 +13,28 @@ struct Labels {
     zeros: Vec<usize>,
     /// Distinct values of every target column, at most two of each.
     values: Vec<BTreeSet<u32>>,
+    /// Number, sum and sum of squares of the labels of every target column.
+    sums: Vec<(f64, f64, f64)>,
 }
+
+/// How much larger than its deviation a mean may be: beyond this, single precision keeps less than three digits of what differs.
+const DIGITS: f64 = 1e4;
 
 impl Labels {
     fn of(data: &TrainingData, part: Split) -> Self {
         let columns = data.target_columns().max(1);
-        let mut labels = Self { count: 0, zeros: vec![0; columns], values: vec![BTreeSet::new(); columns] };
+        let mut labels = Self {
+            count: 0,
+            zeros: vec![0; columns],
+            values: vec![BTreeSet::new(); columns],
+            sums: vec![(0.0, 0.0, 0.0); columns],
+        };
         for (at, value) in data.known_targets(part) {
             labels.count += 1;
             labels.zeros[at % columns] += usize::from(value == 0.0);
+            let (count, sum, squares) = &mut labels.sums[at % columns];
+            let number = f64::from(value);
+            (*count, *sum, *squares) = (*count + 1.0, *sum + number, *squares + number * number);
             let values = &mut labels.values[at % columns];
             if values.len() < 2 {
                 // Zero and negative zero are the same label.
@@ -33,6 +46,49 @@ impl Labels {
 
     fn vary(&self) -> bool {
         self.values.iter().any(|values| values.len() > 1)
+    }
+
+    /// Targets of the training part from which little can be learnt, where others have something.
+    fn columns_in_doubt(&self, data: &TrainingData, train: &TrainConfig) -> Vec<String> {
+        let schema = &data.dataset.schema;
+        let mut found = Vec::new();
+        for (column, name) in schema.targets.iter().enumerate() {
+            let (Some(&(count, sum, squares)), Some(values)) =
+                (self.sums.get(column), self.values.get(column))
+            else {
+                continue;
+            };
+            let name = graphminnet_data::escape(name);
+            let (mean, variance) = (sum / count, squares / count - (sum / count).powi(2));
+            if count == 0.0 && self.count > 0 {
+                found.push(format!(
+                    "target `{name}` has no label in the training part: what a model says about it means nothing"
+                ));
+            } else if values.len() == 1 && self.vary() {
+                found.push(format!(
+                    "target `{name}` does not vary in the training part: there is nothing to learn about it"
+                ));
+            } else if train.loss.is_regression()
+                && values.len() > 1
+                && mean.abs() > DIGITS * variance.max(0.0).sqrt()
+            {
+                found.push(format!(
+                    "target `{name}` differs little around {mean}, and targets are kept with seven digits: subtract a constant \
+                     from it first"
+                ));
+            }
+        }
+        if let Task::MultiClass { classes } = schema.task
+            && self.count > 0
+            && 2 * classes > self.count
+        {
+            found.push(format!(
+                "there are {classes} classes for {} labels of the training part: are these numbers or names? (--task regression, or \
+                 another --target)",
+                self.count
+            ));
+        }
+        found
     }
 }
 
@@ -53,6 +109,7 @@ pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<Str
             labels.count
         ));
     }
+    found.extend(labels.columns_in_doubt(data, train));
     let ranks = train.metric.is_ranking();
     for (part, name, then) in [
         (Split::Valid, "validation", "the last epoch is taken, whether it is the best or not"),

@@ -2,7 +2,7 @@
 
 use super::loaded::OwnParts;
 use super::{Loaded, TrainError};
-use crate::config::PartitionBy;
+use crate::config::{ConfigError, PartitionBy};
 use graphminnet_data::exchange::{Exchange, Team};
 use graphminnet_data::generate::{Cluster, Pattern, RingTransfer};
 use graphminnet_data::partition::Partition;
@@ -12,6 +12,7 @@ use graphminnet_data::{
     ReadInParts, ReadOptions, Report, Task, open, open_in_parts,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// A generator of data sets.
@@ -301,7 +302,7 @@ impl SplitChoice {
     pub(super) fn apply(&self, read: &Read, groups: &[usize]) -> Result<(Splits, String), TrainError> {
         let dataset = &read.dataset;
         let samples = dataset.samples.len();
-        Ok(match self {
+        let (splits, note) = match self {
             Self::Official => (Splits::official(dataset)?, "official".to_owned()),
             Self::Random { seed } => random(samples, *seed)?,
             Self::Stratified { seed } => (
@@ -317,6 +318,17 @@ impl SplitChoice {
                 format!("80/10/10 by {}, groups at random (seed {seed})", words(*by).1),
             ),
             Self::Fold { by, folds, fold, seed } => {
+                let (things, what) = match by {
+                    FoldBy::Groups(_) => (groups.iter().collect::<HashSet<_>>().len(), "groups of molecules"),
+                    FoldBy::Random | FoldBy::Stratified => (samples, "graphs"),
+                };
+                if *folds > things {
+                    return Err(TrainError::Config(ConfigError::Invalid {
+                        key: "folds".to_owned(),
+                        value: folds.to_string(),
+                        expected: format!("at most as many as there are {what}, which is {things}"),
+                    }));
+                }
                 let (splits, how) = match by {
                     FoldBy::Random => (Splits::k_fold(samples, *folds, *fold, *seed)?, "at random"),
                     FoldBy::Stratified => (
@@ -347,7 +359,17 @@ impl SplitChoice {
                 };
                 (splits, format!("from {}", path.display()))
             }
-        })
+        };
+        if let (true, Some((by, _))) = (splits.train.is_empty() && samples > 0, self.grouping()) {
+            return Err(TrainError::Config(ConfigError::Invalid {
+                key: "split".to_owned(),
+                value: words(by).0.to_owned(),
+                expected:
+                    "molecules that do not all belong together: no group is left to train; choose random"
+                        .to_owned(),
+            }));
+        }
+        Ok((splits, note))
     }
 }
 

@@ -4,6 +4,7 @@ use super::request::Request;
 use crate::cmd::report::write_report;
 use crate::failure::Failure;
 use crate::ui::coverage::coverage_text;
+use crate::ui::figure::figure;
 use crate::ui::preparation::say_loaded;
 use crate::ui::say::{Verbosity, say};
 use crate::ui::signals::{INTERRUPTED, Interrupt};
@@ -179,8 +180,7 @@ pub fn print_summary(path: &Path, summary: &Summary, context: &Context) -> Resul
         return Ok(ExitCode::SUCCESS);
     }
     let metric = summary.metric;
-    let number =
-        |value: Option<f64>| value.map_or_else(|| "undefined".to_owned(), |value| format!("{value:.4}"));
+    let number = |value: Option<f64>| value.map_or_else(|| "undefined".to_owned(), figure);
     for seed in &summary.seeds {
         writeln!(
             out,

@@ -93,7 +93,7 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
             ]
             .map(|kind| known(kind, rows))
             .to_vec();
-            all.extend(calibration_of(rows, calibration::of_yes));
+            all.extend(calibration_of(rows, calibration::of_yes, calibration::brier_of_yes));
             all
         }
         Measure::Classes => {
@@ -107,20 +107,23 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
                 let rows = Rows { outputs: &odds, columns: 1, ..rows };
                 all.extend([MetricKind::RocAuc, MetricKind::AveragePrecision].map(|kind| known(kind, rows)));
             }
-            all.extend(calibration_of(rows, calibration::of_said_class));
+            all.extend(calibration_of(rows, calibration::of_said_class, calibration::brier_of_classes));
             all
         }
     }
 }
 
-/// A measure of probabilities that were said, each with whether it came true.
-type Judge = fn(&[(f64, bool)]) -> Result<f64, Undefined>;
-
 /// How far probabilities are from what happened.
-fn calibration_of(rows: Rows<'_>, said: fn(Rows<'_>) -> Vec<(f64, bool)>) -> Values {
-    let said = metric::check_finite(rows).map(|()| said(rows));
-    let of = |measure: Judge| said.as_ref().map_err(|reason| *reason).and_then(|said| measure(said));
-    vec![("calibration_error", of(calibration::expected_error)), ("brier", of(calibration::brier))]
+fn calibration_of(
+    rows: Rows<'_>,
+    said: fn(Rows<'_>) -> Vec<(f64, bool)>,
+    brier: fn(Rows<'_>) -> Result<f64, Undefined>,
+) -> Values {
+    let finite = metric::check_finite(rows);
+    vec![
+        ("calibration_error", finite.and_then(|()| calibration::expected_error(&said(rows)))),
+        ("brier", finite.and_then(|()| brier(rows))),
+    ]
 }
 
 /// All metrics over some rows, with percentile intervals from drawing graphs (`graphs`: the rows of each) with

@@ -34,6 +34,7 @@ use super::summary::Summary;
 use super::trainer::{Outcome, alone_if_need_be, train_in_parts, train_own, train_seed_from};
 use super::{DataSource, Loaded, RunEnvironment, Start, TrainError, TrainingData};
 use crate::bundle::Origin;
+use crate::config::changed_keys;
 use burn::tensor::Device;
 use directory::RunDir;
 use graphminnet_data::LimitChange;
@@ -141,11 +142,9 @@ impl Run {
         let file = RunFile::new(spec, start.as_ref())?;
         let (asked, there) = (file.identity(), run.file.identity());
         if asked != there {
-            return Err(TrainError::Changed {
-                what: "the configuration",
-                before: there.hash().to_owned(),
-                now: asked.hash().to_owned(),
-            });
+            let was = (&run.file.model, &run.file.train);
+            let [before, now] = changed_keys(was, (&file.model, &file.train)).map(|keys| keys.join(", "));
+            return Err(TrainError::Changed { what: "the configuration", before, now });
         }
         let origin = |file: &RunFile| file.from.as_ref().map_or_else(|| "none".to_owned(), Origin::identity);
         let (asked, there) = (origin(&file), origin(&run.file));

@@ -153,6 +153,10 @@ impl Start {
         if !(rate.is_finite() && *rate > 0.0 && *rate <= 1.0) {
             return Err(TransferError::Rate { rate: *rate }.into());
         }
+        // Before a run has a directory.
+        if let Some(part) = freeze.iter().find(|part| !is_part(part)) {
+            return Err(no_such_part(part).into());
+        }
         // Says whether it is missing, damaged, or several models in one.
         let bundle = Bundle::load(&transfer.path)?;
         let Description { name, seed, .. } = bundle.description();
@@ -334,9 +338,7 @@ impl Start {
                 |reason: &str| TransferError::Freeze { part: part.clone(), reason: reason.to_owned() };
             let members: Vec<&String> = parameters().filter(|name| is_of(part, name)).collect();
             if members.is_empty() {
-                return Err(refused(
-                    "the model has the parts encoders, layers, layers.0, layers.1, … and head",
-                ));
+                return Err(no_such_part(part));
             }
             let taken: Vec<&String> = members.iter().copied().filter(|name| whole.contains(*name)).collect();
             if taken.is_empty() {
@@ -351,6 +353,17 @@ impl Start {
         }
         Ok(rates)
     }
+}
+
+/// Whether some model may have a part of this name.
+fn is_part(part: &str) -> bool {
+    let layer = part.strip_prefix("layers.").is_some_and(|number| number.parse::<usize>().is_ok());
+    layer || ["encoders", "layers", "head"].contains(&part)
+}
+
+fn no_such_part(part: &str) -> TransferError {
+    let reason = "the model has the parts encoders, layers, layers.0, layers.1, … and head".to_owned();
+    TransferError::Freeze { part: part.to_owned(), reason }
 }
 
 /// Whether a tensor is of the head, or of the scale of the descriptors that only the head reads.
