@@ -175,6 +175,121 @@ fn explanations_add_up_and_come_with_pictures_and_a_range() {
     assert_eq!(workspace.run(&format!("explain {model} --smiles CCO --node 0 -o none")).code, 2);
 }
 
+/// What a call of `explain` wrote, line by line.
+fn explained(workspace: &Workspace, arguments: &str, folder: &str) -> Vec<Value> {
+    ok(workspace.run(&format!("explain --method gradient {arguments} -o {folder}")));
+    let lines = text(workspace, &format!("{folder}/explanations.jsonl"));
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn rows_are_called_by_their_names_before_their_numbers() {
+    let workspace = molecules();
+    let model = "--model run/seed-0";
+    // The first has the number of the third, and the last has no name.
+    workspace.write("ids.csv", "smiles,ID\nCCO,2\nCCCN,\"a, b\"\nCCCCC,0\nCC,\n");
+    let found = |asked: &str, folder: &str| {
+        let lines = explained(&workspace, &format!("{model} --data ids.csv {asked}"), folder);
+        let line =
+            |line: &Value| (line["id"].as_str().unwrap().to_owned(), line["nodes"].as_array().unwrap().len());
+        lines.iter().map(line).collect::<Vec<_>>()
+    };
+    let row = |id: &str, atoms: usize| (id.to_owned(), atoms);
+    assert_eq!(found("", "all"), [row("2", 3), row("a, b", 4), row("0", 5), row("3", 2)]);
+    assert_eq!(found("--graph 2", "called"), [row("2", 3)]);
+    assert_eq!(found("--graph 1 --graph 0", "numbered"), [row("a, b", 4), row("0", 5)]);
+    // Vectors have the same names.
+    let vectors = ok(workspace.run(&format!("embed {model} --data ids.csv"))).stdout;
+    for (line, name) in vectors.lines().zip(["id,", "2,", "\"a, b\",", "0,", "3,"]) {
+        assert!(line.starts_with(name), "{line}");
+    }
+    workspace.write(
+        "ethane.sdf",
+        "ethane\n\n\n  2  1  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\n    \
+         1.5000    0.0000    0.0000 C   0  0\n  1  2  1  0\nM  END\n$$$$\n",
+    );
+    let lines = explained(&workspace, &format!("{model} --data ethane.sdf --graph ethane"), "sdf");
+    assert_eq!((lines.len(), &lines[0]["id"]), (1, &Value::from("ethane")));
+
+    // All that are asked for must be there, and nothing is written otherwise.
+    let run =
+        workspace.run(&format!("explain {model} --data ids.csv --graph 2 --graph nosuch --graph 9 -o half"));
+    assert!(run.code == 2 && run.stderr.contains("no graph is called `nosuch` or `9`"), "{run:?}");
+    assert!(!workspace.path("half").exists());
+}
+
+#[test]
+fn explanations_of_two_calls_are_not_mixed() {
+    let workspace = molecules();
+    let explain =
+        |smiles: &str| workspace.run(&format!("explain --model run/seed-0 --smiles {smiles} -o why"));
+    ok(explain("CCO"));
+    let before = text(&workspace, "why/explanations.jsonl");
+    let run = explain("CCN");
+    assert!(run.code == 2 && run.stderr.contains("holds explanations already"), "{run:?}");
+    assert_eq!(text(&workspace, "why/explanations.jsonl"), before);
+    std::fs::remove_dir_all(workspace.path("why")).unwrap();
+    ok(explain("CCN"));
+}
+
+#[test]
+fn a_graph_without_nodes_is_left_out_and_the_others_are_explained() {
+    let workspace = Workspace::new();
+    let graph = |id: &str, nodes: usize| {
+        let edges: Vec<[usize; 2]> = (1..nodes).map(|node| [node, node / 2]).collect();
+        serde_json::json!({ "id": id, "num_nodes": nodes, "edges": edges, "target": nodes as f64 + 0.5 })
+            .to_string()
+    };
+    let graphs: Vec<String> = (4..30).map(|nodes| graph(&format!("g{nodes}"), nodes)).collect();
+    workspace.write("trees.jsonl", graphs.join("\n"));
+    ok(workspace.run(&format!("train --data trees.jsonl --run-dir run {SMALL} --set model.pe_dim=4")));
+    workspace.write("new.jsonl", [graph("first", 3), graph("empty", 0), graph("last", 4)].join("\n"));
+    let run = ok(workspace.run("explain --model run --data new.jsonl --method gradient --range -o why"));
+    assert!(run.stderr.contains("left out: graph empty: a graph without nodes"), "{run:?}");
+    assert_eq!(text(&workspace, "why/explanations.jsonl").lines().count(), 2);
+    assert!(workspace.path("why/0000-first.svg").is_file() && workspace.path("why/0001-last.svg").is_file());
+    let run = workspace.run("explain --model run --data new.jsonl --graph empty -o none");
+    assert!(run.code == 2 && run.stderr.contains("there is no graph to explain"), "{run:?}");
+    assert!(!workspace.path("none").exists());
+}
+
+#[test]
+fn targets_and_classes_are_explained_by_their_names() {
+    let workspace = Workspace::new();
+    let (mut numbers, mut classes) = (String::from("smiles,t1,t2\n"), String::from("smiles,label\n"));
+    for row in 0..60 {
+        let smiles = format!("{}{}", "C".repeat(1 + row % 9), ["O", "N", "c1ccccc1"][row % 3]);
+        numbers.push_str(&format!("{smiles},{},{}.5\n", smiles.len() as f64 / 10.0, row % 7));
+        classes.push_str(&format!("{smiles},{}\n", ["low", "mid", "2"][row % 3]));
+    }
+    workspace.write("numbers.csv", numbers);
+    workspace.write("classes.csv", classes);
+    for (data, targets) in [("numbers", "t1,t2"), ("classes", "label")] {
+        let train = format!("train --data {data}.csv --target {targets} --run-dir {data} {SMALL}");
+        ok(workspace.run(&format!("{train} --set model.pe_dim=4")));
+    }
+    let subject = |model: &str, target: &str| {
+        let asked = format!("--model {model} --smiles CCO --target {target}");
+        let lines = explained(&workspace, &asked, &format!("why-{model}-{target}"));
+        lines[0]["explained"].as_str().unwrap().to_owned()
+    };
+    for (target, expected) in [("t1", "t1"), ("t2", "t2"), ("1", "t2")] {
+        assert_eq!(subject("numbers", target), expected);
+    }
+    // The class that is called 2 is the first.
+    for (target, expected) in [("mid", "mid"), ("2", "2"), ("0", "2"), ("1", "low")] {
+        assert_eq!(subject("classes", target), format!("score of class {expected}"));
+    }
+    assert!(subject("classes", "label").starts_with("score of class "));
+    let range = "explain --model numbers --smiles CCO --target t2 --range -o range";
+    ok(workspace.run(range));
+    let run = workspace.run("explain --model numbers --smiles CCO --target t3 -o none");
+    assert!(
+        run.code == 2 && run.stderr.contains("--target t3: neither a number nor one of t1, t2"),
+        "{run:?}"
+    );
+}
+
 #[test]
 #[ignore = "needs Chromium"]
 fn a_report_looks_right_in_a_browser() {

@@ -120,6 +120,16 @@ fn any_pairs_can_be_asked_about_and_what_is_wrong_with_one_is_said_in_its_row() 
     assert_eq!(named[1][1..3], [name(top[1][1]), name(top[1][2])]);
     assert_eq!(named[1][3], top[1][3]);
 
+    // Data that asks about no pairs, and a name that promises what is not written.
+    let run = workspace.run("predict --model run --data graph -o out.csv");
+    assert!(run.code == 2 && run.stderr.contains("the data asks about none: --pairs FILE"), "{run:?}");
+    assert!(run.stderr.contains("--top COUNT") && !workspace.path("out.csv").exists(), "{run:?}");
+    let run = workspace.run("predict --model run --data links.jsonl");
+    let count = run.stdout.lines().count() - 1;
+    assert!(run.stderr.contains(&format!("1 graph, {count} rows written; ")), "{run:?}");
+    let run = workspace.run("predict --model run --data graph --top 4 -o out.parquet");
+    assert!(run.code == 2 && run.stderr.contains("not as .parquet"), "{run:?}");
+
     workspace.write("none.csv", "first,second\n0,1\n");
     let run = workspace.run("predict --model run --data links.jsonl --pairs none.csv");
     assert_eq!(run.code, 3, "{run:?}");

@@ -151,6 +151,21 @@ fn streams_and_single_molecules_give_the_same_numbers() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
     assert_eq!(String::from_utf8(output.stdout).unwrap(), run.stdout);
+    // JSON Lines are known by their first byte.
+    ok(workspace.run("data convert train.csv train.jsonl --target y"));
+    let expected = workspace.run("predict --model run/seed-0 --data train.jsonl");
+    assert!(expected.stdout.starts_with("id,pred_y,reason\n") && expected.stdout.lines().count() == 81);
+    let mut child = workspace
+        .command("predict --model run/seed-0 --data -")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = [b"\n  ".to_vec(), workspace.read("train.jsonl")].concat();
+    child.stdin.take().unwrap().write_all(&lines).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(expected.code), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected.stdout);
     let failed = workspace.run("predict --model run/seed-0 --smiles not-a-molecule");
     assert_eq!(failed.code, 1, "nothing could be predicted: {failed:?}");
 }
@@ -223,12 +238,18 @@ fn vectors_are_the_same_in_every_format() {
         let embed = |name: &str| {
             ok(workspace.run(&format!("embed --model run/seed-1 --data train.csv --level {level} -o {name}")))
         };
-        embed("out.csv");
+        let said = embed("out.csv").stderr;
         embed("out.npy");
         embed("out.parquet");
         let table = String::from_utf8(workspace.read("out.csv")).unwrap();
         let skipped = if level == "node" { 2 } else { 1 };
         let rows = if rows == 0 { table.lines().count() - 1 } else { rows };
+        let done = if level == "node" {
+            format!("80 graphs, {rows} rows written; ")
+        } else {
+            "80 rows; ".to_owned()
+        };
+        assert!(said.contains(&done), "{said}");
         assert_eq!(
             (table.lines().count() - 1, table.lines().next().unwrap().split(',').count()),
             (rows, 16 + skipped)
@@ -285,6 +306,8 @@ fn nodes_have_a_row_each_and_unseen_values_a_reason() {
     let rows: Vec<Vec<String>> = run.stdout.lines().skip(1).map(cells).collect();
     assert!(run.stdout.starts_with("id,node,pred_target,prob_0,"), "{}", run.stdout);
     assert_eq!(rows.len(), 2 * nodes + 2);
+    let done = format!("4 graphs, 2 of them without a prediction, {} rows written; ", rows.len());
+    assert!(run.stderr.contains(&done) && run.stderr.contains(" graphs/s"), "{}", run.stderr);
     assert!(rows[0][2].is_empty() && !rows[0].last().unwrap().is_empty(), "{:?}", rows[0]);
     assert_eq!((rows[0][0].as_str(), rows[2 * nodes + 1][0].as_str()), ("0", "3"));
     assert_eq!(rows[1..=nodes], rows[nodes + 1..=2 * nodes], "the same graph twice");
@@ -361,6 +384,20 @@ fn what_cannot_be_written_leaves_nothing_behind() {
         .filter(|name| name.starts_with("out.csv"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_table_is_not_written_under_the_name_of_another_format() {
+    let workspace = trained();
+    for name in ["out.xlsx", "out.json", "out.JSONL", "out.sdf", "out.npy", "out.csv.gz"] {
+        let run = workspace.run(&format!("predict --model run/seed-0 --smiles CCO -o {name}"));
+        assert!(run.code == 2 && run.stderr.contains("CSV (.csv) or Parquet (.parquet)"), "{run:?}");
+        assert!(!workspace.path(name).exists());
+    }
+    for name in ["out.txt", "out", "out.parquet"] {
+        ok(workspace.run(&format!("predict --model run/seed-0 --smiles CCO -o {name}")));
+        assert_eq!(workspace.read(name).starts_with(b"PAR1"), name == "out.parquet");
+    }
 }
 
 /// A run on molecules whose classes have names, in columns with names of their own.

@@ -183,6 +183,11 @@ fn a_tuned_model_reads_new_data_as_a_trained_one_of_the_same_settings_does() {
     ok(workspace.run(&format!("train {both} --run-dir trained --set train.learning_rate=0.002")));
     let search = "--search train.learning_rate=[0.002] --trials 1";
     ok(workspace.run(&format!("tune {both} --run-dir search {search}")));
+    // The finished search says the same to people and to programs: candidate 1 of 1.
+    let shown = ok(workspace.run(&format!("tune {both} --run-dir search {search}"))).stdout;
+    assert_eq!(shown.lines().nth(2).unwrap().split_whitespace().next(), Some("1"), "{shown}");
+    let told = ok(workspace.run(&format!("tune {both} --run-dir search {search} --json"))).json();
+    assert_eq!(told[0]["number"], 1, "{told}");
     let predicted =
         |model: &str| ok(workspace.run(&format!("predict --model {model} --data paths.jsonl"))).stdout;
     let expected = predicted("trained");

@@ -6,7 +6,7 @@ mod browser;
 mod common;
 
 use common::Workspace;
-use common::server::{Server, get, reply, trained, trained_on};
+use common::server::{Server, get, reply, trained, trained_on, trained_with};
 use graphminnet::Bundle;
 use graphminnet_data::{Featurizer, Limits, molecule_graph};
 use serde_json::{Value, json};
@@ -40,6 +40,40 @@ fn molecules_and_graphs_get_predictions_and_bad_ones_a_reason_in_their_place() {
     assert!(why["svg"].as_str().unwrap().starts_with("<svg") && why["gap"].as_f64().unwrap() < 0.05, "{why}");
     let (status, model) = server.get("/model");
     assert_eq!((status, model.contains("\"takes_smiles\":true")), (200, true), "{model}");
+    // Its only epoch is the first.
+    let model: Value = serde_json::from_str(&model).unwrap();
+    assert_eq!((&model["selection"]["epoch"], &model["why_no_smiles"]), (&json!(1), &Value::Null), "{model}");
+}
+
+#[test]
+fn a_model_that_needs_more_than_a_molecule_says_so() {
+    let rows: Vec<String> =
+        (1..40).map(|length| format!("{},O,{length}.25,{length}.5", "C".repeat(length))).collect();
+    let table = format!("smiles,solvent,mw,size\n{}\n", rows.join("\n"));
+    let small = [
+        "--target",
+        "size",
+        "--set",
+        "train.epochs=1",
+        "--set",
+        "model.hidden=32",
+        "--set",
+        "model.layers=1",
+    ];
+    for (options, missing) in [
+        (
+            ["--smiles-column", "smiles,solvent"],
+            "the molecules of several columns together (smiles, solvent)",
+        ),
+        (["--descriptors", "mw"], "descriptors beside the molecule (mw)"),
+    ] {
+        let server = Server::serve(trained_with("m.csv", &table, &[&options[..], &small[..]].concat()), &[]);
+        let model: Value = serde_json::from_str(&server.get("/model").1).unwrap();
+        assert_eq!(model["takes_smiles"], json!(false), "{model}");
+        assert!(model["why_no_smiles"].as_str().unwrap().contains(missing), "{model}");
+        let (status, answer) = server.predict(&json!({ "smiles": ["CCO"] }));
+        assert_eq!((status, &answer["error"]), (422, &model["why_no_smiles"]), "{answer}");
+    }
 }
 
 #[test]

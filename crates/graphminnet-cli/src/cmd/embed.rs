@@ -1,7 +1,7 @@
 //! `graphminnet embed`: the vectors that a trained model gives to graphs or nodes.
 
 use super::data::join::check;
-use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
+use super::model_args::{InputArguments, ModelArguments, ROWS, RowNames, say_done};
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::output::Output;
@@ -78,17 +78,20 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let mut reader = arguments.input.open(bundle.description(), shard)?;
         let path = path.as_deref().unwrap_or(&arguments.output);
         let mut sink = Sink::create(path, width, arguments.level, shard.is_none_or(Shard::is_first))?;
-        let before = reader.records_before();
-        let (mut rows, mut bad) = (0, 0);
+        let (before, names) = (reader.records_before(), RowNames::of(&reader));
+        let (mut rows, mut written, mut bad) = (0, 0, 0);
         loop {
             let some = reader.next_rows(ROWS)?;
             if some.is_empty() {
                 break;
             }
-            rows += embed(&bundle, some, before + rows, arguments.level, &mut sink, &mut bad)?;
+            let name = |row: &InputRow, at: usize| names.name(row, before + rows + at);
+            written += embed(&bundle, &some, name, arguments.level, &mut sink, &mut bad)?;
+            rows += some.len();
         }
         sink.finish()?;
-        say_done(rows, bad, "a vector", start);
+        let written = (arguments.level == Per::Node).then_some(written);
+        say_done(rows, written, bad, "a vector", start);
         if let Some(shared) = shared {
             shared.finish(Some(extension), rows, bad)?;
             return Ok(ExitCode::SUCCESS);
@@ -97,21 +100,20 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Embeds some rows; a graph without a vector has one of NaN, its nodes none.
+/// Embeds some rows; a graph without a vector has one of NaN, its nodes none. The number of vectors.
 fn embed(
     bundle: &Bundle,
-    rows: Vec<InputRow>,
-    before: usize,
+    rows: &[InputRow],
+    name: impl Fn(&InputRow, usize) -> String,
     per: Per,
     sink: &mut Sink,
     bad: &mut usize,
 ) -> Result<usize, Failure> {
     let level = if per == Per::Node { LevelKind::Node } else { LevelKind::Graph };
-    let found = bundle.embed(&rows, level);
+    let found = bundle.embed(rows, level);
     let (mut ids, mut nodes, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (row, answer)) in rows.iter().zip(found.iter()).enumerate() {
-        // Rows of a CSV table are known by their number.
-        let id = if row.id.is_empty() { (before + at).to_string() } else { row.id.clone() };
+        let id = name(row, at);
         match answer {
             Err(reason) => {
                 *bad += 1;
@@ -133,7 +135,7 @@ fn embed(
         }
     }
     sink.write(&ids, &nodes, &values)?;
-    Ok(rows.len())
+    Ok(ids.len())
 }
 
 /// Where vectors go.

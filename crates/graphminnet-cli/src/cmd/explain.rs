@@ -1,21 +1,19 @@
 //! `graphminnet explain`: which nodes and edges a prediction rests on, and from how far away its gradient comes.
 
-use super::model_args::{InputArguments, ModelArguments};
+use super::model_args::{InputArguments, ModelArguments, RowNames};
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::Bundle;
-use graphminnet::bundle::Description;
-use graphminnet::explain::{Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
+use graphminnet::bundle::{AnswerKind, Description};
+use graphminnet::explain::{ExplainError, Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
 use graphminnet::report::{explanation_picture, range_chart};
-use graphminnet_data::Graph;
-use graphminnet_data::RowReader;
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::spectral::PreparedGraph;
 use graphminnet_data::text::counted;
+use graphminnet_data::{Graph, RowReader, escape};
 use serde_json::json;
-use std::fmt::Write as _;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,6 +21,9 @@ use std::sync::Arc;
 
 /// Rows that are looked at before the next are read.
 const ROWS: usize = 1024;
+
+/// The file of all explanations in their folder.
+const EXPLANATIONS: &str = "explanations.jsonl";
 
 /// What to explain, with what.
 #[derive(Args)]
@@ -34,15 +35,17 @@ pub struct Arguments {
     /// gradient (× input, fast) or integrated (gradients; the shares add up to the prediction).
     #[arg(long, default_value_t = Method::Integrated)]
     method: Method,
-    /// Only the graph with this name, or, in a table, this row (from 0); may be repeated.
+    /// Only the graph with this name (in a table: in the column `id`) or, where none is called so, with this number in the
+    /// file (from 0); may be repeated.
     #[arg(long = "graph", value_name = "ID")]
     graphs: Vec<String>,
     /// The node whose prediction is explained, for models that answer per node (default: 0).
     #[arg(long)]
     node: Option<usize>,
-    /// The target or class that is explained, by number; without it the predicted class, or the first target.
-    #[arg(long, value_name = "NUMBER")]
-    target: Option<usize>,
+    /// The target or class that is explained, by its name or else its number (from 0); without it the predicted class, or
+    /// the first target.
+    #[arg(long, value_name = "NAME")]
+    target: Option<String>,
     /// Graphs that are explained at most; the range report takes up to ten times as many.
     #[arg(long, default_value_t = 20)]
     limit: usize,
@@ -52,7 +55,8 @@ pub struct Arguments {
     /// A second model, such as one without the global block, for the range report.
     #[arg(long, value_name = "MODEL", requires = "range")]
     beside: Option<PathBuf>,
-    /// Folder for explanations.jsonl, one picture per graph, range.json and range.svg; created if needed.
+    /// Folder for explanations.jsonl, one picture per graph, range.json and range.svg; created if needed. One that holds
+    /// explanations already is refused.
     #[arg(long, short, value_name = "FOLDER")]
     output: PathBuf,
 }
@@ -64,22 +68,40 @@ struct Named {
     graph: Arc<Graph>,
 }
 
+/// A row of the input that may be explained.
+struct Row {
+    id: String,
+    /// Its number in the file, as text.
+    number: String,
+    title: String,
+    graph: Result<Arc<Graph>, String>,
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    // Pictures of an earlier call would stand beside the new ones as if they belonged together.
+    if arguments.output.join(EXPLANATIONS).exists() {
+        return Err(Failure::usage(format!(
+            "--output {}: the folder holds explanations already ({EXPLANATIONS}); name another, or remove it first",
+            arguments.output.display()
+        )));
+    }
     arguments.model.on_threads(|| {
         let bundle = arguments.model.load_one()?;
         let about = bundle.description();
-        let (graphs, bad) = read(arguments.input.open(about, None)?, arguments)?;
+        let (mut graphs, mut bad) = (Vec::new(), Vec::new());
+        for Row { id, title, graph, .. } in read(arguments.input.open(about, None)?, arguments)? {
+            match graph {
+                Ok(graph) => graphs.push(Named { id, title, graph }),
+                Err(reason) => bad.push(reason),
+            }
+        }
         for reason in bad.iter().take(5) {
             say!("left out: {reason}");
         }
         if graphs.is_empty() {
-            return Err(Failure::usage(match arguments.graphs.as_slice() {
-                [] => "there is no graph to explain".to_owned(),
-                names => format!("no graph is called {}", names.join(" or ")),
-            }));
+            return Err(nothing());
         }
-        std::fs::create_dir_all(&arguments.output)?;
         let explainer = Explainer::new(&bundle);
         let kept: Vec<&Named> = graphs.iter().take(arguments.limit).collect();
         if kept.len() < graphs.len() && !arguments.range {
@@ -94,27 +116,92 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-fn read(mut reader: RowReader, arguments: &Arguments) -> Result<(Vec<Named>, Vec<String>), Failure> {
-    let wanted = if arguments.range { arguments.limit.saturating_mul(10) } else { arguments.limit + 1 };
-    let (mut graphs, mut bad, mut number) = (Vec::new(), Vec::new(), 0usize);
+fn nothing() -> Failure {
+    Failure::usage("there is no graph to explain: none was given, or all were left out")
+}
+
+/// The rows to explain: those that were asked for, or the first ones.
+fn read(mut reader: RowReader, arguments: &Arguments) -> Result<Vec<Row>, Failure> {
+    let limit = arguments.limit;
+    let wanted = if arguments.range { limit.saturating_mul(10) } else { limit.saturating_add(1) };
+    let (names, asked) = (RowNames::of(&reader), arguments.graphs.as_slice());
+    // Rows that each of the names stands for.
+    let mut meant = vec![0usize; asked.len()];
+    let (mut found, mut usable, mut count) = (Vec::new(), 0, 0usize);
     loop {
         let rows = reader.next_rows(ROWS)?;
-        if rows.is_empty() || graphs.len() >= wanted {
-            return Ok((graphs, bad));
+        if rows.is_empty() || (asked.is_empty() && usable >= wanted) {
+            return only_asked(found, asked);
         }
         for row in rows {
-            let id = if row.id.is_empty() { number.to_string() } else { row.id };
-            number += 1;
-            if graphs.len() >= wanted || !(arguments.graphs.is_empty() || arguments.graphs.contains(&id)) {
-                continue;
+            let (id, number) = (names.name(&row, count), count.to_string());
+            count += 1;
+            let mut is_wanted = asked.is_empty() && usable < wanted;
+            for (name, meant) in asked.iter().zip(&mut meant) {
+                if *name == id || *name == number {
+                    // One more than wanted: the one that has this number may have another name.
+                    is_wanted |= *meant <= wanted;
+                    *meant += 1;
+                }
             }
-            let text = String::from_utf8_lossy(&row.text).into_owned();
-            let title = if text.is_empty() { id.clone() } else { format!("{id}: {text}") };
-            match row.graph {
-                Ok(graph) => graphs.push(Named { id, title, graph }),
-                Err(reason) => bad.push(reason.to_string()),
+            if is_wanted {
+                usable += usize::from(row.graph.is_ok());
+                let text = String::from_utf8_lossy(&row.text).into_owned();
+                let title = if text.is_empty() { id.clone() } else { format!("{id}: {text}") };
+                let graph = row.graph.map_err(|reason| reason.to_string());
+                found.push(Row { id, number, title, graph });
             }
         }
+    }
+}
+
+/// Of the rows that have one of the names or numbers those that are meant: a number is one only where no row is called so.
+fn only_asked(mut found: Vec<Row>, asked: &[String]) -> Result<Vec<Row>, Failure> {
+    if asked.is_empty() {
+        return Ok(found);
+    }
+    let are_names: Vec<bool> = asked.iter().map(|name| found.iter().any(|row| row.id == *name)).collect();
+    let asked: Vec<(&String, bool)> = asked.iter().zip(are_names).collect();
+    let means =
+        |row: &Row, (name, is_name): (&String, bool)| name == if is_name { &row.id } else { &row.number };
+    let missing = asked.iter().filter(|asked| !found.iter().any(|row| means(row, **asked)));
+    let missing: Vec<String> = missing.map(|(name, _)| format!("`{}`", escape(name))).collect();
+    if !missing.is_empty() {
+        return Err(Failure::usage(format!(
+            "--graph: no graph is called {}, or has this number in the file (from 0)",
+            missing.join(" or ")
+        )));
+    }
+    found.retain(|row| asked.iter().any(|asked| means(row, *asked)));
+    Ok(found)
+}
+
+/// The output that was asked for. Names come first: a class may be called `1`.
+fn output(about: &Description, asked: Option<&String>) -> Result<Option<usize>, Failure> {
+    let Some(asked) = asked else { return Ok(None) };
+    let (targets, kind) = (&about.schema.targets, about.answers());
+    let classes = if kind == AnswerKind::Classes {
+        about.classes_with_probability()
+    } else {
+        // Of two classes the score of one says everything.
+        about.ranked_class().into_iter().map(str::to_owned).collect()
+    };
+    let place = |names: &[String]| names.iter().position(|name| name == asked);
+    if let Some(class) = place(&classes) {
+        return Ok(Some(class));
+    }
+    match place(targets) {
+        // The target that has the classes: the predicted one of them.
+        Some(_) if kind == AnswerKind::Classes => Ok(None),
+        Some(target) => Ok(Some(target)),
+        None => asked.parse().map(Some).map_err(|_| {
+            let names: Vec<String> = targets.iter().chain(&classes).map(|name| escape(name)).collect();
+            Failure::usage(format!(
+                "--target {}: neither a number nor one of {}",
+                escape(asked),
+                names.join(", ")
+            ))
+        }),
     }
 }
 
@@ -124,10 +211,34 @@ fn explain_all(
     graphs: &[&Named],
     arguments: &Arguments,
 ) -> Result<(), Failure> {
-    let target = Target { node: arguments.node, output: arguments.target };
+    let target = Target { node: arguments.node, output: output(about, arguments.target.as_ref())? };
     let prepared =
         explainer.prepare(&graphs.iter().map(|named| Arc::clone(&named.graph)).collect::<Vec<_>>());
-    let mut lines = String::new();
+    let mut explained = Vec::new();
+    for (named, prepared) in graphs.iter().zip(&prepared) {
+        let explanation = match prepared {
+            Ok(graph) => explainer.explain(graph, target, arguments.method),
+            Err(reason) => Err(reason.clone().into()),
+        };
+        match explanation {
+            Ok(explanation) => explained.push((named, explanation.subject(about), explanation)),
+            // What is wrong with one graph says nothing about the others.
+            Err(
+                reason @ (ExplainError::Predict(_)
+                | ExplainError::Input(_)
+                | ExplainError::NoNodes
+                | ExplainError::NonFinite { .. }),
+            ) => say!("left out: graph {}: {reason}", named.id),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if explained.is_empty() {
+        return Err(nothing());
+    }
+    let lines =
+        explained.iter().map(|(named, what, explanation)| format!("{}\n", as_json(named, what, explanation)));
+    std::fs::create_dir_all(&arguments.output)?;
+    write_atomically(&arguments.output.join(EXPLANATIONS), lines.collect::<String>().as_bytes())?;
     let mut table = Table::new(&[
         ("graph", Align::Left),
         ("explained", Align::Left),
@@ -136,16 +247,7 @@ fn explain_all(
         ("gap", Align::Right),
         ("strongest nodes", Align::Left),
     ]);
-    for (number, (named, prepared)) in graphs.iter().zip(&prepared).enumerate() {
-        let explanation = match prepared {
-            Ok(graph) => explainer.explain(graph, target, arguments.method)?,
-            Err(reason) => {
-                say!("left out: graph {}: {reason}", named.id);
-                continue;
-            }
-        };
-        let what = explanation.subject(about);
-        let _ = writeln!(lines, "{}", as_json(named, &what, &explanation));
+    for (number, (named, what, explanation)) in explained.into_iter().enumerate() {
         match explanation_picture(about, &named.title, &named.graph, &explanation) {
             Ok(picture) => {
                 let path = arguments.output.join(file_name(number, &named.id));
@@ -162,7 +264,6 @@ fn explain_all(
             strongest(&explanation),
         ]);
     }
-    write_atomically(&arguments.output.join("explanations.jsonl"), lines.as_bytes())?;
     write!(stdout().lock(), "{table}")?;
     if about.schema.graph_numbers() > 0 {
         let count = counted(about.schema.graph_numbers(), "descriptor");
@@ -211,10 +312,10 @@ fn range(
     graphs: &[Named],
     arguments: &Arguments,
 ) -> Result<(), Failure> {
-    let mut models = vec![(name_of(bundle), measure(explainer, graphs, arguments)?)];
+    let mut models = vec![(name_of(bundle), measure(explainer, bundle, graphs, arguments)?)];
     if let Some(path) = &arguments.beside {
         let other = Bundle::load_on(path, bundle.device())?;
-        models.push((name_of(&other), measure(&Explainer::new(&other), graphs, arguments)?));
+        models.push((name_of(&other), measure(&Explainer::new(&other), &other, graphs, arguments)?));
     }
     let value: Vec<serde_json::Value> =
         models.iter().map(|(name, report)| json!({ "model": name, "range": report })).collect();
@@ -254,14 +355,21 @@ fn range(
     Ok(())
 }
 
-fn measure(explainer: &Explainer, graphs: &[Named], arguments: &Arguments) -> Result<RangeReport, Failure> {
+fn measure(
+    explainer: &Explainer,
+    bundle: &Bundle,
+    graphs: &[Named],
+    arguments: &Arguments,
+) -> Result<RangeReport, Failure> {
+    // By name: another model may have its outputs in another order.
+    let output = output(bundle.description(), arguments.target.as_ref())?;
     let prepared =
         explainer.prepare(&graphs.iter().map(|named| Arc::clone(&named.graph)).collect::<Vec<_>>());
     let fitting: Vec<&PreparedGraph> = prepared.iter().filter_map(|result| result.as_ref().ok()).collect();
     if fitting.len() < prepared.len() {
         say!("{} graphs do not fit the model and are left out of the range", prepared.len() - fitting.len());
     }
-    Ok(explainer.range(&fitting, RangeOptions { output: arguments.target, ..RangeOptions::default() })?)
+    Ok(explainer.range(&fitting, RangeOptions { output, ..RangeOptions::default() })?)
 }
 
 fn name_of(bundle: &Bundle) -> String {

@@ -9,15 +9,18 @@ use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble};
 use graphminnet::{DeviceKind, bundle};
 use graphminnet_data::formats::Format;
-use graphminnet_data::formats::csv::CsvWriter;
+use graphminnet_data::formats::csv::{CsvWriter, fields_of};
 use graphminnet_data::fs::hash_file;
 use graphminnet_data::text::counted;
-use graphminnet_data::{ReadOptions, RowReader, Shard, escape};
-use std::io;
+use graphminnet_data::{InputRow, ReadOptions, RowReader, Shard, escape};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// Rows that are read, predicted and written before the next are looked at.
 pub const ROWS: usize = 4096;
+
+/// Blanks at the start of a stream through which its first word is looked for.
+const BLANKS: usize = 4096;
 
 /// Which model, and on what it runs.
 #[derive(Args)]
@@ -122,7 +125,8 @@ fn describe(bundle: &Bundle) -> String {
 /// The graphs to look at.
 #[derive(Args)]
 pub struct InputArguments {
-    /// A file or folder in any known format; `-` reads CSV with SMILES, or JSON Lines, from standard input.
+    /// A file or folder in any known format; `-` reads CSV with SMILES, or JSON Lines (from their first `{`), from standard
+    /// input.
     #[arg(long, value_name = "PATH", required_unless_present = "smiles")]
     data: Option<PathBuf>,
     /// A molecule; may be repeated.
@@ -195,9 +199,12 @@ impl InputArguments {
         let reader = if path.as_os_str() != "-" {
             RowReader::open(path, &options)?
         } else {
-            let usual = if about.featurizer.is_some() { Format::SmilesCsv } else { Format::Jsonl };
+            let (first, stream) = peek(io::stdin())?;
+            // No table of molecules begins like an object.
+            let is_table = about.featurizer.is_some() && first != Some(b'{');
+            let usual = if is_table { Format::SmilesCsv } else { Format::Jsonl };
             options.format = Some(self.columns.format.unwrap_or(usual));
-            RowReader::from_stream(Box::new(io::stdin()), "standard input", &options)?
+            RowReader::from_stream(stream, "standard input", &options)?
         };
         for note in reader.notes() {
             say!("note: {note}");
@@ -226,13 +233,47 @@ impl InputArguments {
     }
 }
 
-/// Says how much was done and how fast.
-pub fn say_done(rows: usize, bad: usize, what: &str, start: std::time::Instant) {
+/// The first byte of a stream that is no white space, if it comes soon, and the stream with all its bytes.
+fn peek(mut stream: impl Read + Send + 'static) -> io::Result<(Option<u8>, Box<dyn Read + Send>)> {
+    let mut before = Vec::new();
+    while before.len() < BLANKS && before.last().is_none_or(u8::is_ascii_whitespace) {
+        if stream.by_ref().take(1).read_to_end(&mut before)? == 0 {
+            break;
+        }
+    }
+    let first = before.last().copied().filter(|byte| !byte.is_ascii_whitespace());
+    Ok((first, Box::new(io::Cursor::new(before).chain(stream))))
+}
+
+/// What the rows of an input are called: the same as in training.
+pub struct RowNames {
+    /// The column of a table that has the names.
+    column: Option<usize>,
+}
+
+impl RowNames {
+    /// The names of a table are in its column `id`; other formats know their own.
+    pub fn of(reader: &RowReader) -> Self {
+        Self { column: reader.columns().iter().position(|name| name.eq_ignore_ascii_case("id")) }
+    }
+
+    /// The name of a row, or its number where it has none.
+    pub fn name(&self, row: &InputRow, number: usize) -> String {
+        let cell = self.column.and_then(|column| fields_of(&row.text).into_iter().nth(column));
+        let name = cell.unwrap_or_else(|| row.id.clone());
+        if name.is_empty() { number.to_string() } else { name }
+    }
+}
+
+/// Says how much was done and how fast: so many rows or, where a graph has several rows of the output (`written`), graphs.
+pub fn say_done(count: usize, written: Option<usize>, bad: usize, what: &str, start: std::time::Instant) {
     let seconds = start.elapsed().as_secs_f64();
     let missing = match bad {
         0 => String::new(),
         bad => format!(", {bad} of them without {what}"),
     };
-    let done = counted(rows, "row");
-    say!("{done}{missing}; {seconds:.1} s, {:.0} rows/s", rows as f64 / seconds.max(1e-9));
+    let thing = if written.is_some() { "graph" } else { "row" };
+    let written = written.map_or_else(String::new, |rows| format!(", {} written", counted(rows, "row")));
+    let (done, speed) = (counted(count, thing), count as f64 / seconds.max(1e-9));
+    say!("{done}{missing}{written}; {seconds:.1} s, {speed:.0} {thing}s/s");
 }

@@ -35,8 +35,8 @@ pub struct Arguments {
     model: ModelArguments,
     #[command(flatten)]
     input: InputArguments,
-    /// Where the table goes, as CSV or, by extension, `.parquet`; `-` is standard output. With --shard or several
-    /// ranks, a folder for the parts.
+    /// Where the table goes, as CSV or, by extension, `.parquet`; `-` is standard output. Endings of other formats, such as
+    /// `.xlsx`, are refused. With --shard or several ranks, a folder for the parts.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     #[command(flatten)]
@@ -97,6 +97,8 @@ impl Sharded for Arguments {
 
 fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitCode, Failure> {
     let start = Instant::now();
+    let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
+    let is_parquet = is_parquet(&arguments.output, asks_pairs)?;
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load(hosts.map_or(0, |hosts| hosts.rank()))?;
         let level = arguments.level.unwrap_or(DEFAULT_LEVEL);
@@ -128,7 +130,6 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
             (None, found) => found,
         };
         say_unnamed(ensemble.description());
-        let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
         let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
         if samples.is_some() && shared.is_some() {
             return Err(Failure::usage("--dropout-samples: one process draws the samples of all rows"));
@@ -171,8 +172,6 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         }
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
         let table = if samples.is_some() { table.with_deviations() } else { table };
-        // Anything but Parquet is a table of text, whatever it is called.
-        let is_parquet = arguments.output.extension().is_some_and(|extension| extension == "parquet");
         let extension = if is_parquet { "parquet" } else { "csv" };
         let path = shared.as_ref().map(|shared| shared.file(extension)).transpose()?;
         let out = Output::create(path.as_deref().unwrap_or(&arguments.output))?;
@@ -203,8 +202,15 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
                  between 0 and 1): intervals and sets may hold the truth less often than they say"
             );
         }
+        let written = writer.written();
+        if ensemble.description().schema.level == Level::Pair && written == Some(0) && shared.is_none() {
+            return Err(Failure::usage(
+                "the model answers for pairs of nodes, and the data asks about none: --pairs FILE lists some, --top COUNT \
+                 finds the likeliest without an edge",
+            ));
+        }
         let (rows, bad) = writer.finish()?;
-        say_done(rows, bad, "a prediction", start);
+        say_done(rows, written, bad, "a prediction", start);
         if let Some(shared) = shared {
             // A part without a single prediction is done all the same; whoever joins the parts sees them all.
             shared.finish(Some(extension), rows, bad)?;
@@ -212,6 +218,28 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         }
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
+}
+
+/// Endings that promise another format than a table of text.
+const OTHER_FORMATS: [&str; 25] = [
+    "arrow", "feather", "g6", "gz", "h5", "html", "json", "jsonl", "md", "mol", "ndjson", "npy", "npz",
+    "ods", "pq", "s6", "sd", "sdf", "smi", "sqlite", "tsv", "xls", "xlsx", "zip", "zst",
+];
+
+/// Whether the table is Parquet; it is text otherwise, whatever it is called, unless its name says something else.
+fn is_parquet(output: &Path, asks_pairs: bool) -> Result<bool, Failure> {
+    let ending = output.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+    let ending = ending.unwrap_or_default();
+    let is_parquet = ending == "parquet";
+    if OTHER_FORMATS.contains(&ending.as_str()) || (is_parquet && asks_pairs) {
+        let known =
+            if asks_pairs { "CSV (.csv) with --pairs and --top" } else { "CSV (.csv) or Parquet (.parquet)" };
+        return Err(Failure::usage(format!(
+            "--output {}: predictions are written as {known}, not as .{ending}",
+            output.display()
+        )));
+    }
+    Ok(is_parquet)
 }
 
 /// The input where this process reads its own parts of the only graph alone; `None` where format or model need all of it.

@@ -101,7 +101,7 @@ pub fn listed(
     }
     out.into_inner().finish()?;
     let bad = reasons.iter().filter(|reason| !reason.is_empty()).count();
-    say_done(rows.len(), bad, "a prediction", start);
+    say_done(rows.len(), None, bad, "a prediction", start);
     Ok(ExitCode::from(u8::from(!rows.is_empty() && bad == rows.len())))
 }
 
@@ -143,7 +143,7 @@ pub fn likeliest(
         }
     }
     out.into_inner().finish()?;
-    say_done(rows, bad, "a prediction", start);
+    say_done(rows, None, bad, "a prediction", start);
     Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
 }
 

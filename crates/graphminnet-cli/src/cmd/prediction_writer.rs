@@ -6,7 +6,7 @@ use graphminnet::bundle::{Answers, Description, Ensemble, PredictionTable, Shift
 use graphminnet_data::formats::csv::{CsvWriter, fields_of};
 use graphminnet_data::formats::parquet::{ParquetColumn, ParquetKind, ParquetWriter};
 use graphminnet_data::formats::{NodeNames, node_text};
-use graphminnet_data::{InputRow, RowReader};
+use graphminnet_data::{InputRow, Level, RowReader};
 use std::io;
 
 /// Writes a row, or a row per node, edge or pair, for every row of the input.
@@ -20,7 +20,10 @@ pub struct PredictionWriter<'a> {
     names: Option<&'a NodeNames>,
     /// Columns of the answer.
     columns: usize,
+    /// Rows of the input.
     rows: usize,
+    /// Rows of the table.
+    written: usize,
     bad: usize,
     /// How far the answers are from those of the calibration.
     pub shift: Option<Shift<'a>>,
@@ -68,7 +71,7 @@ impl<'a> PredictionWriter<'a> {
             Sink::Csv(out)
         };
         let columns = columns.len() + place.len();
-        Ok(Self { table, out, keeps_input, about, names, columns, rows: 0, bad: 0, shift: None })
+        Ok(Self { table, out, keeps_input, about, names, columns, rows: 0, written: 0, bad: 0, shift: None })
     }
 
     /// Writes what is said about some rows.
@@ -105,6 +108,7 @@ impl<'a> PredictionWriter<'a> {
 
     /// A row begins with that of the input, or with the name of the graph.
     fn row(&mut self, input: &InputRow, cells: impl Iterator<Item = String>) -> io::Result<()> {
+        self.written += 1;
         match &mut self.out {
             Sink::Csv(out) => {
                 if self.keeps_input { out.written(&input.text) } else { out.field(&input.id) }?;
@@ -122,7 +126,12 @@ impl<'a> PredictionWriter<'a> {
         }
     }
 
-    /// Makes the table appear; the numbers of rows, and of those without a prediction.
+    /// Rows of the table so far, where a row of the input has several or none; `None` where it has one.
+    pub fn written(&self) -> Option<usize> {
+        (self.about.schema.level != Level::Graph).then_some(self.written)
+    }
+
+    /// Makes the table appear; the numbers of rows of the input, and of those without a prediction.
     pub fn finish(self) -> Result<(usize, usize), Failure> {
         match self.out {
             Sink::Csv(out) => out.into_inner().finish()?,

@@ -163,7 +163,10 @@ fn print(
     let ranked = journal.ranked(metric);
     let mut out = stdout().lock();
     if context.json {
-        writeln!(out, "{}", serde_json::to_string(&ranked)?)?;
+        // Counted from 1, as in the table.
+        let mut counted: Vec<Trial> = ranked.into_iter().cloned().collect();
+        counted.iter_mut().for_each(|trial| trial.number += 1);
+        writeln!(out, "{}", serde_json::to_string(&counted)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let valid = format!("valid {metric}");

@@ -23,12 +23,17 @@ pub fn trained(seeds: &str) -> tempfile::TempDir {
 
 /// A folder with a run of some seeds over the data of a file.
 pub fn trained_on(name: &str, data: &str, seeds: &str, settings: &[&str]) -> tempfile::TempDir {
+    let settings = settings.iter().flat_map(|setting| ["--set", *setting]);
+    trained_with(name, data, &["--seeds", seeds].into_iter().chain(settings).collect::<Vec<_>>())
+}
+
+/// A folder with a run over the data of a file, trained with these arguments.
+pub fn trained_with(name: &str, data: &str, arguments: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(name), data).unwrap();
     let mut train = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
     train.current_dir(&folder).args(["train", "-q", "--no-cache", "--data", name, "--run-dir", "run"]);
-    train.args(["--seeds", seeds]).args(settings.iter().flat_map(|setting| ["--set", setting]));
-    assert!(train.output().unwrap().status.success());
+    assert!(train.args(arguments).output().unwrap().status.success());
     folder
 }
 

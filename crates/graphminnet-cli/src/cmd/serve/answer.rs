@@ -8,7 +8,9 @@ use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet_data::Graph;
 use graphminnet_data::formats::Format;
 use graphminnet_data::spectral::{Stop, Stopped, unless_stopped};
-use graphminnet_data::{ADVICE, InputRow, Level, Limits, MoleculeReading, ReadOptions, RowReader};
+use graphminnet_data::{
+    ADVICE, InputRow, Level, Limits, MoleculeReading, ReadOptions, RowReader, Schema, escape,
+};
 use graphminnet_report::draw::GraphPicture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -160,6 +162,10 @@ fn one_explanation(
 pub fn describe(ensemble: &Ensemble) -> String {
     let description = ensemble.description();
     let schema = &description.schema;
+    let reading = molecule_reading(schema);
+    let mut selection = json!(description.selection);
+    // Counted from 1 wherever somebody reads it.
+    selection["epoch"] = json!(description.selection.epoch + 1);
     json!({
         "name": description.name,
         "models": ensemble.len(),
@@ -170,10 +176,35 @@ pub fn describe(ensemble: &Ensemble) -> String {
         "positive_class": description.ranked_class(),
         "node_columns": schema.node_columns,
         "edge_columns": schema.edge_columns,
-        "takes_smiles": MoleculeReading::of_schema(schema).is_some(),
-        "selection": description.selection,
+        "takes_smiles": reading.is_ok(),
+        "why_no_smiles": reading.err(),
+        "selection": selection,
     })
     .to_string()
+}
+
+/// How a SMILES string becomes a graph, or why one is not enough: a request has no further columns.
+fn molecule_reading(schema: &Schema) -> Result<MoleculeReading, String> {
+    let reading = MoleculeReading::of_schema(schema);
+    let reading = reading.ok_or("this model was not trained on molecules: send \"graphs\"")?;
+    let Some(table) = &schema.molecules else { return Ok(reading) };
+    let listed = |names: &[String]| escape(&names.join(", "));
+    if !table.further.is_empty() {
+        return Err(format!(
+            "this model reads the molecules of several columns together ({}, {}), and a request has one: ask `graphminnet \
+             predict` with a table of them",
+            escape(&table.column),
+            listed(&table.further)
+        ));
+    }
+    if !table.descriptors.is_empty() {
+        return Err(format!(
+            "this model needs descriptors beside the molecule ({}), and a request has none: ask `graphminnet predict` with \
+             a table that has these columns",
+            listed(&table.descriptors)
+        ));
+    }
+    Ok(reading)
 }
 
 fn prediction(ensemble: &Ensemble, answers: &Answers, at: usize, item: &Item) -> Result<Value, PredictError> {
@@ -271,9 +302,8 @@ fn molecules(
     if smiles.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(reading) = MoleculeReading::of_schema(&ensemble.description().schema) else {
-        return Err(Answer::error(422, "this model was not trained on molecules: send \"graphs\"").into());
-    };
+    let reading =
+        molecule_reading(&ensemble.description().schema).map_err(|reason| Answer::error(422, reason))?;
     let item = |text: String| {
         unless_stopped(stop)?;
         let graph = reading.graph(&text, limits).map(Arc::new);
