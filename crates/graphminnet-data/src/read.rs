@@ -138,6 +138,9 @@ pub struct ReadOptions {
     /// each node; molecules have OGB's columns, and tables of them have commas and a header.
     ///
     /// Under versions 1 to 3 a cell such as `>3.5` is text.
+    ///
+    /// Under versions 1 to 4 texts that are targets beside others, or where numbers are asked for, are numbers from 0 in the
+    /// order in which they come up; and more classes than there are names may be asked for.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -185,7 +188,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 4;
+pub const RULES: u32 = 5;
 
 fn first_rules() -> u32 {
     1

@@ -6,6 +6,7 @@ use common::Scratch;
 use graphminnet_data::{
     ColumnKind, DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, RowReader, Split, Task, open,
 };
+use std::path::{Path, PathBuf};
 
 fn read(name: &str, content: &str, options: &ReadOptions) -> Result<Read, DataError> {
     let scratch = Scratch::new("schema");
@@ -273,6 +274,12 @@ fn a_long_flat_list_as_long_as_the_graph_has_one_target_for_each_node() {
     assert!(few.report.notes[0].contains("--level node"), "{:?}", few.report.notes);
 }
 
+/// Which rows of a file have a graph for whoever asks a model.
+fn usable(path: &Path, options: &ReadOptions) -> Vec<bool> {
+    let rows = RowReader::open(path, options).unwrap().next_rows(100).unwrap();
+    rows.iter().map(|row| row.graph.is_ok()).collect()
+}
+
 #[test]
 fn whoever_asks_a_model_needs_no_targets_whatever_they_are() {
     let scratch = Scratch::new("schema");
@@ -288,10 +295,161 @@ fn whoever_asks_a_model_needs_no_targets_whatever_they_are() {
 {"num_nodes":2,"edges":[[0,7]],"target":1}"#;
     let path = scratch.write("b.jsonl", others);
     let options = ReadOptions::with_schema(schema);
-    let rows = RowReader::open(&path, &options).unwrap().next_rows(100).unwrap();
-    let usable: Vec<bool> = rows.iter().map(|row| row.graph.is_ok()).collect();
-    assert_eq!(usable, [true, true, true, true, true, true, false]);
+    assert_eq!(usable(&path, &options), [true, true, true, true, true, true, false]);
     // Whoever judges it does.
     let judging = ReadOptions { on_bad_row: OnBadRow::Skip, ..options };
     assert_eq!(open(&path, &judging).unwrap().report.bad_row_count, 6);
+}
+
+const TWO_GRAPHS: [(&str, &str); 2] = [
+    ("nodes.csv", "graph_id,node_id\na,0\na,1\nb,0\nb,1\n"),
+    ("edges.csv", "graph_id,source,destination\na,0,1\nb,0,1\n"),
+];
+
+/// A folder of tables with two graphs, `a` and `b`, and this `graphs.csv`.
+fn two_graphs(scratch: &Scratch, graphs: &str) -> PathBuf {
+    TWO_GRAPHS.iter().for_each(|(name, content)| drop(scratch.write(&format!("tables/{name}"), content)));
+    scratch.write("tables/graphs.csv", graphs);
+    scratch.path().join("tables")
+}
+
+/// The TUDataset layout with three graphs of these labels.
+fn three_graphs(scratch: &Scratch, labels: &str) -> PathBuf {
+    scratch.write("T/T_A.txt", "1, 2\n3, 4\n5, 6\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n2\n2\n3\n3\n");
+    scratch.write("T/T_graph_labels.txt", labels);
+    scratch.path().join("T")
+}
+
+/// A folder of edge lists, one in each of these folders.
+fn edge_lists(scratch: &Scratch, name: &str, folders: &[&str]) -> PathBuf {
+    for folder in folders {
+        scratch.write(&format!("{name}/{folder}/g.edgelist"), "0 1\n");
+    }
+    scratch.path().join(name)
+}
+
+fn said(path: &Path, options: &ReadOptions) -> String {
+    open(path, options).unwrap_err().to_string()
+}
+
+fn labels(read: &Read) -> Vec<f32> {
+    read.dataset.samples.iter().flat_map(|sample| sample.targets.clone()).collect()
+}
+
+#[test]
+fn text_can_only_be_the_only_target() {
+    let scratch = Scratch::new("schema");
+    let tables = two_graphs(&scratch, "graph_id,solubility,supplier\na,0.5,ACME\nb,1.5,Smith\n");
+    let lines = |name: &str, first: &str, second: &str| {
+        let line = |target: &str| format!("{{\"num_nodes\":1,\"edges\":[],\"target\":{target}}}\n");
+        scratch.write(name, line(first) + &line(second))
+    };
+    let molecules = scratch.write("m.csv", "smiles,logS,supplier\nC,0.5,ACME\nCC,1.5,Smith\n");
+    let named = |names: &[&str]| ReadOptions {
+        targets: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..ReadOptions::default()
+    };
+    for (path, options, column) in [
+        (&tables, ReadOptions::default(), "`supplier` (such as `ACME`)"),
+        (&molecules, named(&["logS", "supplier"]), "`supplier` (such as `ACME`)"),
+        (
+            &lines("a.jsonl", "[0.5,\"sweet\"]", "[1.5,\"sour\"]"),
+            ReadOptions::default(),
+            "`target_1` (such as `sour`)",
+        ),
+        (
+            &lines("b.jsonl", "[\"b\",\"x\"]", "[\"a\",\"x\"]"),
+            ReadOptions::default(),
+            "`target_0`, `target_1` (such as `a`)",
+        ),
+    ] {
+        let error = said(path, &options);
+        assert!(error.contains(column) && error.contains("can only be the only target"), "{error}");
+        assert!(error.contains("`--target`"), "{error}");
+        // A run of an earlier version goes on as it began.
+        let earlier = open(path, &ReadOptions { rules: 4, ..options }).unwrap().dataset;
+        assert_eq!((earlier.schema.task, earlier.schema.targets.len()), (Task::Regression, 2));
+    }
+    assert_eq!(labels(&open(&tables, &named(&["solubility"])).unwrap()), [0.5, 1.5]);
+    let supplier = open(&tables, &named(&["supplier"])).unwrap();
+    assert_eq!(supplier.dataset.schema.class_names, ["ACME", "Smith"]);
+}
+
+#[test]
+fn regression_takes_the_numbers_that_labels_are_and_no_codes_of_texts() {
+    let scratch = Scratch::new("schema");
+    let regression = ReadOptions { task: Some(Task::Regression), ..ReadOptions::default() };
+    let numbers = three_graphs(&scratch, "20\n10\n20\n");
+    let folders = edge_lists(&scratch, "numbers", &["1.5", "-2"]);
+    let lines = scratch.write(
+        "a.jsonl",
+        "{\"num_nodes\":1,\"edges\":[],\"target\":\"20\"}\n{\"num_nodes\":1,\"edges\":[],\"target\":\"10\"}\n",
+    );
+    for (path, expected) in
+        [(&numbers, vec![20.0, 10.0, 20.0]), (&folders, vec![-2.0, 1.5]), (&lines, vec![20.0, 10.0])]
+    {
+        let found = open(path, &regression).unwrap();
+        let schema = found.dataset.schema.clone();
+        assert_eq!((schema.task, schema.class_names.len()), (Task::Regression, 0));
+        assert_eq!(labels(&found), expected);
+        // Whoever judges a model of them reads the same.
+        assert_eq!(labels(&open(path, &ReadOptions::with_schema(schema)).unwrap()), expected);
+    }
+    let earlier = ReadOptions { rules: 4, ..regression.clone() };
+    assert_eq!(labels(&open(&numbers, &earlier).unwrap()), [1.0, 0.0, 1.0]);
+
+    let tables = two_graphs(&scratch, "graph_id,label\na,path\nb,cycle\n");
+    let words = edge_lists(&scratch, "words", &["good", "bad"]);
+    let molecules = scratch.write("m.csv", "smiles,label\nC,path\nCC,cycle\n");
+    let labelled = ReadOptions { targets: Some(vec!["label".to_owned()]), ..regression.clone() };
+    for (path, options, column, text) in [
+        (&tables, &regression, "`label`", "`cycle`"),
+        (&words, &regression, "`class`", "`bad`"),
+        (&molecules, &labelled, "`label`", "`cycle`"),
+    ] {
+        let error = said(path, options);
+        for piece in ["regression needs numbers", column, text] {
+            assert!(error.contains(piece), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_model_of_numbers_is_not_judged_by_codes_of_texts() {
+    let scratch = Scratch::new("schema");
+    let schema = open(&two_graphs(&scratch, "graph_id,y\na,0.5\nb,1.5\n"), &ReadOptions::default());
+    let options = ReadOptions::with_schema(schema.unwrap().dataset.schema);
+    let Err(DataError::BadRows { rows, total: 2 }) =
+        open(&two_graphs(&scratch, "graph_id,y\na,high\nb,low\n"), &options)
+    else {
+        panic!("texts are no numbers")
+    };
+    assert_eq!((rows[0].place.line, rows[0].value.as_str()), (Some(2), "high"));
+    assert!(rows[0].reason.contains("a number"), "{}", rows[0]);
+}
+
+#[test]
+fn there_are_as_many_classes_as_there_are_names() {
+    let scratch = Scratch::new("schema");
+    let task = |task| ReadOptions { task: Some(task), ..ReadOptions::default() };
+    let two = three_graphs(&scratch, "10\n20\n10\n");
+    let error = said(&two, &task(Task::MultiClass { classes: 5 }));
+    assert!(error.contains("the classes `10`, `20` (2 of them), expected 5 classes"), "{error}");
+    assert_eq!(labels(&open(&two, &task(Task::MultiClass { classes: 2 })).unwrap()), [0.0, 1.0, 0.0]);
+    let earlier = ReadOptions { rules: 4, ..task(Task::MultiClass { classes: 5 }) };
+    assert_eq!(open(&two, &earlier).unwrap().dataset.schema.task, Task::MultiClass { classes: 5 });
+    let three = three_graphs(&scratch, "10\n20\n30\n");
+    let error = said(&three, &task(Task::Binary));
+    assert!(error.contains("(3 of them), expected binary"), "{error}");
+}
+
+#[test]
+fn a_class_that_is_not_known_is_shown_as_it_is_written() {
+    let scratch = Scratch::new("schema");
+    let train = two_graphs(&scratch, "graph_id,size\na,big\nb,small\n");
+    let schema = open(&train, &ReadOptions::default()).unwrap().dataset.schema;
+    let later = two_graphs(&scratch, "graph_id,size\na,small\nb,huge\n");
+    let error = said(&later, &ReadOptions::with_schema(schema));
+    assert!(error.contains("`huge`: not one of the classes `big`, `small`"), "{error}");
 }

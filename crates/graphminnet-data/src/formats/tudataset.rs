@@ -256,7 +256,8 @@ impl Files<'_> {
                     several => (0..several).map(|column| format!("target_{column}")).collect(),
                 };
                 collector.name_target_columns(names)?;
-                if is_label && row.len() == 1 {
+                // What a schema says of them has been taken up already.
+                if is_label && row.len() == 1 && self.options.schema.is_none() {
                     collector.target_columns.follow_text();
                 }
             }
