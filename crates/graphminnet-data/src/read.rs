@@ -57,7 +57,7 @@ pub enum EdgeDirection {
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
 /// | `weight_column` | none | column that says how much a graph counts in training |
 /// | `ignore_split` | false | the parts that the data names are not needed: rows without one are fine |
-/// | `ignore_targets` | false | the targets of JSON Lines are not needed: they may be anything |
+/// | `ignore_targets` | false | the targets are not needed: they may be anything |
 /// | `task` | inferred | overrides the inferred task |
 /// | `level` | the format's own rule | what a row of targets belongs to |
 /// | `split` | the data set's own | name of the split scheme, where a layout has several |

@@ -238,9 +238,10 @@ impl<'a> Graphs<'a> {
         let weights = WeightColumn::find(&table, options, &[Some(id), count, split])?;
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
         let elsewhere = matches!(level_asked(options), Some(Level::Edge | Level::Pair));
+        let is_used = !elsewhere && !ignores_targets(options);
         let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
             .filter(|(column, _)| !weights.as_ref().is_some_and(|weights| weights.is(*column)))
-            .filter(|(_, name)| !elsewhere && wanted.is_none_or(|wanted| wanted.contains(name)))
+            .filter(|(_, name)| is_used && wanted.is_none_or(|wanted| wanted.contains(name)))
             .collect();
         if !columns.is_empty() {
             collector.name_target_columns(columns.iter().map(|(_, name)| name.clone()).collect())?;
@@ -260,7 +261,9 @@ impl<'a> Graphs<'a> {
                     draft.num_nodes = Some(number);
                 }
                 draft.weight = weights.as_ref().map(|weights| weights.value(&table, &place)).transpose()?;
-                draft.split = parse_split(split.map(|split| table.field(split)), split_name, &place)?;
+                // Parts are those of targets.
+                let part = split.filter(|_| !options.ignore_targets).map(|split| table.field(split));
+                draft.split = parse_split(part, split_name, &place)?;
                 for (target, (column, _)) in columns.iter().enumerate() {
                     let value = collector.target_columns.label(target, table.field(*column), &place)?;
                     draft.targets.values.push(value);
@@ -403,6 +406,9 @@ impl NodeColumns {
             };
             if is_target { targets.push((column, name)) } else { features.push((column, name)) }
         }
+        if ignores_targets(options) {
+            targets.clear();
+        }
         Ok(Self { graph, id, features, targets, parts })
     }
 }
@@ -433,6 +439,11 @@ fn named_columns<'a>(
 /// The level of targets that was asked for.
 fn level_asked(options: &ReadOptions) -> Option<Level> {
     options.schema.as_ref().map(|schema| schema.level).or(options.level)
+}
+
+/// Whether targets are left out, whatever they are: then the level is that of whoever asks.
+fn ignores_targets(options: &ReadOptions) -> bool {
+    options.ignore_targets && level_asked(options).is_some()
 }
 
 /// Whether a column of nodes or edges holds targets by its name.

@@ -241,6 +241,9 @@ impl Files<'_> {
     }
 
     fn targets(&mut self, collector: &mut Collector<'_>, graphs: &mut [Parts]) -> Result<(), DataError> {
+        if self.options.ignore_targets {
+            return Ok(());
+        }
         let (mut lines, is_label) = match (self.open("graph_labels")?, self.open("graph_attributes")?) {
             (Some(lines), _) => (lines, true),
             (None, Some(lines)) => (lines, false),
