@@ -140,7 +140,8 @@ pub struct ReadOptions {
     /// Under versions 1 to 3 a cell such as `>3.5` is text.
     ///
     /// Under versions 1 to 4 texts that are targets beside others, or where numbers are asked for, are numbers from 0 in the
-    /// order in which they come up; and more classes than there are names may be asked for.
+    /// order in which they come up; more classes than there are names may be asked for; and targets are left out that were
+    /// asked for by a name that no column has.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -262,6 +263,20 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
                 "only tables of molecules, JSON Lines and CSV folders can have weights of rows (`graphminnet data convert` writes \
                  JSON Lines, to which they can be added)",
             );
+        }
+        _ => {}
+    }
+    match format {
+        // A run of an earlier version goes on with whatever it was given.
+        Format::TuDataset | Format::EdgelistFolder | Format::Graph6
+            if options.targets.is_some() && options.rules >= 5 =>
+        {
+            return without_effect(match format {
+                Format::Graph6 => "graph6 has no targets, and none can be named",
+                _ => {
+                    "targets cannot be named here: the layout has no names of columns, and says what they are"
+                }
+            });
         }
         _ => {}
     }

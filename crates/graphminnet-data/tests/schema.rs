@@ -524,3 +524,32 @@ fn whoever_asks_a_model_may_have_any_folders_of_edge_lists() {
     assert_eq!(usable(&later, &options), [true, true]);
     assert!(open(&later, &options).is_err());
 }
+
+#[test]
+fn a_target_that_is_not_there_is_an_error_that_names_those_that_are() {
+    let scratch = Scratch::new("schema");
+    let tables = two_graphs(&scratch, "graph_id,y\na,0.5\nb,1.5\n");
+    let named = |names: &[&str]| ReadOptions {
+        targets: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..ReadOptions::default()
+    };
+    for names in [&["foo"][..], &["y", "foo"]] {
+        let error = said(&tables, &named(names));
+        for piece in
+            ["`foo`", "graphs.csv has graph_id, y", "nodes.csv has graph_id, node_id", "edges.csv has"]
+        {
+            assert!(error.contains(piece), "{error}");
+        }
+    }
+    assert_eq!(labels(&open(&tables, &named(&["y"])).unwrap()), [0.5, 1.5]);
+    let earlier = ReadOptions { rules: 4, ..named(&["y", "foo"]) };
+    assert_eq!(open(&tables, &earlier).unwrap().dataset.schema.targets, ["y"]);
+    // Where no column has a name, none can be asked for.
+    let folders = edge_lists(&scratch, "folders", &["bad", "good"]);
+    let graphs = scratch.write("a.g6", "DQc\n");
+    for path in [&three_graphs(&scratch, "1\n2\n1\n"), &folders, &graphs] {
+        let error = said(path, &named(&["y"]));
+        assert!(error.contains("named"), "{error}");
+        assert!(open(path, &ReadOptions { rules: 4, ..named(&["y"]) }).is_ok());
+    }
+}

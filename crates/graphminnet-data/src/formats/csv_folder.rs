@@ -70,6 +70,15 @@ fn collect<'a>(
             expected: "graphs.csv, nodes.csv and edges.csv (each may be compressed)".to_owned(),
         });
     };
+    let pair_table = open_table(tree, "pairs.csv", options)?;
+    let tables = [
+        ("graphs.csv", graph_table.as_ref()),
+        ("nodes.csv", node_table.as_ref()),
+        ("edges.csv", Some(&edge_table)),
+        ("pairs.csv", pair_table.as_ref()),
+    ];
+    let headers: Vec<(&str, Vec<String>)> =
+        tables.into_iter().filter_map(|(name, table)| Some((name, table?.header().to_vec()))).collect();
     graphs.is_open = graph_table.is_none();
     graphs.has_nodes = node_table.is_some();
     if let (None, Some(column)) = (&graph_table, &options.weight_column) {
@@ -85,11 +94,11 @@ fn collect<'a>(
     if let Some(table) = node_table {
         graphs.read_nodes(table, collector, options)?;
     }
-    let pair_table = open_table(tree, "pairs.csv", options)?;
     graphs.read_edges(edge_table, pair_table.is_some(), collector, options)?;
     if let Some(table) = pair_table {
         graphs.read_pairs(table, collector, options)?;
     }
+    check_targets(collector, options, &headers, Place::file(tree.root()))?;
     Ok(graphs)
 }
 
@@ -444,6 +453,34 @@ fn level_asked(options: &ReadOptions) -> Option<Level> {
 /// Whether targets are left out, whatever they are: then the level is that of whoever asks.
 fn ignores_targets(options: &ReadOptions) -> bool {
     options.ignore_targets && level_asked(options).is_some()
+}
+
+/// Fails for a target that was asked for and not found.
+fn check_targets(
+    collector: &Collector<'_>,
+    options: &ReadOptions,
+    headers: &[(&str, Vec<String>)],
+    place: Place,
+) -> Result<(), DataError> {
+    // With a schema the file may be one to predict on; a run of an earlier version reads as it did.
+    let matters = options.schema.is_none() && !ignores_targets(options) && options.rules >= 5;
+    let wanted = options.targets.as_ref().filter(|_| matters);
+    let is_used = |name: &String| collector.target_columns.traces().iter().any(|trace| trace.name == *name);
+    match wanted.into_iter().flatten().find(|name| !is_used(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let columns = headers
+                .iter()
+                .map(|(table, names)| format!("{table} has {}", crate::escape(&names.join(", "))));
+            let reason = format!(
+                "no target column is called `{}`: {}; name one of the others (`--level` says whether targets are of nodes, \
+                 edges or pairs)",
+                crate::escape(name),
+                columns.collect::<Vec<_>>().join("; ")
+            );
+            Err(DataError::Schema { place, reason })
+        }
+    }
 }
 
 /// Whether a column of nodes or edges holds targets by its name.
