@@ -122,7 +122,9 @@ impl GraphTables {
         collector.level = level;
         collector.name_node_columns(names("node", &self.node_columns, options))?;
         collector.name_edge_columns(names("edge", &self.edge_columns, options))?;
-        collector.name_target_columns(names("target", &self.targets, options))?;
+        if !options.ignore_targets {
+            collector.name_target_columns(names("target", &self.targets, options))?;
+        }
         let (mut node, mut edge, mut pair) = (0, 0, 0);
         for (at, (&nodes, &edges)) in self.nodes.iter().zip(&self.edges).enumerate() {
             // A model of other targets has no use for pairs.
@@ -222,7 +224,10 @@ impl GraphTables {
             edges: ends(&self.edge_index, rows.edges, "edge_index")?,
             nodes: cut(&self.node_columns, rows.nodes, &mut collector.node_columns, &place, false)?,
             edge_rows: cut(&self.edge_columns, rows.edges, &mut collector.edge_columns, &place, false)?,
-            targets: cut(&self.targets, labels, &mut collector.target_columns, &place, true)?,
+            targets: match collector.options.ignore_targets {
+                true => Table::default(),
+                false => cut(&self.targets, labels, &mut collector.target_columns, &place, true)?,
+            },
             split: self.parts.as_ref().and_then(|parts| parts.get(graph).copied()),
             node_split: self.node_parts.as_ref().map(|parts| parts[first..first + split_rows].to_vec()),
             pairs: ends(&self.pair_index, rows.pairs, "pair_index")?,

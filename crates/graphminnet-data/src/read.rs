@@ -57,7 +57,7 @@ pub enum EdgeDirection {
 /// | `split_column` | none (`split` where the format has it) | column with `train`, `valid`, `test` |
 /// | `weight_column` | none | column that says how much a graph counts in training |
 /// | `ignore_split` | false | the parts that the data names are not needed: rows without one are fine |
-/// | `ignore_targets` | false | the targets of JSON Lines are not needed: they may be anything |
+/// | `ignore_targets` | false | the targets are not needed: they may be anything |
 /// | `task` | inferred | overrides the inferred task |
 /// | `level` | the format's own rule | what a row of targets belongs to |
 /// | `split` | the data set's own | name of the split scheme, where a layout has several |
@@ -138,6 +138,10 @@ pub struct ReadOptions {
     /// each node; molecules have OGB's columns, and tables of them have commas and a header.
     ///
     /// Under versions 1 to 3 a cell such as `>3.5` is text.
+    ///
+    /// Under versions 1 to 4 texts that are targets beside others, or where numbers are asked for, are numbers from 0 in the
+    /// order in which they come up; more classes than there are names may be asked for; and targets are left out that were
+    /// asked for by a name that no column has.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -185,7 +189,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 4;
+pub const RULES: u32 = 5;
 
 fn first_rules() -> u32 {
     1
@@ -259,6 +263,20 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
                 "only tables of molecules, JSON Lines and CSV folders can have weights of rows (`graphminnet data convert` writes \
                  JSON Lines, to which they can be added)",
             );
+        }
+        _ => {}
+    }
+    match format {
+        // A run of an earlier version goes on with whatever it was given.
+        Format::TuDataset | Format::EdgelistFolder | Format::Graph6
+            if options.targets.is_some() && options.rules >= 5 =>
+        {
+            return without_effect(match format {
+                Format::Graph6 => "graph6 has no targets, and none can be named",
+                _ => {
+                    "targets cannot be named here: the layout has no names of columns, and says what they are"
+                }
+            });
         }
         _ => {}
     }

@@ -10,7 +10,8 @@
 //!   binary, and so is one column of two texts or two integers; everything else is regression. Integers that do not
 //!   begin with 0 are names of classes: 1, 2, 3 are three classes. Of two classes with names, the one that says yes is
 //!   the positive one: `active`, `true` or, of two numbers, the larger. A blank, and in tables of text a word such as `NA`,
-//!   is a missing label (NaN).
+//!   is a missing label (NaN). Text is never a number: it is the only target there is, and where regression is asked for its texts
+//!   must be numbers.
 //!
 //! With a schema from an earlier data set nothing is inferred: the columns must be there by name, and a value that the
 //! schema does not know makes its record a bad row, unless the column has a reserved slot for unseen text.

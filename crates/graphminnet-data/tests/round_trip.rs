@@ -267,3 +267,38 @@ fn what_a_file_cannot_hold_is_refused_instead_of_lost() {
     }
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn texts_that_a_table_would_turn_into_something_else_are_refused() {
+    let line = |feature: &str, class: &str| {
+        format!("{{\"num_nodes\":1,\"edges\":[],\"node_features\":[[{feature}]],\"target\":{class}}}\n")
+    };
+    let scratch = Scratch::new("texts");
+    for (feature, class, column, text) in [
+        ("\"\"", "\"a\"", "node_feature_0", "``"),
+        ("\" C\"", "\"a\"", "node_feature_0", "` C`"),
+        ("\"inf\"", "\"a\"", "node_feature_0", "`inf`"),
+        ("\"C\"", "\"null\"", "target", "`null`"),
+        ("\"C\"", "\"NA\"", "target", "`NA`"),
+        ("\"C\"", "\"\"", "target", "``"),
+    ] {
+        let path = scratch.write("a.jsonl", line(feature, class) + &line("\"N\"", "\"b\""));
+        let dataset = open(&path, &ReadOptions::default()).unwrap().dataset;
+        let folder = scratch.path().join("folder");
+        let error = write_csv_folder(&dataset, &folder).unwrap_err().to_string();
+        for piece in [column, text, "JSON Lines"] {
+            assert!(error.contains(piece), "{feature} {class}: {error}");
+        }
+        assert!(!folder.exists());
+        // What is said to keep them does.
+        let again = scratch.path().join("again.jsonl");
+        write_jsonl(&dataset, &again).unwrap();
+        assert_equal(&open(&again, &ReadOptions::default()).unwrap().dataset, &dataset);
+    }
+    // Words for nothing are categories like any other.
+    let path = scratch.write("a.jsonl", line("\"NA\"", "\"a\"") + &line("\"-\"", "\"b\""));
+    let dataset = open(&path, &ReadOptions::default()).unwrap().dataset;
+    let folder = scratch.path().join("folder");
+    write_csv_folder(&dataset, &folder).unwrap();
+    assert_equal(&open(&folder, &ReadOptions::default()).unwrap().dataset, &dataset);
+}

@@ -6,6 +6,7 @@ use common::Scratch;
 use graphminnet_data::{
     ColumnKind, DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, RowReader, Split, Task, open,
 };
+use std::path::{Path, PathBuf};
 
 fn read(name: &str, content: &str, options: &ReadOptions) -> Result<Read, DataError> {
     let scratch = Scratch::new("schema");
@@ -273,6 +274,12 @@ fn a_long_flat_list_as_long_as_the_graph_has_one_target_for_each_node() {
     assert!(few.report.notes[0].contains("--level node"), "{:?}", few.report.notes);
 }
 
+/// Which rows of a file have a graph for whoever asks a model.
+fn usable(path: &Path, options: &ReadOptions) -> Vec<bool> {
+    let rows = RowReader::open(path, options).unwrap().next_rows(100).unwrap();
+    rows.iter().map(|row| row.graph.is_ok()).collect()
+}
+
 #[test]
 fn whoever_asks_a_model_needs_no_targets_whatever_they_are() {
     let scratch = Scratch::new("schema");
@@ -288,10 +295,261 @@ fn whoever_asks_a_model_needs_no_targets_whatever_they_are() {
 {"num_nodes":2,"edges":[[0,7]],"target":1}"#;
     let path = scratch.write("b.jsonl", others);
     let options = ReadOptions::with_schema(schema);
-    let rows = RowReader::open(&path, &options).unwrap().next_rows(100).unwrap();
-    let usable: Vec<bool> = rows.iter().map(|row| row.graph.is_ok()).collect();
-    assert_eq!(usable, [true, true, true, true, true, true, false]);
+    assert_eq!(usable(&path, &options), [true, true, true, true, true, true, false]);
     // Whoever judges it does.
     let judging = ReadOptions { on_bad_row: OnBadRow::Skip, ..options };
     assert_eq!(open(&path, &judging).unwrap().report.bad_row_count, 6);
+}
+
+const TWO_GRAPHS: [(&str, &str); 2] = [
+    ("nodes.csv", "graph_id,node_id\na,0\na,1\nb,0\nb,1\n"),
+    ("edges.csv", "graph_id,source,destination\na,0,1\nb,0,1\n"),
+];
+
+/// A folder of tables with two graphs, `a` and `b`, and this `graphs.csv`.
+fn two_graphs(scratch: &Scratch, graphs: &str) -> PathBuf {
+    TWO_GRAPHS.iter().for_each(|(name, content)| drop(scratch.write(&format!("tables/{name}"), content)));
+    scratch.write("tables/graphs.csv", graphs);
+    scratch.path().join("tables")
+}
+
+/// The TUDataset layout with three graphs of these labels.
+fn three_graphs(scratch: &Scratch, labels: &str) -> PathBuf {
+    scratch.write("T/T_A.txt", "1, 2\n3, 4\n5, 6\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n2\n2\n3\n3\n");
+    scratch.write("T/T_graph_labels.txt", labels);
+    scratch.path().join("T")
+}
+
+/// A folder of edge lists, one in each of these folders.
+fn edge_lists(scratch: &Scratch, name: &str, folders: &[&str]) -> PathBuf {
+    for folder in folders {
+        scratch.write(&format!("{name}/{folder}/g.edgelist"), "0 1\n");
+    }
+    scratch.path().join(name)
+}
+
+fn said(path: &Path, options: &ReadOptions) -> String {
+    open(path, options).unwrap_err().to_string()
+}
+
+fn labels(read: &Read) -> Vec<f32> {
+    read.dataset.samples.iter().flat_map(|sample| sample.targets.clone()).collect()
+}
+
+#[test]
+fn text_can_only_be_the_only_target() {
+    let scratch = Scratch::new("schema");
+    let tables = two_graphs(&scratch, "graph_id,solubility,supplier\na,0.5,ACME\nb,1.5,Smith\n");
+    let lines = |name: &str, first: &str, second: &str| {
+        let line = |target: &str| format!("{{\"num_nodes\":1,\"edges\":[],\"target\":{target}}}\n");
+        scratch.write(name, line(first) + &line(second))
+    };
+    let molecules = scratch.write("m.csv", "smiles,logS,supplier\nC,0.5,ACME\nCC,1.5,Smith\n");
+    let named = |names: &[&str]| ReadOptions {
+        targets: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..ReadOptions::default()
+    };
+    for (path, options, column) in [
+        (&tables, ReadOptions::default(), "`supplier` (such as `ACME`)"),
+        (&molecules, named(&["logS", "supplier"]), "`supplier` (such as `ACME`)"),
+        (
+            &lines("a.jsonl", "[0.5,\"sweet\"]", "[1.5,\"sour\"]"),
+            ReadOptions::default(),
+            "`target_1` (such as `sour`)",
+        ),
+        (
+            &lines("b.jsonl", "[\"b\",\"x\"]", "[\"a\",\"x\"]"),
+            ReadOptions::default(),
+            "`target_0`, `target_1` (such as `a`)",
+        ),
+    ] {
+        let error = said(path, &options);
+        assert!(error.contains(column) && error.contains("can only be the only target"), "{error}");
+        assert!(error.contains("`--target`"), "{error}");
+        // A run of an earlier version goes on as it began.
+        let earlier = open(path, &ReadOptions { rules: 4, ..options }).unwrap().dataset;
+        assert_eq!((earlier.schema.task, earlier.schema.targets.len()), (Task::Regression, 2));
+    }
+    assert_eq!(labels(&open(&tables, &named(&["solubility"])).unwrap()), [0.5, 1.5]);
+    let supplier = open(&tables, &named(&["supplier"])).unwrap();
+    assert_eq!(supplier.dataset.schema.class_names, ["ACME", "Smith"]);
+}
+
+#[test]
+fn regression_takes_the_numbers_that_labels_are_and_no_codes_of_texts() {
+    let scratch = Scratch::new("schema");
+    let regression = ReadOptions { task: Some(Task::Regression), ..ReadOptions::default() };
+    let numbers = three_graphs(&scratch, "20\n10\n20\n");
+    let folders = edge_lists(&scratch, "numbers", &["1.5", "-2"]);
+    let lines = scratch.write(
+        "a.jsonl",
+        "{\"num_nodes\":1,\"edges\":[],\"target\":\"20\"}\n{\"num_nodes\":1,\"edges\":[],\"target\":\"10\"}\n",
+    );
+    for (path, expected) in
+        [(&numbers, vec![20.0, 10.0, 20.0]), (&folders, vec![-2.0, 1.5]), (&lines, vec![20.0, 10.0])]
+    {
+        let found = open(path, &regression).unwrap();
+        let schema = found.dataset.schema.clone();
+        assert_eq!((schema.task, schema.class_names.len()), (Task::Regression, 0));
+        assert_eq!(labels(&found), expected);
+        // Whoever judges a model of them reads the same.
+        assert_eq!(labels(&open(path, &ReadOptions::with_schema(schema)).unwrap()), expected);
+    }
+    let earlier = ReadOptions { rules: 4, ..regression.clone() };
+    assert_eq!(labels(&open(&numbers, &earlier).unwrap()), [1.0, 0.0, 1.0]);
+
+    let tables = two_graphs(&scratch, "graph_id,label\na,path\nb,cycle\n");
+    let words = edge_lists(&scratch, "words", &["good", "bad"]);
+    let molecules = scratch.write("m.csv", "smiles,label\nC,path\nCC,cycle\n");
+    let labelled = ReadOptions { targets: Some(vec!["label".to_owned()]), ..regression.clone() };
+    for (path, options, column, text) in [
+        (&tables, &regression, "`label`", "`cycle`"),
+        (&words, &regression, "`class`", "`bad`"),
+        (&molecules, &labelled, "`label`", "`cycle`"),
+    ] {
+        let error = said(path, options);
+        for piece in ["regression needs numbers", column, text] {
+            assert!(error.contains(piece), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_model_of_numbers_is_not_judged_by_codes_of_texts() {
+    let scratch = Scratch::new("schema");
+    let schema = open(&two_graphs(&scratch, "graph_id,y\na,0.5\nb,1.5\n"), &ReadOptions::default());
+    let options = ReadOptions::with_schema(schema.unwrap().dataset.schema);
+    let Err(DataError::BadRows { rows, total: 2 }) =
+        open(&two_graphs(&scratch, "graph_id,y\na,high\nb,low\n"), &options)
+    else {
+        panic!("texts are no numbers")
+    };
+    assert_eq!((rows[0].place.line, rows[0].value.as_str()), (Some(2), "high"));
+    assert!(rows[0].reason.contains("a number"), "{}", rows[0]);
+}
+
+#[test]
+fn there_are_as_many_classes_as_there_are_names() {
+    let scratch = Scratch::new("schema");
+    let task = |task| ReadOptions { task: Some(task), ..ReadOptions::default() };
+    let two = three_graphs(&scratch, "10\n20\n10\n");
+    let error = said(&two, &task(Task::MultiClass { classes: 5 }));
+    assert!(error.contains("the classes `10`, `20` (2 of them), expected 5 classes"), "{error}");
+    assert_eq!(labels(&open(&two, &task(Task::MultiClass { classes: 2 })).unwrap()), [0.0, 1.0, 0.0]);
+    let earlier = ReadOptions { rules: 4, ..task(Task::MultiClass { classes: 5 }) };
+    assert_eq!(open(&two, &earlier).unwrap().dataset.schema.task, Task::MultiClass { classes: 5 });
+    let three = three_graphs(&scratch, "10\n20\n30\n");
+    let error = said(&three, &task(Task::Binary));
+    assert!(error.contains("(3 of them), expected binary"), "{error}");
+}
+
+#[test]
+fn a_class_that_is_not_known_is_shown_as_it_is_written() {
+    let scratch = Scratch::new("schema");
+    let train = two_graphs(&scratch, "graph_id,size\na,big\nb,small\n");
+    let schema = open(&train, &ReadOptions::default()).unwrap().dataset.schema;
+    let later = two_graphs(&scratch, "graph_id,size\na,small\nb,huge\n");
+    let error = said(&later, &ReadOptions::with_schema(schema));
+    assert!(error.contains("`huge`: not one of the classes `big`, `small`"), "{error}");
+}
+
+#[test]
+fn whoever_asks_a_model_needs_no_targets_in_folders_of_tables() {
+    let scratch = Scratch::new("schema");
+    let schema_of = |path: &Path| open(path, &ReadOptions::default()).unwrap().dataset.schema;
+    let options = ReadOptions::with_schema(schema_of(&two_graphs(&scratch, "graph_id,y\na,x\nb,z\n")));
+    for graphs in [
+        "graph_id,y,split\na,?,train\nb,7,whenever\n",
+        "graph_id,num_nodes\na,2\nb,2\n",
+        "graph_id,y\na,\nb,x\n",
+    ] {
+        assert_eq!(usable(&two_graphs(&scratch, graphs), &options), [true, true], "{graphs}");
+    }
+    // Targets of nodes, of edges and of pairs; a target is no feature because nobody needs it.
+    let one = |nodes: &str, edges: &str, pairs: Option<&str>| {
+        let scratch = Scratch::new("schema");
+        scratch.write("nodes.csv", nodes);
+        scratch.write("edges.csv", edges);
+        pairs.iter().for_each(|pairs| drop(scratch.write("pairs.csv", pairs)));
+        scratch
+    };
+    let (nodes, edges) = ("node_id,x\n0,0.5\n1,1.5\n", "source,destination\n0,1\n");
+    for (train, later) in [
+        (
+            one("node_id,x,label,split\n0,0.5,a,train\n1,1.5,b,test\n", edges, None),
+            one("node_id,x,label,split\n0,0.5,?,never\n1,1.5,2,\n", edges, None),
+        ),
+        (
+            one(nodes, "source,destination,label\n0,1,a\n1,0,b\n", None),
+            one(nodes, "source,destination,label,split\n0,1,?,never\n1,0,,\n", None),
+        ),
+        (
+            one(nodes, edges, Some("source,destination,y\n0,1,a\n1,0,b\n")),
+            one(nodes, edges, Some("source,destination,y,split\n0,1,?,never\n1,0,,\n")),
+        ),
+    ] {
+        let schema = schema_of(train.path());
+        let (level, columns) = (schema.level, schema.node_columns.len());
+        let options = ReadOptions::with_schema(schema);
+        let rows = RowReader::open(later.path(), &options).unwrap().next_rows(100).unwrap();
+        let graph = rows[0].graph.as_ref().unwrap_or_else(|row| panic!("{level}: {row}"));
+        assert_eq!((graph.node_features().number_columns(), columns), (1, 1), "{level}");
+        assert_eq!(graph.pairs().len(), if level == Level::Pair { 2 } else { 0 });
+        // Whoever judges it does.
+        assert!(open(later.path(), &options).is_err(), "{level}");
+    }
+}
+
+#[test]
+fn whoever_asks_a_model_needs_no_labels_of_a_tudataset() {
+    let scratch = Scratch::new("schema");
+    let schema = open(&three_graphs(&scratch, "1\n2\n1\n"), &ReadOptions::default()).unwrap().dataset.schema;
+    let options = ReadOptions::with_schema(schema);
+    for labels in ["1\n7\nunknown\n", "1\n"] {
+        assert_eq!(usable(&three_graphs(&scratch, labels), &options), [true, true, true], "{labels}");
+        assert!(open(&scratch.path().join("T"), &options).is_err());
+    }
+}
+
+#[test]
+fn whoever_asks_a_model_may_have_any_folders_of_edge_lists() {
+    let scratch = Scratch::new("schema");
+    let train = edge_lists(&scratch, "train", &["bad", "good"]);
+    let schema = open(&train, &ReadOptions::default()).unwrap().dataset.schema;
+    let options = ReadOptions::with_schema(schema);
+    let later = edge_lists(&scratch, "later", &["good", "ugly"]);
+    scratch.write("later/train.txt", "ugly/g\n");
+    scratch.write("later/test.txt", "ugly/g\n");
+    assert_eq!(usable(&later, &options), [true, true]);
+    assert!(open(&later, &options).is_err());
+}
+
+#[test]
+fn a_target_that_is_not_there_is_an_error_that_names_those_that_are() {
+    let scratch = Scratch::new("schema");
+    let tables = two_graphs(&scratch, "graph_id,y\na,0.5\nb,1.5\n");
+    let named = |names: &[&str]| ReadOptions {
+        targets: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        ..ReadOptions::default()
+    };
+    for names in [&["foo"][..], &["y", "foo"]] {
+        let error = said(&tables, &named(names));
+        for piece in
+            ["`foo`", "graphs.csv has graph_id, y", "nodes.csv has graph_id, node_id", "edges.csv has"]
+        {
+            assert!(error.contains(piece), "{error}");
+        }
+    }
+    assert_eq!(labels(&open(&tables, &named(&["y"])).unwrap()), [0.5, 1.5]);
+    let earlier = ReadOptions { rules: 4, ..named(&["y", "foo"]) };
+    assert_eq!(open(&tables, &earlier).unwrap().dataset.schema.targets, ["y"]);
+    // Where no column has a name, none can be asked for.
+    let folders = edge_lists(&scratch, "folders", &["bad", "good"]);
+    let graphs = scratch.write("a.g6", "DQc\n");
+    for path in [&three_graphs(&scratch, "1\n2\n1\n"), &folders, &graphs] {
+        let error = said(path, &named(&["y"]));
+        assert!(error.contains("named"), "{error}");
+        assert!(open(path, &ReadOptions { rules: 4, ..named(&["y"]) }).is_ok());
+    }
 }

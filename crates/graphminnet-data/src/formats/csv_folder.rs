@@ -70,6 +70,15 @@ fn collect<'a>(
             expected: "graphs.csv, nodes.csv and edges.csv (each may be compressed)".to_owned(),
         });
     };
+    let pair_table = open_table(tree, "pairs.csv", options)?;
+    let tables = [
+        ("graphs.csv", graph_table.as_ref()),
+        ("nodes.csv", node_table.as_ref()),
+        ("edges.csv", Some(&edge_table)),
+        ("pairs.csv", pair_table.as_ref()),
+    ];
+    let headers: Vec<(&str, Vec<String>)> =
+        tables.into_iter().filter_map(|(name, table)| Some((name, table?.header().to_vec()))).collect();
     graphs.is_open = graph_table.is_none();
     graphs.has_nodes = node_table.is_some();
     if let (None, Some(column)) = (&graph_table, &options.weight_column) {
@@ -85,11 +94,11 @@ fn collect<'a>(
     if let Some(table) = node_table {
         graphs.read_nodes(table, collector, options)?;
     }
-    let pair_table = open_table(tree, "pairs.csv", options)?;
     graphs.read_edges(edge_table, pair_table.is_some(), collector, options)?;
     if let Some(table) = pair_table {
         graphs.read_pairs(table, collector, options)?;
     }
+    check_targets(collector, options, &headers, Place::file(tree.root()))?;
     Ok(graphs)
 }
 
@@ -238,9 +247,10 @@ impl<'a> Graphs<'a> {
         let weights = WeightColumn::find(&table, options, &[Some(id), count, split])?;
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
         let elsewhere = matches!(level_asked(options), Some(Level::Edge | Level::Pair));
+        let is_used = !elsewhere && !ignores_targets(options);
         let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
             .filter(|(column, _)| !weights.as_ref().is_some_and(|weights| weights.is(*column)))
-            .filter(|(_, name)| !elsewhere && wanted.is_none_or(|wanted| wanted.contains(name)))
+            .filter(|(_, name)| is_used && wanted.is_none_or(|wanted| wanted.contains(name)))
             .collect();
         if !columns.is_empty() {
             collector.name_target_columns(columns.iter().map(|(_, name)| name.clone()).collect())?;
@@ -260,7 +270,9 @@ impl<'a> Graphs<'a> {
                     draft.num_nodes = Some(number);
                 }
                 draft.weight = weights.as_ref().map(|weights| weights.value(&table, &place)).transpose()?;
-                draft.split = parse_split(split.map(|split| table.field(split)), split_name, &place)?;
+                // Parts are those of targets.
+                let part = split.filter(|_| !options.ignore_targets).map(|split| table.field(split));
+                draft.split = parse_split(part, split_name, &place)?;
                 for (target, (column, _)) in columns.iter().enumerate() {
                     let value = collector.target_columns.label(target, table.field(*column), &place)?;
                     draft.targets.values.push(value);
@@ -403,6 +415,9 @@ impl NodeColumns {
             };
             if is_target { targets.push((column, name)) } else { features.push((column, name)) }
         }
+        if ignores_targets(options) {
+            targets.clear();
+        }
         Ok(Self { graph, id, features, targets, parts })
     }
 }
@@ -433,6 +448,39 @@ fn named_columns<'a>(
 /// The level of targets that was asked for.
 fn level_asked(options: &ReadOptions) -> Option<Level> {
     options.schema.as_ref().map(|schema| schema.level).or(options.level)
+}
+
+/// Whether targets are left out, whatever they are: then the level is that of whoever asks.
+fn ignores_targets(options: &ReadOptions) -> bool {
+    options.ignore_targets && level_asked(options).is_some()
+}
+
+/// Fails for a target that was asked for and not found.
+fn check_targets(
+    collector: &Collector<'_>,
+    options: &ReadOptions,
+    headers: &[(&str, Vec<String>)],
+    place: Place,
+) -> Result<(), DataError> {
+    // With a schema the file may be one to predict on; a run of an earlier version reads as it did.
+    let matters = options.schema.is_none() && !ignores_targets(options) && options.rules >= 5;
+    let wanted = options.targets.as_ref().filter(|_| matters);
+    let is_used = |name: &String| collector.target_columns.traces().iter().any(|trace| trace.name == *name);
+    match wanted.into_iter().flatten().find(|name| !is_used(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let columns = headers
+                .iter()
+                .map(|(table, names)| format!("{table} has {}", crate::escape(&names.join(", "))));
+            let reason = format!(
+                "no target column is called `{}`: {}; name one of the others (`--level` says whether targets are of nodes, \
+                 edges or pairs)",
+                crate::escape(name),
+                columns.collect::<Vec<_>>().join("; ")
+            );
+            Err(DataError::Schema { place, reason })
+        }
+    }
 }
 
 /// Whether a column of nodes or edges holds targets by its name.

@@ -39,9 +39,13 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
     let all = tree.names()?;
     let files: Vec<&String> = all.iter().filter(|name| stem(name).is_some()).collect();
     let skipped = common_folders(&files);
-    let splits = read_splits(tree, &all, options)?;
+    let splits = match options.ignore_targets {
+        // Parts are those of targets.
+        true => HashMap::new(),
+        false => read_splits(tree, &all, options)?,
+    };
     let mut collector = Collector::new(tree.root(), options);
-    let has_classes = files.iter().any(|file| folder_at(file, skipped).is_some());
+    let has_classes = !options.ignore_targets && files.iter().any(|file| folder_at(file, skipped).is_some());
     if has_classes {
         collector.name_target_columns(vec!["class".to_owned()])?;
         if options.schema.is_none() {

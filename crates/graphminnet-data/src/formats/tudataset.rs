@@ -241,6 +241,9 @@ impl Files<'_> {
     }
 
     fn targets(&mut self, collector: &mut Collector<'_>, graphs: &mut [Parts]) -> Result<(), DataError> {
+        if self.options.ignore_targets {
+            return Ok(());
+        }
         let (mut lines, is_label) = match (self.open("graph_labels")?, self.open("graph_attributes")?) {
             (Some(lines), _) => (lines, true),
             (None, Some(lines)) => (lines, false),
@@ -256,7 +259,8 @@ impl Files<'_> {
                     several => (0..several).map(|column| format!("target_{column}")).collect(),
                 };
                 collector.name_target_columns(names)?;
-                if is_label && row.len() == 1 {
+                // What a schema says of them has been taken up already.
+                if is_label && row.len() == 1 && self.options.schema.is_none() {
                     collector.target_columns.follow_text();
                 }
             }

@@ -3,7 +3,7 @@
 use super::columns::{ColumnSet, Table};
 use super::finish::Finisher;
 use super::infer::{Encoder, list};
-use super::targets::TargetEncoder;
+use super::targets::{TEXT_IS_CLASSES, TargetEncoder};
 use crate::budget::{Budget, Share, bytes_of};
 use crate::graph::Graph;
 use crate::limits::within;
@@ -148,6 +148,9 @@ impl<'a> Collector<'a> {
     pub(crate) fn name_target_columns(&mut self, names: Vec<String>) -> Result<(), DataError> {
         self.target_columns = self.named(names, None)?;
         let classes = self.options.schema.as_ref().map_or(&[][..], |schema| &schema.class_names);
+        if classes.is_empty() && self.options.schema.is_some() && self.options.rules >= TEXT_IS_CLASSES {
+            self.target_columns.follow_numbers();
+        }
         self.target_columns.are_targets(classes, self.options.rules);
         if !classes.is_empty() {
             self.target_columns.follow_text();

@@ -47,10 +47,26 @@ pub(crate) struct ColumnTrace {
     pub(crate) numbers: u64,
     /// The different integers, in a target column; `None` where nobody asks, or if there are too many.
     pub(crate) integers: Option<BTreeSet<i64>>,
+    /// Whether a schema says that it holds numbers, whatever the first value looks like.
+    wants_numbers: bool,
     /// Whether words such as `NA` are values like any other.
     keeps_words: bool,
     /// The first word that was read as a missing label.
     pub(crate) missing_word: Option<String>,
+}
+
+impl ColumnTrace {
+    /// Whether it holds text.
+    pub(super) fn holds_text(&self) -> bool {
+        self.is_text == Some(true)
+    }
+
+    /// A value as the file has it: the text that a code stands for, or a number.
+    pub(super) fn written(&self, value: f64) -> String {
+        let text =
+            self.codes.iter().find(|(_, code)| f64::from(**code) == value).map(|(text, _)| text.clone());
+        text.filter(|_| self.holds_text()).unwrap_or_else(|| value.to_string())
+    }
 }
 
 /// The columns of all node tables, edge tables or target tables of a data set.
@@ -81,6 +97,7 @@ impl ColumnSet {
                 largest: f64::NEG_INFINITY,
                 numbers: 0,
                 integers: None,
+                wants_numbers: false,
                 keeps_words: false,
                 missing_word: None,
             })
@@ -113,6 +130,14 @@ impl ColumnSet {
     pub(crate) fn follow_text(&mut self) {
         for trace in &mut self.columns {
             trace.is_text = Some(true);
+        }
+    }
+
+    /// Fixes target columns that a schema knows as numbers: a text among them must be one, and is never a code.
+    pub(crate) fn follow_numbers(&mut self) {
+        for trace in &mut self.columns {
+            trace.is_text = Some(false);
+            trace.wants_numbers = true;
         }
     }
 
@@ -171,6 +196,15 @@ impl ColumnSet {
         let Some(trace) = self.columns.get_mut(column) else {
             return Err(DataError::malformed(place.clone(), "an extra column", "one value per column"));
         };
+        if trace.wants_numbers {
+            return match value.trim().parse::<f64>() {
+                Ok(number) => self.number(column, number, false, place),
+                Err(_) => {
+                    let place = place.clone().in_column(&trace.name);
+                    Err(DataError::value(place, value, "a number, as the column's values in training were"))
+                }
+            };
+        }
         if trace.is_text == Some(false) {
             let place = place.clone().in_column(&trace.name);
             return Err(DataError::value(

@@ -90,8 +90,10 @@ impl Finisher {
             let width = self.schema.num_targets().max(1);
             for (position, value) in record.targets.values.iter().enumerate() {
                 let target = self.targets.encode(*value).map_err(|reason| {
-                    let column = from.target_columns.name(position % width).to_owned();
-                    BadRow::new(place.clone().in_column(column), value.to_string(), reason)
+                    let column = position % width;
+                    let trace = from.target_columns.traces().get(column);
+                    let written = trace.map_or_else(|| value.to_string(), |trace| trace.written(*value));
+                    BadRow::new(place.clone().in_column(from.target_columns.name(column)), written, reason)
                 })?;
                 targets.push(target);
             }

@@ -111,14 +111,10 @@ impl Encoder {
 
     fn unknown(&self, raw: &ColumnSet, position: usize, value: f64, size: usize) -> Unknown {
         let trace = raw.traces().get(position);
-        let is_text = trace.is_some_and(|trace| trace.is_text == Some(true));
-        let text = trace
-            .filter(|_| is_text)
-            .and_then(|trace| trace.codes.iter().find(|(_, code)| f64::from(**code) == value))
-            .map_or_else(|| value.to_string(), |(text, _)| text.clone());
+        let is_text = trace.is_some_and(ColumnTrace::holds_text);
         Unknown {
             column: self.names.get(position).cloned().unwrap_or_default(),
-            value: text,
+            value: trace.map_or_else(|| value.to_string(), |trace| trace.written(value)),
             expected: if is_text {
                 format!("one of the {size} categories seen in training")
             } else {

@@ -9,11 +9,16 @@ use std::collections::HashMap;
 const POSITIVE_WORDS: [&str; 10] =
     ["active", "yes", "y", "true", "t", "positive", "pos", "toxic", "hit", "1"];
 
-/// How raw values become classes.
+/// The first version of the rules under which codes of texts are never numbers: text is the only target, and names classes.
+pub(super) const TEXT_IS_CLASSES: u32 = 5;
+
+/// How raw values become targets.
 #[derive(Debug, Clone)]
 enum Classes {
     /// They are what they are.
     AsWritten,
+    /// The number that every text code stands for.
+    Numbers(Vec<f64>),
     /// Class of every text code.
     Text(Vec<Option<u32>>),
     /// Class of every integer that names one.
@@ -36,8 +41,16 @@ impl TargetEncoder {
         if let Some(schema) = &options.schema {
             return Ok(Self::of_schema(raw, schema));
         }
+        if options.rules >= TEXT_IS_CLASSES {
+            check_text_is_alone(raw.traces(), place)?;
+        }
+        let mut classes = Classes::AsWritten;
         let named = match raw.traces() {
-            [trace] if trace.is_text == Some(true) => {
+            [trace] if trace.holds_text() && has_numbers_by_request(options) => {
+                classes = Classes::Numbers(numbers_of(trace, place)?);
+                None
+            }
+            [trace] if trace.holds_text() => {
                 let names = sorted_names(trace);
                 let inferred = match names.len() {
                     2 => Task::Binary,
@@ -60,7 +73,7 @@ impl TargetEncoder {
         }
         let task = options.task.unwrap_or_else(|| inferred_task(raw.traces(), options));
         let (class_names, notes) = (Vec::new(), Vec::new());
-        Ok(Self { task, class_names, positive_class: None, notes, classes: Classes::AsWritten })
+        Ok(Self { task, class_names, positive_class: None, notes, classes })
     }
 
     fn of_schema(raw: &ColumnSet, schema: &Schema) -> Self {
@@ -84,7 +97,10 @@ impl TargetEncoder {
         options: &ReadOptions,
         place: &Place,
     ) -> Result<Self, DataError> {
-        let (column, is_text) = (escape(&trace.name), trace.is_text == Some(true));
+        let (column, is_text) = (escape(&trace.name), trace.holds_text());
+        if is_text && options.rules >= TEXT_IS_CLASSES {
+            check_number_of_classes(trace, task, &names, place)?;
+        }
         let (mut notes, mut positive_class) = (Vec::new(), None);
         if !is_text {
             notes.push(format!("the classes of `{column}` are the numbers {}", names.join(", ")));
@@ -120,15 +136,16 @@ impl TargetEncoder {
         if value.is_nan() {
             return Ok(f32::NAN);
         }
-        let class = match &self.classes {
-            Classes::AsWritten => None,
-            Classes::Text(classes) => Some(classes.get(value as usize).copied().flatten()),
-            Classes::Integers(classes) => Some(classes.get(&(value as i64)).copied()),
+        let known = |class: Option<u32>| {
+            class
+                .map(f64::from)
+                .ok_or_else(|| format!("not one of the classes {}", list(self.class_names.iter())))
         };
-        let value = match class {
-            None => value,
-            Some(Some(class)) => f64::from(class),
-            Some(None) => return Err(format!("not one of the classes {}", list(self.class_names.iter()))),
+        let value = match &self.classes {
+            Classes::AsWritten => value,
+            Classes::Numbers(numbers) => numbers.get(value as usize).copied().unwrap_or(f64::NAN),
+            Classes::Text(classes) => known(classes.get(value as usize).copied().flatten())?,
+            Classes::Integers(classes) => known(classes.get(&(value as i64)).copied())?,
         };
         match self.task {
             Task::Regression => Ok(value as f32),
@@ -144,6 +161,67 @@ impl TargetEncoder {
             }
         }
     }
+}
+
+/// Fails for text beside other targets: a model has classes or numbers, and codes of texts are not numbers that mean anything.
+fn check_text_is_alone(traces: &[ColumnTrace], place: &Place) -> Result<(), DataError> {
+    let text = || traces.iter().filter(|trace| trace.holds_text() && !trace.codes.is_empty());
+    let Some(first) = text().next().filter(|_| traces.len() > 1) else { return Ok(()) };
+    let reason = format!(
+        "text in the target {} (such as {}), beside other targets: a column of text can only be the only target. Name the \
+         targets to use with `--target` (in JSON Lines, leave the text out of `target`)",
+        list(text().map(|trace| &trace.name)),
+        list(sorted_names(first).iter().take(1)),
+    );
+    Err(DataError::Schema { place: place.clone(), reason })
+}
+
+/// Whether text is to be read as numbers.
+fn has_numbers_by_request(options: &ReadOptions) -> bool {
+    options.task == Some(Task::Regression) && options.rules >= TEXT_IS_CLASSES
+}
+
+/// The numbers that texts such as labels `10` and `20` are, by their codes.
+fn numbers_of(trace: &ColumnTrace, place: &Place) -> Result<Vec<f64>, DataError> {
+    let mut numbers = vec![f64::NAN; trace.codes.len()];
+    for text in sorted_names(trace) {
+        let number = text.trim().parse::<f64>().ok().filter(|number| (*number as f32).is_finite());
+        match (number, trace.codes.get(&text).and_then(|code| numbers.get_mut(*code as usize))) {
+            (Some(number), Some(slot)) => *slot = number,
+            _ => {
+                let reason = format!(
+                    "regression needs numbers, and this column holds text, such as `{}`. Without `--task regression` its texts \
+                     are classes; `--target` names another column",
+                    escape(&text)
+                );
+                return Err(DataError::Schema { place: place.clone().in_column(&trace.name), reason });
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+/// Fails for a task with more or fewer classes than there are: the others would have no name.
+fn check_number_of_classes(
+    trace: &ColumnTrace,
+    task: Task,
+    names: &[String],
+    place: &Place,
+) -> Result<(), DataError> {
+    let fits = match task {
+        Task::Regression => true,
+        Task::Binary => names.len() <= 2,
+        Task::MultiClass { classes } => names.len() == classes,
+    };
+    if fits {
+        return Ok(());
+    }
+    let reason = format!(
+        "found the classes {} ({} of them), expected {task} as `--task` says; without it those that are found are taken",
+        list(names.iter()),
+        names.len()
+    );
+    Err(DataError::Schema { place: place.clone().in_column(&trace.name), reason })
 }
 
 /// Orders two classes so that the positive one is the second; says why, where it was only guessed.

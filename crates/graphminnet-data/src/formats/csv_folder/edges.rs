@@ -4,7 +4,10 @@ use super::super::csv::CsvReader;
 use super::in_parts::Keeping;
 use super::node_ids::NodeIds;
 use super::parts::PartColumns;
-use super::{Draft, Graphs, is_target_name, level_asked, named_columns, present, require, unknown_graph};
+use super::{
+    Draft, Graphs, ignores_targets, is_target_name, level_asked, named_columns, present, require,
+    unknown_graph,
+};
 use crate::budget::bytes_of;
 use crate::limits::within;
 use crate::schema::Collector;
@@ -104,6 +107,9 @@ impl EdgeColumns {
             } else if !(has_targets && parts.names.contains(&name)) {
                 features.push((column, name));
             }
+        }
+        if ignores_targets(options) {
+            targets.clear();
         }
         Ok(Self { ends, features, targets, parts, has_targets })
     }
@@ -208,7 +214,9 @@ impl Graphs<'_> {
         let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
         let targets: Vec<(usize, String)> = named_columns(&table, &ends.special())
             .filter(|(_, name)| !parts.names.contains(name))
-            .filter(|(_, name)| wanted.is_none_or(|wanted| wanted.contains(name)))
+            .filter(|(_, name)| {
+                !ignores_targets(options) && wanted.is_none_or(|wanted| wanted.contains(name))
+            })
             .collect();
         collector.level = Level::Pair;
         collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;

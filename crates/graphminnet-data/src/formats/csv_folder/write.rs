@@ -3,7 +3,8 @@
 use super::super::csv::CsvWriter;
 use crate::fs::{create_dir, write_atomically_with};
 use crate::graph::Features;
-use crate::{Column, ColumnKind, DataError, Dataset, Level, Schema, Split, Task};
+use crate::schema::is_missing;
+use crate::{Column, ColumnKind, DataError, Dataset, Level, Place, Schema, Split, Task, escape};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -16,9 +17,11 @@ type Fill = fn(&Dataset, &mut Table<'_>) -> io::Result<()>;
 ///
 /// # Errors
 ///
-/// [`DataError::Io`], also for graph features, which the format does not hold.
+/// [`DataError::Io`], also for graph features, which the format does not hold; [`DataError::Schema`] for a text that would be
+/// read as something else.
 pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataError> {
     super::super::check_writable(dataset).map_err(DataError::io(folder, "write"))?;
+    check_texts(&dataset.schema, folder)?;
     create_dir(folder)?;
     let tables: [(&str, Fill); 4] = [
         ("graphs.csv", write_graphs),
@@ -31,6 +34,39 @@ pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataErro
         write_atomically_with(&folder.join(name), |out| fill(dataset, &mut CsvWriter::new(out)))?;
     }
     Ok(())
+}
+
+/// Fails for texts that a table cannot hold: better no folder than one that says something else, or that cannot be read.
+fn check_texts(schema: &Schema, folder: &Path) -> Result<(), DataError> {
+    let refused = |column: &str, text: &str, why: &str| {
+        let reason = format!(
+            "the text `{}` cannot be written to a table, where it {why}; JSON Lines (a name that ends in `.jsonl`) keep it",
+            escape(text)
+        );
+        Err(DataError::Schema { place: Place::file(folder).in_column(column), reason })
+    };
+    let lost = |text: &str| match text.trim() {
+        "" => Some("would be an empty cell"),
+        trimmed if trimmed != text => Some("would lose the blanks around it"),
+        // `nan` and `inf` are numbers of no use.
+        _ => text
+            .parse::<f64>()
+            .is_ok_and(|number| !number.is_finite())
+            .then_some("would be a number that is not finite"),
+    };
+    for column in schema.node_columns.iter().chain(&schema.edge_columns) {
+        let ColumnKind::Category { names, .. } = &column.kind else { continue };
+        if let Some((text, why)) = names.iter().find_map(|name| Some((name, lost(name)?))) {
+            return refused(&column.name, text, why);
+        }
+    }
+    let missing = |text: &str| is_missing(text).then_some("would be a missing label");
+    let class =
+        schema.class_names.iter().find_map(|name| Some((name, missing(name).or_else(|| lost(name))?)));
+    match class {
+        Some((text, why)) => refused(&schema.targets.join(", "), text, why),
+        None => Ok(()),
+    }
 }
 
 fn write_graphs(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {
