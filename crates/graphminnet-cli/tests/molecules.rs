@@ -47,7 +47,8 @@ fn parts(workspace: &Workspace, run: &str) -> String {
 #[test]
 fn cross_validation_tests_every_molecule_once_and_resumes_to_the_same_numbers() {
     let workspace = workspace();
-    let many = workspace.run(&format!("cross-validate --data m.csv --target y --folds 500 {TINY} -q --run-dir many"));
+    let many = workspace
+        .run(&format!("cross-validate --data m.csv --target y --folds 500 {TINY} -q --run-dir many"));
     assert!(many.code == 2 && many.stderr.contains("at most as many as there are graphs"), "{many:?}");
     let command = format!("cross-validate --data m.csv --target y --folds 3 --seeds 0,1 {TINY} -q --run-dir");
     let whole = ok(workspace.run(&format!("{command} whole")));

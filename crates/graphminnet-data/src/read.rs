@@ -141,7 +141,8 @@ pub struct ReadOptions {
     ///
     /// Under versions 1 to 4 texts that are targets beside others, or where numbers are asked for, are numbers from 0 in the
     /// order in which they come up; more classes than there are names may be asked for; and targets are left out that were
-    /// asked for by a name that no column has.
+    /// asked for by a name that no column has. Columns of 0.0 and 1.0 are
+    /// numbers.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

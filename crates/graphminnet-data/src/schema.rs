@@ -6,7 +6,7 @@
 //! * a column of text is categorical; its categories are the sorted texts;
 //! * a column in which every value is *written* as a non-negative integer below `category_limit` is categorical, with
 //!   `largest value + 1` categories; any other column of numbers is numeric (`1.0` is a number, `1` a category);
-//! * targets: one column of text, or of integers that are not all 0 or 1, is multi-class; columns of 0 and 1 are
+//! * targets: one column of text, or of integers that are not all 0 or 1, is multi-class; columns of 0 and 1, also written 0.0 and 1.0, are
 //!   binary, and so is one column of two texts or two integers; everything else is regression. Integers that do not
 //!   begin with 0 are names of classes: 1, 2, 3 are three classes. Of two classes with names, the one that says yes is
 //!   the positive one: `active`, `true` or, of two numbers, the larger. A blank, and in tables of text a word such as `NA`,

@@ -4,7 +4,8 @@ mod common;
 
 use common::Scratch;
 use graphminnet_data::{
-    ColumnKind, DataError, EdgeDirection, Level, OnBadRow, Read, ReadOptions, RowReader, Split, Task, open,
+    ColumnKind, DataError, EdgeDirection, Level, OnBadRow, RULES, Read, ReadOptions, RowReader, Split, Task,
+    open,
 };
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,20 @@ fn columns_are_categories_numbers_or_text_as_written() {
         ColumnKind::Category { size: 1, names: vec!["single".to_owned()] }
     );
     assert_eq!(schema.task, Task::MultiClass { classes: 4 });
+}
+
+#[test]
+fn yes_and_no_may_be_written_with_a_decimal_point() {
+    let task = |cells: [&str; 4], rules: u32| {
+        let rows: String = cells.iter().map(|cell| format!("C,{cell}\n")).collect();
+        let options = ReadOptions { targets: Some(vec!["y".to_owned()]), rules, ..ReadOptions::default() };
+        read("a.csv", &format!("smiles,y\n{rows}"), &options).unwrap().dataset.schema.task
+    };
+    assert_eq!(task(["1.0", "0.0", "", "1.0"], RULES), Task::Binary);
+    assert_eq!(task(["1.0", "0", "1", "0.0"], RULES), Task::Binary);
+    assert_eq!(task(["1.0", "0.0", "", "1.0"], 4), Task::Regression);
+    assert_eq!(task(["1.0", "0.0", "0.5", "1.0"], RULES), Task::Regression);
+    assert_eq!(task(["1.0", "0.0", "", ">1"], RULES), Task::Regression, "a bound is of a measurement");
 }
 
 #[test]

@@ -100,8 +100,7 @@ pub(super) fn labels<'a>(
         labels.push(match bound(text).filter(|_| column.has_bounds) {
             None => columns.label(at, text, place)?,
             Some((side, value)) => {
-                // Whatever it looks like, it says that the column holds measurements.
-                let value = columns.number(at, value, false, place)? as f32;
+                let value = columns.bound(at, value, place)? as f32;
                 bounds.push(Bound { place: at, value, side });
                 f64::NAN
             }

@@ -41,6 +41,8 @@ pub(crate) struct ColumnTrace {
     pub(crate) codes: HashMap<String, u32>,
     /// Whether every value was written as an integer.
     pub(crate) all_integers: bool,
+    /// Whether every number was 0 or 1, however it was written.
+    pub(crate) all_yes_or_no: bool,
     pub(crate) smallest: f64,
     pub(crate) largest: f64,
     /// How many numbers there were.
@@ -93,6 +95,7 @@ impl ColumnSet {
                 name,
                 codes: HashMap::new(),
                 all_integers: true,
+                all_yes_or_no: true,
                 smallest: f64::INFINITY,
                 largest: f64::NEG_INFINITY,
                 numbers: 0,
@@ -178,6 +181,7 @@ impl ColumnSet {
         }
         trace.is_text = Some(false);
         trace.all_integers &= is_integer;
+        trace.all_yes_or_no &= value == 0.0 || value == 1.0;
         trace.smallest = trace.smallest.min(value);
         trace.largest = trace.largest.max(value);
         trace.numbers += 1;
@@ -186,6 +190,15 @@ impl ColumnSet {
             if integers.len() > MAX_INTEGERS {
                 trace.integers = None;
             }
+        }
+        Ok(value)
+    }
+
+    /// A number that is a bound: whatever it looks like, it says that the column holds measurements.
+    pub(crate) fn bound(&mut self, column: usize, value: f64, place: &Place) -> Result<f64, DataError> {
+        let value = self.number(column, value, false, place)?;
+        if let Some(trace) = self.columns.get_mut(column) {
+            trace.all_yes_or_no = false;
         }
         Ok(value)
     }

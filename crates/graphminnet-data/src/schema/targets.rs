@@ -12,6 +12,9 @@ const POSITIVE_WORDS: [&str; 10] =
 /// The first version of the rules under which codes of texts are never numbers: text is the only target, and names classes.
 pub(super) const TEXT_IS_CLASSES: u32 = 5;
 
+/// The first version of the rules under which 0.0 and 1.0 are no and yes, as 0 and 1 are.
+const YES_OR_NO: u32 = 5;
+
 /// How raw values become targets.
 #[derive(Debug, Clone)]
 enum Classes {
@@ -258,6 +261,10 @@ fn inferred_task(traces: &[ColumnTrace], options: &ReadOptions) -> Task {
     let seen = || traces.iter().filter(|trace| trace.largest >= trace.smallest);
     let integers = seen().all(|trace| trace.all_integers && trace.smallest >= 0.0);
     let largest = seen().map(|trace| trace.largest).fold(0.0, f64::max);
+    // Tables that were written by a program have 1.0 where a label is missing elsewhere in the column.
+    if options.rules >= YES_OR_NO && seen().next().is_some() && seen().all(|trace| trace.all_yes_or_no) {
+        return Task::Binary;
+    }
     if seen().next().is_none() || !integers {
         return Task::Regression;
     }

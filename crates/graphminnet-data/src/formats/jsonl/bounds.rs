@@ -33,7 +33,7 @@ pub(super) fn read(
         None if task(options) != Some(Task::Regression) => Ok(Said::Either(bound)),
         _ => {
             // Whatever it looks like, it says that the column holds measurements.
-            collector.target_columns.number(column, value, false, place)?;
+            collector.target_columns.bound(column, value, place)?;
             Ok(Said::Bound(bound))
         }
     }
@@ -64,7 +64,7 @@ impl Undecided {
         for Waiting { record, bound, text, place } in self.0 {
             let columns = &mut collector.target_columns;
             if columns.holds_text(bound.place) == Some(false) {
-                columns.number(bound.place, f64::from(bound.value), false, &place)?;
+                columns.bound(bound.place, f64::from(bound.value), &place)?;
             } else {
                 let label = columns.text(bound.place, &text, &place)?;
                 collector.make_label(record, bound.place, label);
