@@ -264,3 +264,23 @@ fn a_narrow_model_has_narrow_positions_unless_they_are_asked_for() {
     let refused = train("--set model.pe_dim=28 --run-dir wide");
     assert!(refused.code == 2 && refused.stderr.contains("`model.pe_dim` = 28"), "{refused:?}");
 }
+
+#[test]
+fn evaluating_a_part_says_if_it_is_not_that_of_the_training() {
+    let workspace = Workspace::new();
+    let part = |row: usize| ["train", "train", "train", "valid", "test"][row % 5];
+    let rows = (0..60).map(|row| format!("{}O,{row}.5,{}\n", "C".repeat(1 + row % 9), part(row)));
+    workspace.write("m.csv", format!("smiles,y,split\n{}", rows.collect::<String>()));
+    for (split, is_other) in [("official", false), ("random", true)] {
+        let tiny = TINY.replace("--split random", &format!("--split {split}"));
+        ok(workspace.run(&format!("train --data m.csv --target y {tiny} --threads 1 -q --run-dir {split}")));
+        let run =
+            ok(workspace.run(&format!("evaluate --model {split} --data m.csv --part test --replicates 0")));
+        assert!(run.stdout.contains("rmse"), "{run:?}");
+        assert_eq!(
+            run.stderr.contains("may be among those that it was trained on"),
+            is_other,
+            "{split}: {run:?}"
+        );
+    }
+}

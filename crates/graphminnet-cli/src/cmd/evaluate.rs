@@ -12,14 +12,16 @@ use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::bundle::{
-    AnswerKind, Ensemble, Labelled, LearntDeviation, LearntQuantiles, evaluate_answers,
+    AnswerKind, Description, Ensemble, Labelled, LearntDeviation, LearntQuantiles, evaluate_answers,
 };
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::links::{LinkQuestion, LinkScores};
+use graphminnet::train::data_fingerprint;
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::fs::AtomicFile;
 use graphminnet_data::parts::PartFolder;
 use graphminnet_data::preparation::GraphInParts;
+use graphminnet_data::split::Splits;
 use graphminnet_data::text::grouped;
 use graphminnet_data::{
     Dataset, Level, OnBadRow, ReadInParts, ReadOptions, Sample, Split, escape, open, open_in_parts,
@@ -77,6 +79,12 @@ pub struct Arguments {
 fn part(text: &str) -> Result<Split, String> {
     let found = Split::ALL.into_iter().find(|part| part.to_string() == text);
     found.ok_or_else(|| "expected train, valid or test".to_owned())
+}
+
+/// Whether graphs with parts of their own are other graphs, or in other parts, than those of a training.
+fn has_other_parts(dataset: &Dataset, about: &Description) -> bool {
+    let splits = dataset.official_split.as_ref().and_then(|_| Splits::official(dataset).ok());
+    splits.is_some_and(|splits| data_fingerprint(dataset, &splits) != about.data.fingerprint)
 }
 
 /// How good a model of links is at them; `None` for other models.
@@ -306,6 +314,12 @@ fn answer(
         say!("note: shards give no ranks (hits@k, MRR); evaluate in one process for these");
     }
     if let Some(part) = arguments.part {
+        if shared.is_none() && has_other_parts(&dataset, ensemble.description()) {
+            say!(
+                "note: parts are those that this file names. The model was not trained on these graphs in these parts, so rows of \
+                 `test` may be among those that it was trained on"
+            );
+        }
         match (dataset.node_parts.take(), dataset.official_split.take()) {
             (Some(parts), _) => {
                 let columns = dataset.schema.num_targets();
