@@ -29,11 +29,11 @@ pub(crate) use write::write_jsonl_to;
 use crate::formats::Lines;
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
+use crate::{Column, DataError, Level, Limits, Place, Read, ReadOptions};
 use bounds::{Said, Undecided};
 use parse::{Cell, Line, Rows};
 use parts::{Parts, split_field, weight_field, weight_of};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Reads a file of JSON Lines.
@@ -340,18 +340,26 @@ pub(crate) fn names(what: &str, columns: usize, options: &ReadOptions) -> Vec<St
     }
     let schema = options.schema.as_ref();
     let known = schema.map(|schema| if what == "node" { &schema.node_columns } else { &schema.edge_columns });
-    let by_position: Vec<String> = (0..columns).map(|column| format!("{what}_feature_{column}")).collect();
     match known {
         Some(known) if known.len() == columns => {
-            // A schema lists categories before numbers; names that are positions say where each really is.
-            let named: HashSet<&str> = known.iter().map(|column| column.name.as_str()).collect();
-            if by_position.iter().all(|name| named.contains(name.as_str())) {
-                return by_position;
-            }
-            known.iter().map(|column| column.name.clone()).collect()
+            written_order(what, known).into_iter().map(|column| known[column].name.clone()).collect()
         }
-        _ => by_position,
+        _ => (0..columns).map(|column| by_position(what, column)).collect(),
     }
+}
+
+fn by_position(what: &str, column: usize) -> String {
+    format!("{what}_feature_{column}")
+}
+
+/// The columns of a `node` or an `edge` in the order in which a line has them. A schema lists categories before numbers; names
+/// that are positions say where each really is.
+fn written_order(what: &str, columns: &[Column]) -> Vec<usize> {
+    let places: HashMap<&str, usize> =
+        columns.iter().enumerate().map(|(at, column)| (column.name.as_str(), at)).collect();
+    let by_position =
+        (0..columns.len()).map(|column| places.get(by_position(what, column).as_str()).copied());
+    by_position.collect::<Option<Vec<usize>>>().unwrap_or_else(|| (0..columns.len()).collect())
 }
 
 fn target_names(columns: usize, options: &ReadOptions) -> Vec<String> {
