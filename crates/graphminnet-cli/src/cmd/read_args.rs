@@ -19,7 +19,7 @@ pub struct Reading {
 /// What the columns of a file are; everything that is not given is inferred.
 #[derive(Args, Default, PartialEq)]
 pub struct Columns {
-    /// Target column; may be repeated or a list with commas.
+    /// Target column (a field of JSON Lines, or one of target_0, target_1, …); may be repeated or a list with commas.
     #[arg(help_heading = super::READING, long = "target", value_name = "COLUMN", value_delimiter = ',')]
     targets: Vec<String>,
     /// Column with SMILES strings. Of a list with commas, such as solute,solvent, the molecules of a row are read together
