@@ -257,6 +257,38 @@ fn parts_are_disjoint_and_repeatable() {
 }
 
 #[test]
+fn nodes_of_a_single_graph_are_split_as_training_splits_them() {
+    let workspace = Workspace::new();
+    let targets: Vec<String> = (0..20).map(|node| (node % 2).to_string()).collect();
+    let line = |more: &str| {
+        format!(
+            "{{\"num_nodes\":20,\"edges\":[[0,1],[1,2]],\"node_target\":[{}]{more}}}\n",
+            targets.join(",")
+        )
+    };
+    workspace.write("one.jsonl", line(""));
+    let run = workspace.run("data split one.jsonl --split random --ratios 2,1,1 -o nodes.json");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("nodes: train 10, valid 5, test 5"), "{}", run.stderr);
+    // The file's own parts, as `data check` and `data split` say them.
+    let mut parts = vec!["\"train\""; 20];
+    (parts[3], parts[4], parts[5]) = ("\"valid\"", "\"test\"", "null");
+    let parts = format!(",\"split\":[{}]", parts.join(","));
+    workspace.write("parts.jsonl", line(&parts));
+    let run = workspace.run("data split parts.jsonl --split column");
+    assert!(run.stderr.contains("nodes: train 17, valid 1, test 1"), "{}", run.stderr);
+    assert!(run.stdout.contains("\"train\": \"0-2,6-19\""), "{}", run.stdout);
+    let run = workspace.run("data check parts.jsonl");
+    assert!(run.stdout.contains("split       nodes: train 17, valid 1, test 1"), "{}", run.stdout);
+    let card = &workspace.run("data check parts.jsonl --json").json()["card"];
+    assert_eq!((&card["parts"], &card["parts_of"]), (&serde_json::json!([17, 1, 1]), &"node".into()));
+    workspace.write("two.jsonl", line(&parts).repeat(2));
+    let run = workspace.run("data split two.jsonl --split column");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("parts of the nodes of several graphs"), "{}", run.stderr);
+}
+
+#[test]
 fn molecules_with_one_scaffold_stay_together() {
     let workspace = Workspace::new();
     // Rows 0 to 5 are benzenes, 6 and 7 cyclohexanes, 8 and 9 have no ring.

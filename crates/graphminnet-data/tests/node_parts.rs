@@ -5,7 +5,8 @@ mod common;
 use common::Scratch;
 use graphminnet_data::Split::{Test, Train, Valid};
 use graphminnet_data::generate::Papers;
-use graphminnet_data::{DataError, Dataset, ReadOptions, Split, formats, open};
+use graphminnet_data::split::Ratios;
+use graphminnet_data::{DataError, Dataset, NodeParts, ReadOptions, Split, formats, open};
 
 const EXPECTED: [Option<Split>; 4] = [Some(Train), Some(Valid), None, Some(Test)];
 
@@ -123,4 +124,19 @@ fn parts_of_nodes_survive_writing_and_reading() {
         let again = open(&path, &ReadOptions::with_schema(papers.schema.clone())).unwrap().dataset;
         assert_eq!(again.node_parts, papers.node_parts, "{name}");
     }
+}
+
+#[test]
+fn nodes_of_the_only_graph_are_split_in_any_shares() {
+    let dataset = read("\"id\":\"a\"", &ReadOptions::default()).unwrap();
+    let halves = Ratios { train: 1.0, valid: 0.0, test: 1.0 };
+    let parts = NodeParts::at_random(&dataset, halves, 0).unwrap().unwrap();
+    assert_eq!([Train, Valid, Test].map(|part| parts.count(part)), [2, 0, 2]);
+    let classes = |part: Split| -> f32 {
+        let rows = parts.graph(0).iter().zip(&dataset.samples[0].targets);
+        rows.filter(|(found, _)| **found == Some(part)).map(|(_, class)| class).sum()
+    };
+    assert_eq!([classes(Train), classes(Test)], [1.0, 1.0], "equal shares of the classes");
+    let none = Ratios { train: 0.0, valid: 0.0, test: 0.0 };
+    assert!(NodeParts::at_random(&dataset, none, 0).is_err());
 }
