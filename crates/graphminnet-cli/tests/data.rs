@@ -289,6 +289,42 @@ fn nodes_of_a_single_graph_are_split_as_training_splits_them() {
 }
 
 #[test]
+fn one_of_several_split_schemes_is_named() {
+    let workspace = Workspace::new();
+    for folder in ["ogb/raw", "ogb/split/random", "ogb/split/scaffold"] {
+        std::fs::create_dir_all(workspace.path(folder)).unwrap();
+    }
+    for (name, content) in [
+        ("num-node-list", "2\n2\n2\n"),
+        ("num-edge-list", "1\n1\n1\n"),
+        ("edge", "0,1\n0,1\n0,1\n"),
+        ("graph-label", "0\n1\n0\n"),
+    ] {
+        workspace.write(&format!("ogb/raw/{name}.csv"), content);
+    }
+    for (scheme, [train, valid, test]) in
+        [("random", ["0\n", "1\n", "2\n"]), ("scaffold", ["0\n1\n", "", "2\n"])]
+    {
+        for (part, content) in [("train", train), ("valid", valid), ("test", test)] {
+            workspace.write(&format!("ogb/split/{scheme}/{part}.csv"), content);
+        }
+    }
+    let run = workspace.run("data check ogb");
+    assert_eq!(run.code, 3, "{}", run.stdout);
+    assert!(
+        run.stderr.contains("`random`, `scaffold`") && run.stderr.contains("--split-scheme"),
+        "{}",
+        run.stderr
+    );
+    let run = workspace.run("data check ogb --split-scheme scaffold");
+    assert!(run.stdout.contains("train 2, valid 0, test 1"), "{}", run.stdout);
+    let run = workspace.run("data split ogb --split column --split-scheme random");
+    assert!(run.stderr.contains("train 1, valid 1, test 1"), "{}", run.stderr);
+    assert_eq!(workspace.run("data split ogb --split random --split-scheme random").code, 2);
+    assert_eq!(workspace.run("data split ogb --split random").code, 0, "no scheme is needed");
+}
+
+#[test]
 fn molecules_with_one_scaffold_stay_together() {
     let workspace = Workspace::new();
     // Rows 0 to 5 are benzenes, 6 and 7 cyclohexanes, 8 and 9 have no ring.

@@ -47,7 +47,7 @@ enum Scheme {
     Scaffold,
     /// Molecules with similar fingerprints (clusters found by k-means) stay together.
     Kmeans,
-    /// As the file's own split column says.
+    /// As the file's own split column (or the split scheme of its folder) says.
     Column,
 }
 
@@ -99,6 +99,9 @@ fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
     let options = arguments.limits.on(ReadOptions { ignore_split, ..arguments.reading.options() });
     if ignore_split && options.split_column.is_some() {
         return Err(Failure::usage("--split-column has an effect on the column scheme only"));
+    }
+    if ignore_split && options.split.is_some() {
+        return Err(Failure::usage("--split-scheme has an effect on the column scheme only"));
     }
     let (ratios, seed) = (arguments.ratios.unwrap_or_default(), arguments.seed.unwrap_or(0));
     let by = match arguments.scheme {
