@@ -247,11 +247,11 @@ fn parts_are_disjoint_and_repeatable() {
             || run.stderr.contains("train 12, valid 13, test 25")
     );
     assert_eq!(workspace.run("data split csl.jsonl --split random --ratios 0,0,0").code, 2);
-    assert_eq!(
-        workspace.run("data split csl.jsonl --split scaffold").code,
-        3,
-        "no SMILES to see scaffolds in"
-    );
+    for (split, words) in [("scaffold", "a scaffold split"), ("kmeans", "a k-means split")] {
+        let run = workspace.run(&format!("data split csl.jsonl --split {split}"));
+        assert_eq!(run.code, 3, "no SMILES to see scaffolds in");
+        assert!(run.stderr.contains(words) && run.stderr.contains("this is JSON Lines"), "{}", run.stderr);
+    }
     assert_eq!(workspace.run("data split csl.jsonl --split column").code, 3, "no column");
     assert_eq!(workspace.run("data split csl.jsonl --split column --split-seed 1").code, 2);
 }
