@@ -247,13 +247,81 @@ fn parts_are_disjoint_and_repeatable() {
             || run.stderr.contains("train 12, valid 13, test 25")
     );
     assert_eq!(workspace.run("data split csl.jsonl --split random --ratios 0,0,0").code, 2);
-    assert_eq!(
-        workspace.run("data split csl.jsonl --split scaffold").code,
-        3,
-        "no SMILES to see scaffolds in"
-    );
+    for (split, words) in [("scaffold", "a scaffold split"), ("kmeans", "a k-means split")] {
+        let run = workspace.run(&format!("data split csl.jsonl --split {split}"));
+        assert_eq!(run.code, 3, "no SMILES to see scaffolds in");
+        assert!(run.stderr.contains(words) && run.stderr.contains("this is JSON Lines"), "{}", run.stderr);
+    }
     assert_eq!(workspace.run("data split csl.jsonl --split column").code, 3, "no column");
     assert_eq!(workspace.run("data split csl.jsonl --split column --split-seed 1").code, 2);
+}
+
+#[test]
+fn nodes_of_a_single_graph_are_split_as_training_splits_them() {
+    let workspace = Workspace::new();
+    let targets: Vec<String> = (0..20).map(|node| (node % 2).to_string()).collect();
+    let line = |more: &str| {
+        format!(
+            "{{\"num_nodes\":20,\"edges\":[[0,1],[1,2]],\"node_target\":[{}]{more}}}\n",
+            targets.join(",")
+        )
+    };
+    workspace.write("one.jsonl", line(""));
+    let run = workspace.run("data split one.jsonl --split random --ratios 2,1,1 -o nodes.json");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("nodes: train 10, valid 5, test 5"), "{}", run.stderr);
+    // The file's own parts, as `data check` and `data split` say them.
+    let mut parts = vec!["\"train\""; 20];
+    (parts[3], parts[4], parts[5]) = ("\"valid\"", "\"test\"", "null");
+    let parts = format!(",\"split\":[{}]", parts.join(","));
+    workspace.write("parts.jsonl", line(&parts));
+    let run = workspace.run("data split parts.jsonl --split column");
+    assert!(run.stderr.contains("nodes: train 17, valid 1, test 1"), "{}", run.stderr);
+    assert!(run.stdout.contains("\"train\": \"0-2,6-19\""), "{}", run.stdout);
+    let run = workspace.run("data check parts.jsonl");
+    assert!(run.stdout.contains("split       nodes: train 17, valid 1, test 1"), "{}", run.stdout);
+    let card = &workspace.run("data check parts.jsonl --json").json()["card"];
+    assert_eq!((&card["parts"], &card["parts_of"]), (&serde_json::json!([17, 1, 1]), &"node".into()));
+    workspace.write("two.jsonl", line(&parts).repeat(2));
+    let run = workspace.run("data split two.jsonl --split column");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("parts of the nodes of several graphs"), "{}", run.stderr);
+}
+
+#[test]
+fn one_of_several_split_schemes_is_named() {
+    let workspace = Workspace::new();
+    for folder in ["ogb/raw", "ogb/split/random", "ogb/split/scaffold"] {
+        std::fs::create_dir_all(workspace.path(folder)).unwrap();
+    }
+    for (name, content) in [
+        ("num-node-list", "2\n2\n2\n"),
+        ("num-edge-list", "1\n1\n1\n"),
+        ("edge", "0,1\n0,1\n0,1\n"),
+        ("graph-label", "0\n1\n0\n"),
+    ] {
+        workspace.write(&format!("ogb/raw/{name}.csv"), content);
+    }
+    for (scheme, [train, valid, test]) in
+        [("random", ["0\n", "1\n", "2\n"]), ("scaffold", ["0\n1\n", "", "2\n"])]
+    {
+        for (part, content) in [("train", train), ("valid", valid), ("test", test)] {
+            workspace.write(&format!("ogb/split/{scheme}/{part}.csv"), content);
+        }
+    }
+    let run = workspace.run("data check ogb");
+    assert_eq!(run.code, 3, "{}", run.stdout);
+    assert!(
+        run.stderr.contains("`random`, `scaffold`") && run.stderr.contains("--split-scheme"),
+        "{}",
+        run.stderr
+    );
+    let run = workspace.run("data check ogb --split-scheme scaffold");
+    assert!(run.stdout.contains("train 2, valid 0, test 1"), "{}", run.stdout);
+    let run = workspace.run("data split ogb --split column --split-scheme random");
+    assert!(run.stderr.contains("train 1, valid 1, test 1"), "{}", run.stderr);
+    assert_eq!(workspace.run("data split ogb --split random --split-scheme random").code, 2);
+    assert_eq!(workspace.run("data split ogb --split random").code, 0, "no scheme is needed");
 }
 
 #[test]

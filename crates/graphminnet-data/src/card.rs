@@ -1,6 +1,6 @@
 //! A data set on one page: how many graphs of what size, what the targets look like, how they are split.
 
-use super::{Dataset, Split, Statistics, Task, statistics};
+use super::{Dataset, Level, Split, Statistics, Task, statistics};
 use serde::Serialize;
 
 /// The page.
@@ -13,6 +13,8 @@ pub struct DataCard {
     pub targets: Vec<TargetSummary>,
     /// Sizes of train, valid and test, where the source names parts.
     pub parts: Option<[usize; 3]>,
+    /// What is counted there: graphs, or the nodes, edges or pairs of graphs.
+    pub parts_of: Option<Level>,
 }
 
 /// What one target column holds.
@@ -53,11 +55,15 @@ impl DataCard {
     pub fn new(dataset: &Dataset) -> Self {
         let width = dataset.schema.num_targets();
         let targets = (0..width).map(|column| summarise(dataset, column, width)).collect();
-        let parts = dataset
-            .official_split
-            .as_ref()
-            .map(|parts| Split::ALL.map(|wanted| parts.iter().filter(|part| **part == wanted).count()));
-        Self { statistics: statistics(dataset), targets, parts }
+        let of_graphs = |parts: &Vec<Split>| {
+            Split::ALL.map(|wanted| parts.iter().filter(|part| **part == wanted).count())
+        };
+        let (parts, parts_of) = match (&dataset.node_parts, &dataset.official_split) {
+            (Some(parts), _) => (Some(Split::ALL.map(|part| parts.count(part))), Some(dataset.schema.level)),
+            (None, Some(parts)) => (Some(of_graphs(parts)), Some(Level::Graph)),
+            (None, None) => (None, None),
+        };
+        Self { statistics: statistics(dataset), targets, parts, parts_of }
     }
 }
 
@@ -106,7 +112,7 @@ fn numbers<I: Iterator<Item = f32>>(known: impl Fn() -> I) -> TargetValues {
 mod tests {
     use super::*;
     use crate::graph::Graph;
-    use crate::{Level, Sample, Schema};
+    use crate::{NodeParts, Sample, Schema};
     use std::sync::Arc;
 
     fn dataset(task: Task, targets: &[&[f32]]) -> Dataset {
@@ -141,6 +147,20 @@ mod tests {
         assert_eq!((card.targets[1].known, card.targets[1].missing), (1, 1));
         let expected = TargetValues::Numbers { mean: 2.0, deviation: 1.0, smallest: 1.0, largest: 3.0 };
         assert_eq!(card.targets[0].values, expected);
+    }
+
+    #[test]
+    fn parts_of_nodes_are_counted_where_the_data_names_them() {
+        let mut dataset = dataset(Task::Binary, &[&[1.0], &[0.0]]);
+        assert_eq!(DataCard::new(&dataset).parts, None);
+        dataset.official_split = Some(vec![Split::Train, Split::Test]);
+        let card = DataCard::new(&dataset);
+        assert_eq!((card.parts, card.parts_of), (Some([1, 0, 1]), Some(Level::Graph)));
+        dataset.schema.level = Level::Node;
+        let parts = vec![vec![Some(Split::Train), Some(Split::Valid)], vec![None, Some(Split::Train)]];
+        dataset.node_parts = Some(NodeParts::new(parts));
+        let card = DataCard::new(&dataset);
+        assert_eq!((card.parts, card.parts_of), (Some([2, 1, 0]), Some(Level::Node)));
     }
 
     #[test]

@@ -124,17 +124,20 @@ pub struct BadRow {
     pub value: String,
     /// What is wrong with it and what was expected.
     pub reason: String,
+    /// The name that the source gives the record, where it could be read.
+    pub id: Option<String>,
 }
 
 impl BadRow {
     /// Bytes that it takes, besides those of its place in a list.
     pub(crate) fn bytes(&self) -> u64 {
-        self.place.bytes() + (self.value.len() + self.reason.len()) as u64
+        let id = self.id.as_ref().map_or(0, String::len);
+        self.place.bytes() + (self.value.len() + self.reason.len() + id) as u64
     }
 
     /// A bad row; `value` may be any text from a file.
     pub(crate) fn new(place: Place, value: impl AsRef<str>, reason: impl Into<String>) -> Self {
-        Self { place, value: escape(value.as_ref()), reason: reason.into() }
+        Self { place, value: escape(value.as_ref()), reason: reason.into(), id: None }
     }
 }
 
@@ -324,26 +327,18 @@ impl DataError {
     ///
     /// The error itself if it is about the reading as a whole, whichever row it was noticed at.
     pub(crate) fn into_bad_row(self, fallback: Place) -> Result<BadRow, Self> {
-        Ok(match self {
+        let (place, value, reason) = match self {
             Self::Limit { name, .. } if name == MEMORY => return Err(self),
-            Self::Malformed { place, found, expected } => {
-                BadRow { place, value: found, reason: format!("expected {expected}") }
-            }
-            Self::Value { place, value, expected } => {
-                BadRow { place, value, reason: format!("not {expected}") }
-            }
-            Self::Encoding { place } => {
-                BadRow { place, value: String::new(), reason: "not valid UTF-8".to_owned() }
-            }
-            Self::Graph { place, source } => {
-                BadRow { place, value: String::new(), reason: source.to_string() }
-            }
+            Self::Malformed { place, found, expected } => (place, found, format!("expected {expected}")),
+            Self::Value { place, value, expected } => (place, value, format!("not {expected}")),
+            Self::Encoding { place } => (place, String::new(), "not valid UTF-8".to_owned()),
+            Self::Graph { place, source } => (place, String::new(), source.to_string()),
             Self::Limit { place, name, found, limit } => {
-                let reason = Exceeded { limit_name: name, found, limit }.to_string();
-                BadRow { place, value: String::new(), reason }
+                (place, String::new(), Exceeded { limit_name: name, found, limit }.to_string())
             }
-            other => BadRow { place: fallback, value: String::new(), reason: other.to_string() },
-        })
+            other => (fallback, String::new(), other.to_string()),
+        };
+        Ok(BadRow { place, value, reason, id: None })
     }
 }
 

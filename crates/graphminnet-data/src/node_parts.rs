@@ -48,6 +48,15 @@ impl NodeParts {
     ///
     /// None in practice; the type is that of [`Splits::stratified`].
     pub fn random(dataset: &Dataset, seed: u64) -> Result<Option<Self>, SplitError> {
+        Self::at_random(dataset, Ratios::default(), seed)
+    }
+
+    /// The same in other shares.
+    ///
+    /// # Errors
+    ///
+    /// [`SplitError::Ratios`].
+    pub fn at_random(dataset: &Dataset, ratios: Ratios, seed: u64) -> Result<Option<Self>, SplitError> {
         Self::of_only_graph(dataset, |nodes| {
             let columns = dataset.schema.num_targets().max(1);
             let targets = dataset.samples.first().map_or(&[][..], |sample| &sample.targets);
@@ -66,7 +75,7 @@ impl NodeParts {
                     groups.iter().map(|group| group.first().map_or(0, |&row| label(row))).collect()
                 }
             };
-            let among = Splits::stratified(&labels, Ratios::default(), seed)?;
+            let among = Splits::stratified(&labels, ratios, seed)?;
             drop(labels);
             let nodes_of = |part: Split| {
                 let mut found: Vec<usize> = match &groups {

@@ -142,7 +142,7 @@ pub struct ReadOptions {
     /// Under versions 1 to 4 texts that are targets beside others, or where numbers are asked for, are numbers from 0 in the
     /// order in which they come up; more classes than there are names may be asked for; and targets are left out that were
     /// asked for by a name that no column has. Columns of 0.0 and 1.0 are
-    /// numbers.
+    /// numbers; names of targets in JSON Lines only rename `target`; of several split schemes of an OGB folder none is used.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

@@ -191,7 +191,7 @@ fn source(lines: Lines, format: Format, path: &Path, options: &ReadOptions) -> R
     Ok(Source::Csv(Box::new(SmilesRows::new(lines, path, options)?)))
 }
 
-/// All records in order, the bad ones with their reasons and their numbers for names.
+/// All records in order, the bad ones with their reasons and, where their names could not be read, with their numbers.
 pub(crate) fn input_rows(read: Read, records_before: usize) -> Vec<InputRow> {
     let Read { dataset, report } = read;
     let mut reasons: std::collections::HashMap<usize, BadRow> =
@@ -207,7 +207,8 @@ pub(crate) fn input_rows(read: Read, records_before: usize) -> Vec<InputRow> {
         None => {
             let unknown = || BadRow::new(Place::default(), "", "the row could not be read");
             let reason = reasons.remove(&position).unwrap_or_else(unknown);
-            InputRow { text: Vec::new(), id: (records_before + position).to_string(), graph: Err(reason) }
+            let id = reason.id.clone().unwrap_or_else(|| (records_before + position).to_string());
+            InputRow { text: Vec::new(), id, graph: Err(reason) }
         }
     };
     rows.into_iter().enumerate().map(row).collect()

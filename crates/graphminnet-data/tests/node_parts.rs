@@ -5,7 +5,8 @@ mod common;
 use common::Scratch;
 use graphminnet_data::Split::{Test, Train, Valid};
 use graphminnet_data::generate::Papers;
-use graphminnet_data::{DataError, Dataset, ReadOptions, Split, formats, open};
+use graphminnet_data::split::Ratios;
+use graphminnet_data::{DataError, Dataset, NodeParts, ReadOptions, Split, formats, open};
 
 const EXPECTED: [Option<Split>; 4] = [Some(Train), Some(Valid), None, Some(Test)];
 
@@ -123,4 +124,55 @@ fn parts_of_nodes_survive_writing_and_reading() {
         let again = open(&path, &ReadOptions::with_schema(papers.schema.clone())).unwrap().dataset;
         assert_eq!(again.node_parts, papers.node_parts, "{name}");
     }
+}
+
+#[test]
+fn of_several_schemes_of_ogb_one_must_be_named() {
+    let scratch = Scratch::new("schemes");
+    for (name, content) in [
+        ("raw/num-node-list.csv", "2\n2\n2\n"),
+        ("raw/num-edge-list.csv", "1\n1\n1\n"),
+        ("raw/edge.csv", "0,1\n0,1\n0,1\n"),
+        ("raw/graph-label.csv", "0\n1\n0\n"),
+        ("split/random/train.csv", "0\n"),
+        ("split/random/valid.csv", "1\n"),
+        ("split/random/test.csv", "2\n"),
+        ("split/scaffold/train.csv", "2\n"),
+        ("split/scaffold/valid.csv", "1\n"),
+        ("split/scaffold/test.csv", "0\n"),
+    ] {
+        scratch.write(name, content);
+    }
+    let read = |options: &ReadOptions| open(scratch.path(), options).map(|read| read.dataset.official_split);
+    let now = ReadOptions { rules: 5, ..ReadOptions::default() };
+    let error = read(&now).unwrap_err().to_string();
+    assert!(error.contains("several split schemes, `random`, `scaffold`"), "{error}");
+    assert!(error.contains("--split-scheme"), "{error}");
+    let named = |name: &str| ReadOptions { split: Some(name.to_owned()), ..now.clone() };
+    assert_eq!(read(&named("scaffold")).unwrap(), Some(vec![Test, Valid, Train]));
+    assert_eq!(read(&named("random")).unwrap(), Some(vec![Train, Valid, Test]));
+    let error = read(&named("time")).unwrap_err().to_string();
+    assert!(error.contains("no split scheme `time`; there are `random`, `scaffold`"), "{error}");
+    // Whoever splits otherwise needs none, and a run of earlier rules reads what it read.
+    assert_eq!(read(&ReadOptions { ignore_split: true, ..now.clone() }).unwrap(), None);
+    assert_eq!(read(&ReadOptions { rules: 4, ..now.clone() }).unwrap(), None);
+
+    let elsewhere = scratch.write("one.jsonl", line("\"id\":\"a\""));
+    let error = open(&elsewhere, &named("random")).unwrap_err().to_string();
+    assert!(error.contains("split schemes to choose from"), "{error}");
+}
+
+#[test]
+fn nodes_of_the_only_graph_are_split_in_any_shares() {
+    let dataset = read("\"id\":\"a\"", &ReadOptions::default()).unwrap();
+    let halves = Ratios { train: 1.0, valid: 0.0, test: 1.0 };
+    let parts = NodeParts::at_random(&dataset, halves, 0).unwrap().unwrap();
+    assert_eq!([Train, Valid, Test].map(|part| parts.count(part)), [2, 0, 2]);
+    let classes = |part: Split| -> f32 {
+        let rows = parts.graph(0).iter().zip(&dataset.samples[0].targets);
+        rows.filter(|(found, _)| **found == Some(part)).map(|(_, class)| class).sum()
+    };
+    assert_eq!([classes(Train), classes(Test)], [1.0, 1.0], "equal shares of the classes");
+    let none = Ratios { train: 0.0, valid: 0.0, test: 0.0 };
+    assert!(NodeParts::at_random(&dataset, none, 0).is_err());
 }

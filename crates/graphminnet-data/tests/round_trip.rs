@@ -195,6 +195,33 @@ proptest! {
     }
 }
 
+/// Columns by position in an order in which categories do not come first, for nodes and for edges.
+const MIXED: &str = concat!(
+    r#"{"id":"a","num_nodes":2,"edges":[[0,1],[1,0]],"node_features":[[0.5,"C",1.5],[2.5,"N",3.5]],"#,
+    r#""edge_features":[[0.25,1,"x",4.0],[0.75,2,"y",5.0]],"target":1.5}"#,
+    "\n",
+);
+
+#[test]
+fn columns_keep_their_places_where_their_names_are_positions() {
+    let scratch = Scratch::new("places");
+    let first = open(&scratch.write("x.jsonl", MIXED), &ReadOptions::default()).unwrap().dataset;
+    let names = |columns: &[Column]| columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    assert_eq!(
+        names(&first.schema.node_columns),
+        ["node_feature_1", "node_feature_0", "node_feature_2"],
+        "a schema has categories first"
+    );
+    let path = scratch.path().join("y.jsonl");
+    write_jsonl(&first, &path).unwrap();
+    assert_equal(&open(&path, &ReadOptions::default()).unwrap().dataset, &first);
+    // As a model of the first file reads the second.
+    assert_equal(&read_with_schema(&path, &first), &first);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(r#""node_features":[[0.5,"C",1.5],[2.5,"N",3.5]]"#), "{text}");
+    assert!(text.contains(r#""edge_features":[[0.25,1,"x",4.0],[0.75,2,"y",5.0]]"#), "{text}");
+}
+
 /// A zstd frame with one raw block, made by hand: enough for a reader to be tested on.
 fn raw_zstd(content: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0b1010_0000];

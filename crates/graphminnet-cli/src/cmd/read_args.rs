@@ -19,7 +19,7 @@ pub struct Reading {
 /// What the columns of a file are; everything that is not given is inferred.
 #[derive(Args, Default, PartialEq)]
 pub struct Columns {
-    /// Target column; may be repeated or a list with commas.
+    /// Target column (a field of JSON Lines, or one of target_0, target_1, …); may be repeated or a list with commas.
     #[arg(help_heading = super::READING, long = "target", value_name = "COLUMN", value_delimiter = ',')]
     targets: Vec<String>,
     /// Column with SMILES strings. Of a list with commas, such as solute,solvent, the molecules of a row are read together
@@ -58,6 +58,9 @@ pub struct Columns {
     /// Column with the parts: train, valid or test.
     #[arg(help_heading = super::READING, long, value_name = "COLUMN")]
     split_column: Option<String>,
+    /// Of several split schemes of a folder (split/scaffold, split/random, …), the one to use.
+    #[arg(help_heading = super::READING, long, value_name = "NAME")]
+    split_scheme: Option<String>,
     /// jsonl, smiles-csv, parquet, xlsx, sdf, graph6, csv-folder, ogb, tudataset or edgelist-folder; by default found from
     /// the path.
     #[arg(help_heading = super::READING, long)]
@@ -163,6 +166,7 @@ impl Columns {
             targets: (!self.targets.is_empty()).then(|| self.targets.clone()),
             id_column: self.id_column.clone(),
             split_column: self.split_column.clone(),
+            split: self.split_scheme.clone(),
             level: self.level,
             task: self.task,
             positive_class: self.positive_class.clone(),
@@ -185,6 +189,14 @@ fn policy(text: &str) -> Result<OnBadRow, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_split_scheme_is_an_option_of_files() {
+        let columns = Columns { split_scheme: Some("scaffold".to_owned()), ..Columns::default() };
+        assert_eq!(columns.options(OnBadRow::Error).split.as_deref(), Some("scaffold"));
+        let reading = Reading { columns, ..Reading::default() };
+        assert!(reading.refuse("a benchmark").is_err());
+    }
 
     #[test]
     fn the_older_word_for_a_binary_task_is_still_read() {

@@ -3,7 +3,7 @@
 use super::figure::figure;
 use super::table::{Align, Table};
 use graphminnet_data::text::grouped;
-use graphminnet_data::{Column, ColumnKind, DataCard, Schema, TargetSummary, TargetValues, escape};
+use graphminnet_data::{Column, ColumnKind, DataCard, Level, Schema, TargetSummary, TargetValues, escape};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -34,13 +34,13 @@ pub fn write_card(out: &mut impl Write, schema: &Schema, card: &DataCard) -> io:
         }
     }
     match card.parts {
-        Some([train, valid, test]) => writeln!(
-            out,
-            "split       train {}, valid {}, test {}",
-            grouped(train),
-            grouped(valid),
-            grouped(test)
-        )?,
+        Some([train, valid, test]) => {
+            // Graphs go without saying.
+            let level = card.parts_of.filter(|level| *level != Level::Graph);
+            let what = level.map_or_else(String::new, |level| format!("{level}s: "));
+            let [train, valid, test] = [train, valid, test].map(grouped);
+            writeln!(out, "split       {what}train {train}, valid {valid}, test {test}")?;
+        }
         None => writeln!(out, "split       none in the file")?,
     }
     if schema.targets.is_empty() {

@@ -17,10 +17,15 @@
 //! Targets of edges are in `edge_target`, one value or row for each of `edges`. A model can also be asked about pairs of
 //! nodes that are no edges: `pairs` lists them, `pair_target` has a value or row for each. (`edge_label_index`, two rows,
 //! and `edge_label` are understood as other names.) `split` and masks then have an entry for every edge or pair.
+//!
+//! Targets that are asked for by name are the fields of these names, where lines have such, with a value for the graph or a
+//! list with one for each node (edge, pair). Else the names choose among `target_0`, `target_1`, … or, if there are as many,
+//! are those of the targets.
 
 mod bounds;
 mod parse;
 mod parts;
+mod targets;
 mod write;
 
 pub use write::write_jsonl;
@@ -29,12 +34,13 @@ pub(crate) use write::write_jsonl_to;
 use crate::formats::Lines;
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::{DataError, Level, Limits, Place, Read, ReadOptions};
+use crate::{BadRow, Column, DataError, Level, Limits, Place, Read, ReadOptions};
 use bounds::{Said, Undecided};
-use parse::{Cell, Line, Rows};
+use parse::{Asked, Cell, Line, Rows};
 use parts::{Parts, split_field, weight_field, weight_of};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::Path;
+use targets::{Found, TargetFields, asked_level, quoted, target_names};
 
 /// Reads a file of JSON Lines.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
@@ -55,7 +61,7 @@ pub(crate) fn open_lines(path: &Path, options: &ReadOptions) -> Result<Lines, Da
 pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
     let mut collector = Collector::new(path, options);
     collector.records_before = lines.records_before();
-    let mut shape = Shape::default();
+    let mut shape = Shape::new(TargetFields::new(path, options)?);
     if let Some(schema) = &options.schema {
         // The schema, not the first graph, says how many columns there are.
         collector.name_node_columns(names("node", schema.node_columns.len(), options))?;
@@ -64,7 +70,12 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
     }
     let mut ignored: Vec<String> = Vec::new();
-    let fields = [Some(split_field(options)), weight_field(options)];
+    let asked = Asked {
+        split: split_field(options),
+        weight: weight_field(options),
+        targets: shape.targets.fields(options),
+        preferred: shape.targets.preferred(),
+    };
     while lines.advance_to_record()? {
         if lines.bytes().trim_ascii().is_empty() {
             continue;
@@ -72,7 +83,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         // Freed with the line.
         let mut held = collector.budget.share();
         let record = lines.text().and_then(|text| {
-            let line = parse::line(text, fields, &lines.place(), &options.limits, &mut held)?;
+            let line = parse::line(text, &asked, &lines.place(), &options.limits, &mut held)?;
             for name in &line.unknown {
                 if ignored.len() < 20 && !ignored.contains(name) {
                     ignored.push(name.clone());
@@ -82,30 +93,47 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         });
         match record {
             Ok(record) => collector.push(Ok(record))?,
-            Err(error) => collector.push(Err(error.into_bad_row(lines.place())?))?,
+            // That is about all lines, whichever it was noticed at.
+            Err(error @ DataError::Schema { .. }) => return Err(error),
+            Err(error) => {
+                let id = lines.text().ok().and_then(parse::id);
+                collector.push(Err(BadRow { id, ..error.into_bad_row(lines.place())? }))?;
+            }
         }
     }
     if !ignored.is_empty() {
-        let names: Vec<String> = ignored.iter().map(|name| format!("`{}`", crate::escape(name))).collect();
-        collector.notes.push(format!("fields that are not understood were ignored: {}", names.join(", ")));
+        let names = quoted(ignored.iter());
+        collector.notes.push(format!("fields that are not understood were ignored: {names}"));
     }
+    collector.notes.extend(shape.targets.note());
     shape.undecided.settle(&mut collector)?;
-    collector.finish()
+    let read = collector.finish()?;
+    // A part of a file need not have everything that the file has.
+    if options.shard.is_none() && !read.dataset.samples.is_empty() {
+        shape.targets.check(&ignored, path)?;
+    }
+    Ok(read)
 }
 
 /// What graphs have in common: numbers of columns, fixed by the first graph that has rows.
-#[derive(Default)]
-struct Shape {
+struct Shape<'a> {
     node: Option<usize>,
     edge: Option<usize>,
     target: Option<usize>,
+    targets: TargetFields<'a>,
     undecided: Undecided,
 }
 
+impl<'a> Shape<'a> {
+    fn new(targets: TargetFields<'a>) -> Self {
+        Self { node: None, edge: None, target: None, targets, undecided: Undecided::default() }
+    }
+}
+
 fn record(
-    line: Line,
+    mut line: Line,
     place: &Place,
-    shape: &mut Shape,
+    shape: &mut Shape<'_>,
     collector: &mut Collector<'_>,
     options: &ReadOptions,
 ) -> Result<Record, DataError> {
@@ -116,15 +144,11 @@ fn record(
     check_edges("edges", "edge", &line.edges, num_nodes, place)?;
 
     let (num_edges, num_pairs) = (line.edges.len(), line.pairs.as_ref().map_or(0, Vec::len));
-    let is_flat = matches!(line.target, Some(parse::Target::Flat(_)));
-    let fields = Fields {
-        target: line.target,
-        of_nodes: line.node_target,
-        of_edges: line.edge_target,
-        of_pairs: line.pair_target,
-        has_pairs: line.pairs.is_some(),
+    let asked = asked_level(options).or(shape.target.map(|_| collector.level));
+    let (is_flat, (level, targets)) = match shape.targets.of_line(&mut line, num_nodes, asked, place)? {
+        Found::Named(level, rows) => (false, (level, rows)),
+        Found::Usual(fields) => (fields.is_flat(), fields.targets(num_nodes, num_edges, options)),
     };
-    let (level, targets) = targets(fields, num_nodes, num_edges, options);
     let pairs = line.pairs.filter(|_| level == Level::Pair).unwrap_or_default();
     check_edges("pairs", "pair", &pairs, num_nodes, place)?;
     let parts = match level {
@@ -167,7 +191,8 @@ fn record(
             collector.notes.extend(Some(note).filter(|note| !note.is_empty()));
         }
         collector.level = level;
-        collector.name_target_columns(names("target", targets.columns, options))?;
+        let names = shape.targets.name(targets.columns, &line.unknown, options, place)?;
+        collector.name_target_columns(names)?;
     }
     if targets.is_none() && shape.target.is_none() && level == Level::Pair {
         collector.level = level;
@@ -183,7 +208,7 @@ fn record(
             ));
         }
     }
-    let targets = targets.unwrap_or_default();
+    let targets = shape.targets.chosen(targets.unwrap_or_default());
     let num_targets = targets.rows;
     let (mut bounds, mut undecided) = (Vec::new(), Vec::new());
     let record = Record {
@@ -340,93 +365,24 @@ pub(crate) fn names(what: &str, columns: usize, options: &ReadOptions) -> Vec<St
     }
     let schema = options.schema.as_ref();
     let known = schema.map(|schema| if what == "node" { &schema.node_columns } else { &schema.edge_columns });
-    let by_position: Vec<String> = (0..columns).map(|column| format!("{what}_feature_{column}")).collect();
     match known {
         Some(known) if known.len() == columns => {
-            // A schema lists categories before numbers; names that are positions say where each really is.
-            let named: HashSet<&str> = known.iter().map(|column| column.name.as_str()).collect();
-            if by_position.iter().all(|name| named.contains(name.as_str())) {
-                return by_position;
-            }
-            known.iter().map(|column| column.name.clone()).collect()
+            written_order(what, known).into_iter().map(|column| known[column].name.clone()).collect()
         }
-        _ => by_position,
+        _ => (0..columns).map(|column| by_position(what, column)).collect(),
     }
 }
 
-fn target_names(columns: usize, options: &ReadOptions) -> Vec<String> {
-    let known = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
-    match known {
-        Some(known) if known.len() == columns => known.clone(),
-        _ if columns == 1 => vec!["target".to_owned()],
-        _ => (0..columns).map(|column| format!("target_{column}")).collect(),
-    }
+fn by_position(what: &str, column: usize) -> String {
+    format!("{what}_feature_{column}")
 }
 
-/// Targets that a graph may well have: a flat list of more, as long as the graph has nodes, has one for each node.
-const FEW_TARGETS: usize = 64;
-
-fn is_per_node(cells: &[Cell], num_nodes: usize, options: &ReadOptions) -> bool {
-    options.rules >= 3 && cells.len() > FEW_TARGETS && cells.len() == num_nodes
-}
-
-/// The fields of a line that can hold targets.
-struct Fields {
-    target: Option<parse::Target>,
-    of_nodes: Option<Rows>,
-    of_edges: Option<Rows>,
-    of_pairs: Option<Rows>,
-    has_pairs: bool,
-}
-
-/// Level and rows of the targets; `None` if the line has none.
-///
-/// The level that was asked for decides which field is looked at; otherwise the first one that is there.
-fn targets(
-    fields: Fields,
-    num_nodes: usize,
-    num_edges: usize,
-    options: &ReadOptions,
-) -> (Level, Option<Rows>) {
-    let asked = options.schema.as_ref().map(|schema| schema.level).or(options.level);
-    if let (true, Some(level)) = (options.ignore_targets, asked) {
-        return (level, None);
-    }
-    let Fields { target, of_nodes, of_edges, of_pairs, has_pairs } = fields;
-    let is_asked = |level: Level| asked.is_none_or(|asked| asked == level);
-    match (of_nodes, of_edges, of_pairs) {
-        // Targets of nodes have always come first, whatever was asked for.
-        (Some(rows), ..) if !matches!(asked, Some(Level::Edge | Level::Pair)) => {
-            return (Level::Node, Some(rows));
-        }
-        (_, Some(rows), _) if is_asked(Level::Edge) && (asked.is_some() || target.is_none()) => {
-            return (Level::Edge, Some(rows));
-        }
-        (_, _, Some(rows)) if is_asked(Level::Pair) && (asked.is_some() || target.is_none()) => {
-            return (Level::Pair, Some(rows));
-        }
-        _ => {}
-    }
-    let usual = if has_pairs && target.is_none() { Level::Pair } else { Level::Graph };
-    let level = asked.unwrap_or(usual);
-    match target {
-        None => (level, None),
-        Some(parse::Target::Flat(cells)) if cells.is_empty() => (level, None),
-        Some(parse::Target::Nested(rows)) => match asked {
-            Some(level @ (Level::Edge | Level::Pair)) => (level, Some(rows)),
-            _ => (Level::Node, Some(rows)),
-        },
-        Some(parse::Target::Flat(cells)) => {
-            let per_node =
-                asked.map_or_else(|| is_per_node(&cells, num_nodes, options), |level| level == Level::Node);
-            let level = match asked {
-                Some(Level::Edge) if cells.len() == num_edges => Level::Edge,
-                Some(Level::Pair) => Level::Pair,
-                _ if per_node && cells.len() == num_nodes => Level::Node,
-                _ => Level::Graph,
-            };
-            let rows = if level == Level::Graph { 1 } else { cells.len() };
-            (level, Some(Rows { rows, columns: cells.len() / rows.max(1), cells }))
-        }
-    }
+/// The columns of a `node` or an `edge` in the order in which a line has them. A schema lists categories before numbers; names
+/// that are positions say where each really is.
+fn written_order(what: &str, columns: &[Column]) -> Vec<usize> {
+    let places: HashMap<&str, usize> =
+        columns.iter().enumerate().map(|(at, column)| (column.name.as_str(), at)).collect();
+    let by_position =
+        (0..columns.len()).map(|column| places.get(by_position(what, column).as_str()).copied());
+    by_position.collect::<Option<Vec<usize>>>().unwrap_or_else(|| (0..columns.len()).collect())
 }

@@ -229,8 +229,23 @@ pub(crate) fn read_lines(
     }
 }
 
+/// Fails for the name of a split scheme where a format has none; earlier rules took no notice.
+fn check_scheme(format: Format, path: &Path, options: &ReadOptions) -> Result<(), DataError> {
+    match format {
+        Format::Ogb | Format::EdgelistFolder => Ok(()),
+        _ if options.split.is_none() || options.rules < 5 => Ok(()),
+        _ => Err(DataError::Schema {
+            place: Place::file(path),
+            reason: "only folders in OGB's layout and folders of edge lists have split schemes to choose from; a column of \
+                     parts is named by `--split-column`"
+                .to_owned(),
+        }),
+    }
+}
+
 /// Reads `path` in a given format.
 pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result<Read, DataError> {
+    check_scheme(format, path, options)?;
     match format {
         Format::Jsonl => jsonl::read(path, options),
         Format::SmilesCsv | Format::Parquet | Format::Xlsx | Format::Sdf => {
@@ -249,6 +264,7 @@ pub(super) fn read_csv_folder_in_parts(
     options: &ReadOptions,
     how: &InParts<'_>,
 ) -> Result<Option<ReadInParts>, DataError> {
+    check_scheme(Format::CsvFolder, path, options)?;
     csv_folder::read_in_parts(&Folder::new(path, &options.limits), options, how)
 }
 

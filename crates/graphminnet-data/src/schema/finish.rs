@@ -23,11 +23,13 @@ impl Finisher {
         mut record: Record,
         id: String,
     ) -> Result<Sample, BadRow> {
+        // The row keeps its name.
+        let bad = |bad: BadRow| BadRow { id: Some(id.clone()), ..bad };
         let graph = match record.graph.take() {
             Some(graph) => graph,
-            None => self.graph(from, &mut record, &id)?,
+            None => self.graph(from, &mut record, &id).map_err(bad)?,
         };
-        let targets = self.targets(from, &record, &graph)?;
+        let targets = self.targets(from, &record, &graph).map_err(bad)?;
         Ok(Sample { id, graph: Arc::new(graph), targets })
     }
 

@@ -156,10 +156,11 @@ pub fn read_with_groups(
     by: GroupBy,
     seed: u64,
 ) -> Result<(Read, Vec<usize>), DataError> {
-    // Whatever a table is called: only molecules have scaffolds and fingerprints.
     let format = match options.format.map_or_else(|| formats::detect(path), Ok) {
-        Ok(format @ (Format::Parquet | Format::Xlsx | Format::Sdf)) => format,
-        _ => Format::SmilesCsv,
+        Ok(format) => table_of_molecules(format, path, by)?,
+        Err(error) if path.is_dir() => return Err(error),
+        // Whatever a table is called.
+        Err(_) => Format::SmilesCsv,
     };
     let options = of_molecules(format, options);
     let read = open(path, &options)?;
@@ -188,6 +189,28 @@ pub fn read_text_with_groups(
     };
     let groups = groups(&read, path, &options, by, seed, strings)?;
     Ok((read, groups))
+}
+
+/// The format, if it is one of molecules: nothing else has scaffolds and fingerprints.
+fn table_of_molecules(format: Format, path: &Path, by: GroupBy) -> Result<Format, DataError> {
+    let found = match format {
+        Format::SmilesCsv | Format::Parquet | Format::Xlsx | Format::Sdf => return Ok(format),
+        Format::Jsonl => "JSON Lines",
+        Format::CsvFolder => "a folder of CSV files",
+        Format::Ogb => "a folder in OGB's layout",
+        Format::TuDataset => "a folder in the layout of the TUDataset collection",
+        Format::EdgelistFolder => "a folder of edge lists",
+        Format::Graph6 => "graph6",
+    };
+    let split = match by {
+        GroupBy::Scaffold => "a scaffold split",
+        GroupBy::Fingerprint => "a k-means split",
+    };
+    let reason = format!(
+        "{split} needs a table of molecules (SMILES, SD file); this is {found}: split it at random, stratified, or by a file of \
+         parts"
+    );
+    Err(DataError::Schema { place: Place::file(path), reason })
 }
 
 fn of_molecules(format: Format, options: &ReadOptions) -> ReadOptions {
@@ -270,6 +293,24 @@ mod tests {
         assert_eq!(scaffolds, [0, 1, 0, 2], "benzene, none, benzene, piperidine");
         let error = read_text_with_groups(text, "own.csv", &ReadOptions::default(), GroupBy::Scaffold, 0);
         assert!(error.unwrap_err().to_string().contains("own.csv"), "a bad row is told");
+    }
+
+    #[test]
+    fn only_tables_of_molecules_have_groups() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.jsonl");
+        std::fs::write(&path, "{\"num_nodes\":1,\"edges\":[[0,0],[0,0]],\"target\":1}\n").unwrap();
+        for (by, expected) in
+            [(GroupBy::Scaffold, "a scaffold split"), (GroupBy::Fingerprint, "a k-means split")]
+        {
+            let error = read_with_groups(&path, &ReadOptions::default(), by, 0).unwrap_err().to_string();
+            assert!(error.contains(expected) && error.contains("this is JSON Lines"), "{error}");
+        }
+        // Whatever a table is called.
+        let table = folder.path().join("own.molecules");
+        std::fs::write(&table, "smiles,y\nCCO,1\nc1ccccc1,2\n").unwrap();
+        let found = read_with_groups(&table, &ReadOptions::default(), GroupBy::Scaffold, 0);
+        assert_eq!(found.unwrap().1, [0, 1]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::split::{GroupBy, Ratios, Splits, read_with_groups};
 use graphminnet_data::text::grouped;
-use graphminnet_data::{OnBadRow, Read, ReadOptions, escape, open};
+use graphminnet_data::{Dataset, NodeParts, OnBadRow, Read, ReadOptions, escape, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ enum Scheme {
     Scaffold,
     /// Molecules with similar fingerprints (clusters found by k-means) stay together.
     Kmeans,
-    /// As the file's own split column says.
+    /// As the file's own split column (or the split scheme of its folder) says.
     Column,
 }
 
@@ -67,12 +67,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.ratios.is_some() && arguments.scheme == Scheme::Column {
         return Err(Failure::usage("--ratios has no effect on the column scheme"));
     }
-    let (read, splits) = divide(arguments)?;
+    let Divided { read, splits, are_rows } = divide(arguments)?;
     say_report(&read.report);
     let sizes = [&splits.train, &splits.valid, &splits.test].map(|part| grouped(part.len()));
-    say!("train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
+    let what = if are_rows { format!("{}s: ", read.dataset.schema.level) } else { String::new() };
+    say!("{what}train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
     // Under `null` rows keep their numbers, also those after a bad one.
-    let is_aligned = arguments.reading.options().on_bad_row == OnBadRow::Null;
+    let is_aligned = !are_rows && arguments.reading.options().on_bad_row == OnBadRow::Null;
     let text = if is_aligned { splits.in_rows(&read.report.rows).to_json() } else { splits.to_json() };
     let mut out = stdout().lock();
     match &arguments.output {
@@ -85,11 +86,22 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn divide(arguments: &Arguments) -> Result<(Read, Splits), Failure> {
+/// What was read, and its parts.
+struct Divided {
+    read: Read,
+    splits: Splits,
+    /// Whether the parts are those of nodes (edges, pairs), as `train --split FILE` reads them of a single graph.
+    are_rows: bool,
+}
+
+fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
     let ignore_split = arguments.scheme != Scheme::Column;
     let options = arguments.limits.on(ReadOptions { ignore_split, ..arguments.reading.options() });
     if ignore_split && options.split_column.is_some() {
         return Err(Failure::usage("--split-column has an effect on the column scheme only"));
+    }
+    if ignore_split && options.split.is_some() {
+        return Err(Failure::usage("--split-scheme has an effect on the column scheme only"));
     }
     let (ratios, seed) = (arguments.ratios.unwrap_or_default(), arguments.seed.unwrap_or(0));
     let by = match arguments.scheme {
@@ -103,13 +115,36 @@ fn divide(arguments: &Arguments) -> Result<(Read, Splits), Failure> {
             (GroupBy::Scaffold, None) => Splits::by_groups(&groups, ratios)?,
             _ => Splits::by_groups_at_random(&groups, ratios, seed)?,
         };
-        return Ok((read, splits));
+        return Ok(Divided { read, splits, are_rows: false });
     }
     let read = open(&arguments.file, &options)?;
+    if let Some(parts) = parts_of_rows(&read.dataset, arguments.scheme, ratios, seed)? {
+        return Ok(Divided { read, splits: parts.nodes_by_part(), are_rows: true });
+    }
     let splits = match arguments.scheme {
         Scheme::Random => Splits::random(read.dataset.samples.len(), ratios, seed)?,
         Scheme::Stratified => Splits::stratified_by_target(&read.dataset, ratios, seed)?,
         Scheme::Column | Scheme::Scaffold | Scheme::Kmeans => Splits::official(&read.dataset)?,
     };
-    Ok((read, splits))
+    Ok(Divided { read, splits, are_rows: false })
+}
+
+/// The parts of nodes (edges, pairs), where training would split these: of a single graph with targets of them.
+fn parts_of_rows(
+    dataset: &Dataset,
+    scheme: Scheme,
+    ratios: Ratios,
+    seed: u64,
+) -> Result<Option<NodeParts>, Failure> {
+    match scheme {
+        Scheme::Random | Scheme::Stratified => Ok(NodeParts::at_random(dataset, ratios, seed)?),
+        Scheme::Column if dataset.node_parts.is_some() && dataset.samples.len() > 1 => {
+            Err(Failure::usage(format!(
+                "the file names parts of the {}s of several graphs, which a split file cannot say; `train` uses them as they are",
+                dataset.schema.level
+            )))
+        }
+        Scheme::Column => Ok(dataset.node_parts.clone()),
+        Scheme::Scaffold | Scheme::Kmeans => Ok(None),
+    }
 }

@@ -140,6 +140,10 @@ fn source(
             let split = arguments.split.escape_debug();
             return Err(Failure::usage(format!("--split-column has no effect on --split {split}")));
         }
+        if read.split.is_some() && !split.is_of_the_data() {
+            let split = arguments.split.escape_debug();
+            return Err(Failure::usage(format!("--split-scheme has no effect on --split {split}")));
+        }
         return Ok(DataSource::File { path, read, split, calibrate });
     }
     arguments.reading.refuse("benchmark and generated data")?;

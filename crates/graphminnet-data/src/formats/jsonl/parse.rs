@@ -48,6 +48,8 @@ pub(super) struct Line {
     pub(super) edge_target: Option<Rows>,
     pub(super) pairs: Option<Vec<[u32; 2]>>,
     pub(super) pair_target: Option<Rows>,
+    /// Fields that were asked for as targets.
+    pub(super) named: Vec<(String, Target)>,
     /// Fields that name parts: `split` (or the one that was asked for) and masks.
     pub(super) parts: Vec<(String, Value)>,
     /// The field that says how much the graph counts.
@@ -74,10 +76,22 @@ fn expected_in(field: &str) -> &'static str {
     }
 }
 
+/// Fields that have a meaning because of the options.
+pub(super) struct Asked<'a> {
+    /// The one that names parts.
+    pub(super) split: &'a str,
+    /// The one with weights.
+    pub(super) weight: Option<&'a str>,
+    /// Those with targets.
+    pub(super) targets: Vec<&'a str>,
+    /// Which of `target` and `y` counts where there are both; `None` for the last one.
+    pub(super) preferred: Option<&'a str>,
+}
+
 /// Parses one line.
 pub(super) fn line(
     text: &str,
-    [split_field, weight_field]: [Option<&str>; 2],
+    asked: &Asked<'_>,
     place: &Place,
     limits: &Limits,
     held: &mut Share,
@@ -90,7 +104,7 @@ pub(super) fn line(
     let mut line = Line::default();
     let mut field = String::new();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let result = LineSeed { line: &mut line, field: &mut field, split_field, weight_field }
+    let result = LineSeed { line: &mut line, field: &mut field, asked }
         .deserialize(&mut deserializer)
         .and_then(|()| deserializer.end());
     match result {
@@ -103,9 +117,48 @@ pub(super) fn line(
             if !field.is_empty() {
                 place = place.in_column(&field);
             }
-            let expected = if error.is_eof() { EXPECTED_LINE } else { expected_in(&field) };
+            let field = if asked.targets.contains(&field.as_str()) { "target" } else { field.as_str() };
+            let expected = if error.is_eof() { EXPECTED_LINE } else { expected_in(field) };
             Err(DataError::malformed(place, reason, expected))
         }
+    }
+}
+
+/// The id of a line that is no graph, as far as it can be read: the row is then still known by its name.
+pub(super) fn id(text: &str) -> Option<String> {
+    let mut found = None;
+    // Whatever is wrong with the line has been told.
+    let _ = IdSeed(&mut found).deserialize(&mut serde_json::Deserializer::from_str(text));
+    found
+}
+
+struct IdSeed<'a>(&'a mut Option<String>);
+
+impl<'de> DeserializeSeed<'de> for IdSeed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for IdSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("one JSON object per line")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "id" if self.0.is_none() => *self.0 = map.next_value_seed(CellSeed)?.into_id(),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -133,8 +186,7 @@ fn depth_and_commas(text: &str) -> (u64, u64) {
 struct LineSeed<'a> {
     line: &'a mut Line,
     field: &'a mut String,
-    split_field: Option<&'a str>,
-    weight_field: Option<&'a str>,
+    asked: &'a Asked<'a>,
 }
 
 impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
@@ -161,6 +213,9 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
             }
             let line = &mut *self.line;
             match key.as_str() {
+                name if self.asked.targets.contains(&name) => {
+                    line.named.push((key.clone(), map.next_value_seed(Table)?));
+                }
                 "id" => line.id = map.next_value_seed(CellSeed)?.into_id(),
                 "num_nodes" => {
                     line.num_nodes = match map.next_value_seed(CellSeed)? {
@@ -179,7 +234,13 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
                 "edge_features" | "edge_attr" => {
                     line.edge_features = Some(map.next_value_seed(Table)?.into_rows())
                 }
-                "target" | "y" => line.target = Some(map.next_value_seed(Table)?),
+                name @ ("target" | "y") => {
+                    let target = map.next_value_seed(Table)?;
+                    if line.target.is_none() || self.asked.preferred.is_none_or(|preferred| preferred == name)
+                    {
+                        line.target = Some(target);
+                    }
+                }
                 "node_target" => line.node_target = Some(map.next_value_seed(Table)?.into_rows()),
                 "edge_target" => line.edge_target = Some(map.next_value_seed(Table)?.into_rows()),
                 "pairs" => line.pairs = Some(map.next_value_seed(Pairs)?),
@@ -190,8 +251,8 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
                 "pair_target" | "edge_label" => {
                     line.pair_target = Some(map.next_value_seed(Table)?.into_rows())
                 }
-                name if Some(name) == self.weight_field => line.weight = Some(map.next_value_seed(CellSeed)?),
-                name if Some(name) == self.split_field || Masks::part_of(name).is_some() => {
+                name if Some(name) == self.asked.weight => line.weight = Some(map.next_value_seed(CellSeed)?),
+                name if name == self.asked.split || Masks::part_of(name).is_some() => {
                     line.parts.push((key.clone(), map.next_value()?));
                 }
                 // Another column of parts, which is not asked for.
@@ -224,7 +285,7 @@ impl Cell {
 }
 
 impl Target {
-    fn into_rows(self) -> Rows {
+    pub(super) fn into_rows(self) -> Rows {
         match self {
             Self::Nested(rows) => rows,
             Self::Flat(cells) => Rows { rows: cells.len(), columns: 1, cells },

@@ -1,5 +1,6 @@
 //! Writes a data set as JSON Lines; reading the file with its schema gives back an equal data set.
 
+use super::written_order;
 use crate::fs::write_atomically_with;
 use crate::graph::Features;
 use crate::{Bound, Column, ColumnKind, DataError, Dataset, Level, Sample, Schema, Side, Split, Task};
@@ -25,32 +26,50 @@ pub fn write_jsonl(dataset: &Dataset, path: &Path) -> Result<(), DataError> {
 /// The sink's own, or that of a data set with graph features, which the format does not hold.
 pub(crate) fn write_jsonl_to(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
     super::super::check_writable(dataset)?;
+    let layout = Layout::of(&dataset.schema);
     for (position, sample) in dataset.samples.iter().enumerate() {
         let split = dataset.official_split.as_ref().and_then(|splits| splits.get(position));
         let nodes = dataset.node_parts.as_ref().map(|parts| parts.graph(position));
         let bounds = dataset.qualifiers.bounds.get(position).map_or(&[][..], Vec::as_slice);
-        write_sample(sample, bounds, &dataset.schema, split.copied(), nodes, out)?;
+        write_sample(sample, bounds, &layout, split.copied(), nodes, out)?;
     }
     Ok(())
+}
+
+/// What a line has, and in which order: reading it gives the same columns.
+struct Layout<'a> {
+    schema: &'a Schema,
+    nodes: Vec<usize>,
+    edges: Vec<usize>,
+}
+
+impl<'a> Layout<'a> {
+    fn of(schema: &'a Schema) -> Self {
+        Self {
+            schema,
+            nodes: written_order("node", &schema.node_columns),
+            edges: written_order("edge", &schema.edge_columns),
+        }
+    }
 }
 
 fn write_sample(
     sample: &Sample,
     bounds: &[Bound],
-    schema: &Schema,
+    layout: &Layout<'_>,
     split: Option<Split>,
     nodes: Option<&[Option<Split>]>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let graph = &sample.graph;
+    let (graph, schema) = (&sample.graph, layout.schema);
     write!(out, "{{\"id\":{},\"num_nodes\":{},\"edges\":[", text(&sample.id)?, graph.num_nodes())?;
     for (position, [source, target]) in graph.edges().iter().enumerate() {
         let comma = if position > 0 { "," } else { "" };
         write!(out, "{comma}[{source},{target}]")?;
     }
     out.write_all(b"]")?;
-    write_features("node_features", graph.node_features(), &schema.node_columns, out)?;
-    write_features("edge_features", graph.edge_features(), &schema.edge_columns, out)?;
+    write_features("node_features", graph.node_features(), (&schema.node_columns, &layout.nodes), out)?;
+    write_features("edge_features", graph.edge_features(), (&schema.edge_columns, &layout.edges), out)?;
     if schema.level == Level::Pair {
         out.write_all(b",\"pairs\":[")?;
         for (position, [source, target]) in graph.pairs().iter().enumerate() {
@@ -83,7 +102,7 @@ fn write_sample(
 fn write_features(
     field: &str,
     features: &Features,
-    columns: &[Column],
+    (columns, order): (&[Column], &[usize]),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if columns.is_empty() {
@@ -92,21 +111,24 @@ fn write_features(
     write!(out, ",\"{field}\":[")?;
     for row in 0..features.rows() {
         out.write_all(if row > 0 { b",[" } else { b"[" })?;
-        let categories = features.category_row(row).iter().zip(columns);
-        for (position, (value, column)) in categories.enumerate() {
-            let comma = if position > 0 { "," } else { "" };
-            match &column.kind {
-                ColumnKind::Category { names, .. } if !names.is_empty() => {
+        // Categories come before numbers in a schema and in a table of features.
+        let (categories, numbers) = (features.category_row(row), features.number_row(row));
+        for (position, &at) in order.iter().enumerate() {
+            if position > 0 {
+                out.write_all(b",")?;
+            }
+            match (categories.get(at), columns.get(at).map(|column| &column.kind)) {
+                (Some(value), Some(ColumnKind::Category { names, .. })) if !names.is_empty() => {
                     // The reserved slot has no name; any text that is not one reads back as it.
                     let name = names.get(*value as usize).map_or("\u{0}unknown", String::as_str);
-                    write!(out, "{comma}{}", text(name)?)?;
+                    write!(out, "{}", text(name)?)?;
                 }
-                _ => write!(out, "{comma}{value}")?,
+                (Some(value), _) => write!(out, "{value}")?,
+                (None, _) => {
+                    let value = numbers.get(at - categories.len()).copied().unwrap_or_default();
+                    write!(out, "{value:?}")?;
+                }
             }
-        }
-        for (position, value) in features.number_row(row).iter().enumerate() {
-            let comma = if position + features.category_columns() > 0 { "," } else { "" };
-            write!(out, "{comma}{value:?}")?;
         }
         out.write_all(b"]")?;
     }

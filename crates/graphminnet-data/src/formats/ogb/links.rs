@@ -9,7 +9,7 @@
 
 use super::features::read_features;
 use super::meta::Meta;
-use super::split::scheme_of;
+use super::split::{scheme_of, schemes, unnamed};
 use super::{Counts, expected_schema, missing, stored_edges};
 use crate::budget::{Budget, Share};
 use crate::formats::Tree;
@@ -34,8 +34,16 @@ pub(super) fn scheme(
     if asked.is_some_and(|level| level != Level::Pair) || asked.is_none() && has_labels {
         return Ok(None);
     }
+    let has_links = |scheme: &String| tree.contains(&format!("split/{scheme}/valid.pt"));
     let scheme = scheme_of(tree, meta, options)?;
-    Ok(scheme.filter(|scheme| tree.contains(&format!("split/{scheme}/valid.pt"))))
+    if scheme.is_none() {
+        // Without its pairs there is nothing to read, whether parts matter or not.
+        let schemes = schemes(tree)?;
+        if schemes.iter().any(has_links) {
+            return Err(unnamed(tree, &schemes));
+        }
+    }
+    Ok(scheme.filter(has_links))
 }
 
 /// Reads the graph and its pairs.

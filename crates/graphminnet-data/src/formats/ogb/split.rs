@@ -6,7 +6,10 @@ use super::missing;
 use super::table::read_column;
 use crate::budget::Share;
 use crate::formats::{Tree, lines_of};
-use crate::{DataError, ReadOptions, Split};
+use crate::{DataError, Place, ReadOptions, Split, escape};
+
+/// The first version of the rules under which one of several schemes must be named.
+const NAMED_SCHEME: u32 = 5;
 
 /// Reads the split that the options, `meta.json` or the only folder name; `None` if there is none.
 pub(super) fn read_split(
@@ -53,12 +56,23 @@ pub(super) fn read_split(
 }
 
 /// The split scheme that the options or `meta.json` name, or the only one.
+///
+/// # Errors
+///
+/// [`DataError::Schema`] for a scheme that is not there, and for several of which none is named: to choose one, or to draw
+/// parts at random, would be to say nothing of the others.
 pub(super) fn scheme_of(
     tree: &dyn Tree,
     meta: &Meta,
     options: &ReadOptions,
 ) -> Result<Option<String>, DataError> {
-    let Some(scheme) = options.split.as_ref().or(meta.split.as_ref()) else { return only_scheme(tree) };
+    let Some(scheme) = options.split.as_ref().or(meta.split.as_ref()) else {
+        let mut schemes = schemes(tree)?;
+        if schemes.len() > 1 && options.rules >= NAMED_SCHEME && !options.ignore_split {
+            return Err(unnamed(tree, &schemes));
+        }
+        return Ok(if schemes.len() == 1 { schemes.pop() } else { None });
+    };
     if scheme.contains(['/', '\\']) || scheme.starts_with('.') {
         return Err(DataError::value(
             tree.place("meta.json").in_column("split"),
@@ -66,16 +80,35 @@ pub(super) fn scheme_of(
             "the name of a folder",
         ));
     }
+    let schemes = schemes(tree)?;
+    if options.split.is_some() && !schemes.contains(scheme) {
+        let reason = format!("there is no split scheme `{}`; there are {}", escape(scheme), quoted(&schemes));
+        return Err(DataError::Schema { place: Place::file(tree.root()), reason });
+    }
     Ok(Some(scheme.clone()))
 }
 
-/// The split scheme, if the folder has exactly one.
-fn only_scheme(tree: &dyn Tree) -> Result<Option<String>, DataError> {
+/// What is wrong with several schemes of which none is named.
+pub(super) fn unnamed(tree: &dyn Tree, schemes: &[String]) -> DataError {
+    let reason = format!(
+        "there are several split schemes, {}: name the one to use (`--split-scheme`, or `split` in meta.json), or split otherwise",
+        quoted(schemes)
+    );
+    DataError::Schema { place: Place::file(tree.root()), reason }
+}
+
+fn quoted(schemes: &[String]) -> String {
+    let names: Vec<String> = schemes.iter().map(|name| format!("`{}`", escape(name))).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The names of the split schemes.
+pub(super) fn schemes(tree: &dyn Tree) -> Result<Vec<String>, DataError> {
     let mut schemes: Vec<String> = tree
         .names()?
         .iter()
         .filter_map(|name| name.strip_prefix("split/")?.split_once('/').map(|(scheme, _)| scheme.to_owned()))
         .collect();
     schemes.dedup();
-    Ok(if schemes.len() == 1 { schemes.pop() } else { None })
+    Ok(schemes)
 }
