@@ -15,11 +15,11 @@ mod tests {
 
     #[test]
     fn a_number_shows_its_digits_whatever_its_size() {
-        let shown = [0.0, 0.25, -2.71828, 0.001, 9_999_999.0, 0.000_98, -2.5e-12, 3e30, f64::NAN].map(figure);
+        let shown = [0.0, 0.25, -2.12345, 0.001, 9_999_999.0, 0.000_98, -2.5e-12, 3e30, f64::NAN].map(figure);
         let expected = [
             "0.0000",
             "0.2500",
-            "-2.7183",
+            "-2.1235",
             "0.0010",
             "9999999.0000",
             "9.800e-4",
