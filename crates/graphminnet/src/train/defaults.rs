@@ -43,7 +43,8 @@ pub fn infer_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let (table, notes) = inferred_table(name, schema, size.into(), asks_for_walks(overrides))?;
+    let (mut table, notes) = inferred_table(name, schema, size.into(), asks_for_walks(overrides))?;
+    narrow_positions(&mut table, overrides);
     fitting(with_overrides(name, table, overrides)?, schema, notes)
 }
 
