@@ -10,7 +10,7 @@ use super::{ConfigError, ModelConfig, TrainConfig, keys};
 use graphminnet_data::fs::sha256;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Keys that decide when states are saved, and no number.
 const WITHOUT_INFLUENCE: [&str; 2] = ["checkpoint_seconds", "checkpoint_steps"];
@@ -132,6 +132,7 @@ pub fn distinguishing_keys(model: &ModelConfig, train: &TrainConfig) -> Value {
 }
 
 /// The keys that count and differ between two configurations, each with its section: what they are in the one, and in the other.
+#[cfg(feature = "train")]
 pub(crate) fn changed_keys(
     (model, train): (&ModelConfig, &TrainConfig),
     (other_model, other_train): (&ModelConfig, &TrainConfig),
@@ -142,7 +143,9 @@ pub(crate) fn changed_keys(
     ];
     let mut changed = [Vec::new(), Vec::new()];
     for (section, ours, theirs) in sections {
-        let all: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+        let mut all: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
+        all.sort_unstable();
+        all.dedup();
         for key in all {
             // A key that is not written is one without a value.
             let [value, other] = [&ours, &theirs].map(|keys| keys.get(key).unwrap_or(&Value::Null));
@@ -243,8 +246,7 @@ mod tests {
         let train = TrainConfig { epochs: 7, checkpoint_steps: Some(1), ..TrainConfig::baseline() };
         let named = distinguishing_keys(&ModelConfig::baseline(), &train);
         assert_eq!(named, serde_json::json!({ "model": {}, "train": { "epochs": 7 } }));
-        let baseline = TrainConfig::baseline();
-        let model = ModelConfig::baseline();
+        let (baseline, model) = (TrainConfig::baseline(), ModelConfig::baseline());
         let [before, now] = changed_keys((&model, &baseline), (&model, &train));
         assert_eq!(before, [format!("train.epochs = {}", baseline.epochs)]);
         assert_eq!(now, ["train.epochs = 7"]);

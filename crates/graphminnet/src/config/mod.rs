@@ -39,6 +39,7 @@ pub use choices::{
 };
 // For the laboratory, which finds its finished runs again by them.
 #[doc(hidden)]
+#[cfg(feature = "train")]
 pub(crate) use identity::changed_keys;
 pub use identity::{Identity, distinguishing_keys};
 #[cfg(feature = "train")]
