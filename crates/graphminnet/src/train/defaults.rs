@@ -26,8 +26,8 @@ const BATCH_SIZE: usize = 32;
 /// their time grows with the square of the nodes.
 const MANY_NODES: usize = 10_000;
 
-/// For molecules and numbers: a small set is learnt by heart in more epochs (and the sooner with random walks), and averaged
-/// weights depend less on which of them is chosen. Chosen by cross-validation (docs/results/molecules.md).
+/// For molecules: a small set is learnt by heart in more epochs, and averaged weights depend less on which of them is chosen.
+/// Chosen by cross-validation (docs/results/molecules.md).
 const MOLECULE_EPOCHS: usize = 50;
 const MOLECULE_AVERAGE: f64 = 0.99;
 const SQUARED_ERRORS: &str = "squared errors are minimised, ";
@@ -208,9 +208,9 @@ fn asks_for_walks(overrides: &[Override]) -> bool {
     overrides.iter().any(|field| field.section == "model" && WALK_KEYS.contains(&field.key.as_str()))
 }
 
-/// Whether numbers of whole molecules are to be learnt.
+/// Whether something is to be learnt of whole molecules.
 fn is_of_molecules(schema: &Schema) -> bool {
-    schema.molecules.is_some() && schema.level == Level::Graph && schema.task == Task::Regression
+    schema.molecules.is_some() && schema.level == Level::Graph
 }
 
 /// Whether pairs are links or not.
@@ -314,7 +314,9 @@ fn inferred_table(
         }
     }
     let of_molecules = is_of_molecules(schema);
-    let placed = !is_sparse && (walks || !(of_molecules || averages));
+    // Random walks help to learn a small set of numbers by heart; classes are none the worse for them.
+    let molecule_numbers = of_molecules && schema.task == Task::Regression;
+    let placed = !is_sparse && (walks || !(molecule_numbers || averages));
     if placed {
         set("pe_dim", number(28));
     }
@@ -451,9 +453,14 @@ fn inferred_table(
     ] {
         train.insert(key.to_owned(), value);
     }
-    if of_molecules {
+    if molecule_numbers {
         notes.push(format!(
-            "molecules and a number: {SQUARED_ERRORS}weights are averaged, there are no random walks and at most 50 epochs"
+            "molecules and a number: {SQUARED_ERRORS}weights are averaged, there are no random walks and at most {MOLECULE_EPOCHS} \
+             epochs"
+        ));
+    } else if of_molecules {
+        notes.push(format!(
+            "molecules and a class: weights are averaged, and there are at most {MOLECULE_EPOCHS} epochs"
         ));
     }
     if only_links && asks_for_links(schema) {

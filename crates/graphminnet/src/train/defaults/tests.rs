@@ -75,7 +75,7 @@ fn a_short_schedule_has_a_short_warm_up() {
 }
 
 #[test]
-fn numbers_of_molecules_have_a_protocol_of_their_own_and_it_is_said() {
+fn molecules_have_a_protocol_of_their_own_and_it_is_said() {
     let of = |task| {
         let molecules = Some(graphminnet_data::MoleculeTable::default());
         Schema { molecules, ..schema(task, Level::Graph, vec![], vec![]) }
@@ -95,10 +95,24 @@ fn numbers_of_molecules_have_a_protocol_of_their_own_and_it_is_said() {
     let given: Table = "[model]\nrwse_steps = 8\n".parse().unwrap();
     let asked = fit_recipe("own", &given, Unnamed::Inferred, &schema, 900, &[]).unwrap().recipe.model;
     assert_eq!((asked.node_pe, asked.rwse_steps), (NodePeKind::Rwse, 8));
-    // Large data has fewer epochs anyway, and classes are learnt as before.
+    // Large data has fewer epochs anyway.
     assert_eq!(molecules(Task::Regression, 100_000).recipe.train.epochs, 20);
-    let classes = molecules(Task::Binary, 900).recipe.train;
-    assert_eq!((classes.epochs, classes.average_decay), (138, 0.0));
+    // Classes keep their random walks, and their loss.
+    for (task, loss) in
+        [(Task::Binary, Loss::BinaryCrossEntropy), (Task::MultiClass { classes: 3 }, Loss::CrossEntropy)]
+    {
+        let Inferred { recipe, notes } = molecules(task, 900);
+        assert_eq!((recipe.train.epochs, recipe.train.average_decay, recipe.train.loss), (50, 0.99, loss));
+        assert_eq!(recipe.model.node_pe, NodePeKind::Rwse);
+        assert!(
+            notes.iter().any(|note| note.contains("molecules and a class: weights are averaged")),
+            "{notes:?}"
+        );
+    }
+    // Classes of other graphs are learnt as long as ever.
+    let train =
+        infer_recipe("own", &Schema { molecules: None, ..of(Task::Binary) }, 900, &[]).unwrap().recipe.train;
+    assert_eq!((train.epochs, train.average_decay), (138, 0.0));
 }
 
 #[test]
