@@ -421,3 +421,27 @@ fn samples_with_dropout_say_how_unsure_a_model_is() {
         assert!(run.code == 2 && run.stderr.contains(said), "{arguments}: {run:?}");
     }
 }
+
+#[test]
+fn the_parts_of_a_run_are_a_split_file_also_where_rows_were_left_out() {
+    let workspace = workspace();
+    let damaged = |(line, row): (usize, &str)| match line {
+        4 | 11 => row.replacen('C', "C(", 1) + "\n",
+        _ => format!("{row}\n"),
+    };
+    let text: String = table(60).lines().enumerate().map(damaged).collect();
+    workspace.write("bad.csv", text);
+    let train = |split: &str, run: &str| {
+        let command = format!(
+            "train --data bad.csv --target y --on-bad-row null --split {split} {TINY} -q --run-dir {run}"
+        );
+        ok(workspace.run(&command));
+        parts(&workspace, run)
+    };
+    let first = train("random", "first");
+    let split = ok(workspace.run("data split bad.csv --target y --on-bad-row null --split random"));
+    assert_eq!(first, split.stdout, "a run and `data split` count alike");
+    assert_eq!(train("first/splits.json", "second"), first);
+    let predictions = |run: &str| workspace.read(&format!("{run}/seed-0/test_predictions.csv"));
+    assert_eq!(predictions("second"), predictions("first"));
+}

@@ -127,6 +127,7 @@ fn train(graph: LargeGraph, hosts: Arc<Timed>, device: Device) -> Result<(PartsM
             qualifiers: Default::default(),
             fingerprint: format!("{graph:?}"),
             differences: Vec::new(),
+            rows: Vec::new(),
         })
     };
     let interrupt = AtomicBool::new(false);

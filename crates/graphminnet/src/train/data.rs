@@ -31,6 +31,8 @@ pub struct TrainingData {
     pub qualifiers: Qualifiers,
     /// How this copy of the data differs from the published one, a sentence each; goes into `data.json` and the report.
     pub differences: Vec<String>,
+    /// For every row of the source, the sample that it became; empty if none was left out. `splits.json` counts these rows.
+    pub rows: Vec<Option<usize>>,
 }
 
 impl TrainingData {
@@ -85,8 +87,9 @@ impl TrainingData {
             }
         };
         let dataset = Arc::new(dataset);
-        let differences = Vec::new();
-        let data = Self { dataset, source_schema, splits, node_parts, fingerprint, qualifiers, differences };
+        let (differences, rows) = (Vec::new(), Vec::new());
+        let data =
+            Self { dataset, source_schema, splits, node_parts, fingerprint, qualifiers, differences, rows };
         Ok((data, report))
     }
 
@@ -188,6 +191,14 @@ impl TrainingData {
         match &self.node_parts {
             Some(parts) => parts.nodes_by_part(),
             None => self.splits.clone(),
+        }
+    }
+
+    /// The parts as a split file names them: where rows were left out that keep their numbers, these are counted too.
+    pub(super) fn split_file(&self) -> String {
+        match self.node_parts.is_some() || self.rows.is_empty() {
+            true => self.positions().to_json(),
+            false => self.splits.in_rows(&self.rows).to_json(),
         }
     }
 

@@ -175,6 +175,7 @@ fn with_sample(whole: &TrainingData, prepared: PreparedGraph, id: String, target
         qualifiers: whole.qualifiers.clone(),
         fingerprint: whole.fingerprint.clone(),
         differences: whole.differences.clone(),
+        rows: Vec::new(),
     }
 }
 

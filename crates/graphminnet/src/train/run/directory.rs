@@ -97,7 +97,7 @@ impl RunDir {
     pub(super) fn record_data(&self, data: &TrainingData, card: &DataCard) -> Result<(), TrainError> {
         match self.check_data(&data.fingerprint) {
             Err(TrainError::Io(error)) if error.is_not_found() => {
-                fs::write_atomically(&self.path.join(SPLITS), data.positions().to_json().as_bytes())?;
+                fs::write_atomically(&self.path.join(SPLITS), data.split_file().as_bytes())?;
                 write_json(&self.path.join(DATA), card)
             }
             checked => checked,

@@ -39,6 +39,9 @@ impl Loaded {
         unless_interrupted(among.map(|(mut data, report)| {
             observer.prepared(&report);
             data.differences = self.report.differences.clone();
+            if self.report.rows.iter().any(Option::is_none) {
+                data.rows = self.report.rows.clone();
+            }
             data
         }))
     }
