@@ -175,6 +175,51 @@ fn the_seeds_of_a_run_are_served_as_an_ensemble() {
 }
 
 #[test]
+fn calibrated_models_are_served_with_the_intervals_and_sets_of_predict() {
+    let rows = |target: &dyn Fn(usize) -> String| -> String {
+        (1..200)
+            .map(|at| format!("{}{}\n", ["C", "N", "O"][at % 3].repeat(at % 60 + 1), target(at)))
+            .collect()
+    };
+    let arguments = |target| {
+        let sizes = ["--set", "train.epochs=1", "--set", "model.hidden=16", "--set", "model.layers=1"];
+        ["--target", target, "--calibrate"].into_iter().chain(sizes).collect::<Vec<_>>()
+    };
+    let served_and_predicted = |folder: tempfile::TempDir| {
+        let server = Server::serve(folder, &[]);
+        let (status, answer) = server.predict(&json!({ "smiles": ["CCO"] }));
+        assert_eq!(status, 200, "{answer}");
+        let (_, model) = server.get("/model");
+        assert!(model.contains("\"interval_level\":0.9"), "{model}");
+        let mut predict = Command::new(env!("CARGO_BIN_EXE_graphminnet"));
+        predict.current_dir(&server.folder).args(["predict", "--model", "run", "--smiles", "CCO", "-o", "-"]);
+        let printed = String::from_utf8(predict.output().unwrap().stdout).unwrap();
+        let mut lines = printed.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let (names, cells) = (lines.next().unwrap(), lines.next().unwrap());
+        let cell = move |name: &str| {
+            let at = names.iter().position(|column| column == name);
+            cells[at.unwrap_or_else(|| panic!("{name}: {names:?}"))].clone()
+        };
+        (answer["predictions"][0].clone(), cell)
+    };
+    let numbers = format!("smiles,size\n{}", rows(&|at| format!(",{}.5", at % 60)));
+    let (said, cell) = served_and_predicted(trained_with("m.csv", &numbers, &arguments("size")));
+    for (end, name) in ["low_size", "high_size"].into_iter().enumerate() {
+        let served = said["intervals"]["size"][end].as_f64().unwrap();
+        assert_eq!((served as f32).to_string(), cell(name), "{said}");
+    }
+    let classes = format!("smiles,hit\n{}", rows(&|at| [",active", ",inactive"][at % 60 / 30].to_owned()));
+    let (said, cell) = served_and_predicted(trained_with("c.csv", &classes, &arguments("hit")));
+    let names: Vec<&str> =
+        said["sets"]["hit"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(names.join("|"), cell("set_hit"), "{said}");
+    assert_eq!(said["calibrated"]["active"].as_f64().unwrap().to_string(), cell("cal_active"), "{said}");
+    // A model that was not calibrated promises nothing.
+    let (_, answer) = Server::start(&[]).predict(&json!({ "smiles": ["CCO"] }));
+    assert_eq!(answer["predictions"][0]["intervals"], Value::Null, "{answer}");
+}
+
+#[test]
 fn the_description_and_the_page_are_whole() {
     let server = Server::start(&[]);
     let (status, text) = server.get("/openapi.json");

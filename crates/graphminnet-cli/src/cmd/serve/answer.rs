@@ -2,7 +2,9 @@
 
 use super::Bounds;
 use graphminnet::Ensemble;
-use graphminnet::bundle::{AnswerKind, AnswerRow, Answers, MaybeGraph, PredictError};
+use graphminnet::bundle::{
+    AnswerKind, AnswerRow, Answers, Conformal, DEFAULT_LEVEL, MaybeGraph, PredictError,
+};
 use graphminnet::config::Spread;
 use graphminnet::explain::{Method, Target, explain_together};
 use graphminnet_data::Graph;
@@ -83,16 +85,33 @@ impl From<Stopped> for Refused {
     }
 }
 
+/// The models that answer.
+pub struct Served {
+    ensemble: Ensemble,
+    /// Intervals and sets, where the models were calibrated.
+    conformal: Option<Conformal>,
+}
+
+impl Served {
+    /// Models with the calibration that they keep.
+    pub fn new(ensemble: Ensemble) -> Self {
+        // The level is a valid one, so there is no error.
+        let conformal = ensemble.conformal(DEFAULT_LEVEL).ok().flatten();
+        Self { ensemble, conformal }
+    }
+}
+
 /// Answers `POST /predict`.
-pub fn predict(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
-    let items = read(ensemble, bounds, body, stop)?;
-    let answers = ensemble.answer_unless(&items, stop)?;
-    let said = |at: usize| prediction(ensemble, &answers, at, &items[at]).map_err(|error| error.to_string());
+pub fn predict(served: &Served, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
+    let items = read(&served.ensemble, bounds, body, stop)?;
+    let answers = served.ensemble.answer_unless(&items, stop)?;
+    let said = |at: usize| prediction(served, &answers, at, &items[at]).map_err(|error| error.to_string());
     list("predictions", &items, stop, said)
 }
 
 /// Answers `POST /explain`.
-pub fn explain(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
+pub fn explain(served: &Served, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
+    let ensemble = &served.ensemble;
     // Every explanation runs a graph through the model a hundred times or so.
     let bounds = Bounds {
         graphs: bounds.graphs.min(EXPLAINED_GRAPHS),
@@ -159,7 +178,7 @@ fn one_explanation(
 }
 
 /// What the models are, for `GET /model`.
-pub fn describe(ensemble: &Ensemble) -> String {
+pub fn describe(Served { ensemble, conformal }: &Served) -> String {
     let description = ensemble.description();
     let schema = &description.schema;
     let reading = molecule_reading(schema);
@@ -174,6 +193,7 @@ pub fn describe(ensemble: &Ensemble) -> String {
         "level": schema.level,
         "classes": schema.class_names,
         "positive_class": description.ranked_class(),
+        "interval_level": conformal.as_ref().map(Conformal::level),
         "node_columns": schema.node_columns,
         "edge_columns": schema.edge_columns,
         "takes_smiles": reading.is_ok(),
@@ -207,9 +227,10 @@ fn molecule_reading(schema: &Schema) -> Result<MoleculeReading, String> {
     Ok(reading)
 }
 
-fn prediction(ensemble: &Ensemble, answers: &Answers, at: usize, item: &Item) -> Result<Value, PredictError> {
+fn prediction(served: &Served, answers: &Answers, at: usize, item: &Item) -> Result<Value, PredictError> {
     let answer = answers.graph(at)?;
-    let mut rows = answer.rows().map(|row| row_value(ensemble, &row));
+    let ensemble = &served.ensemble;
+    let mut rows = answer.rows().map(|row| row_value(served, &row));
     Ok(match ensemble.description().schema.level {
         Level::Node => json!({ "nodes": rows.collect::<Vec<_>>() }),
         Level::Edge => {
@@ -226,7 +247,7 @@ fn prediction(ensemble: &Ensemble, answers: &Answers, at: usize, item: &Item) ->
     })
 }
 
-fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
+fn row_value(Served { ensemble, conformal }: &Served, row: &AnswerRow<'_>) -> Value {
     let description = ensemble.description();
     let (key, names) = match description.answers() {
         AnswerKind::Binary if description.positive_class().is_none() => {
@@ -255,6 +276,34 @@ fn row_value(ensemble: &Ensemble, row: &AnswerRow<'_>) -> Value {
         };
         let by_target = names.iter().cloned().zip(quantiles.chunks(levels.len()).map(of_target));
         object["quantiles"] = Value::Object(by_target.collect());
+    }
+    let Some(conformal) = conformal else { return object };
+    let values = row.values();
+    let of_targets = |of: &dyn Fn(usize) -> Option<Value>| -> Value {
+        let targets = description.schema.targets.iter().enumerate();
+        Value::Object(targets.filter_map(|(at, target)| Some((target.clone(), of(at)?))).collect())
+    };
+    let kind = description.answers();
+    match kind {
+        AnswerKind::Numbers => {
+            let deviations = row.deviations();
+            object["intervals"] = of_targets(&|at| {
+                let (low, high) =
+                    conformal.interval(at, *values.get(at)?, deviations.get(at).copied().unwrap_or(0.0));
+                // Few labels promise nothing but that the truth is a number.
+                (low.is_finite() && high.is_finite()).then(|| json!([low, high]))
+            });
+        }
+        _ => {
+            let name = |class: usize| description.class_name(class);
+            object["sets"] = of_targets(&|at| {
+                Some(conformal.set(at, &values).into_iter().map(name).collect::<Vec<_>>().into())
+            });
+            if kind == AnswerKind::Binary {
+                let corrected = values.iter().enumerate().map(|(at, yes)| conformal.corrected(at, *yes));
+                object["calibrated"] = Value::Object(named(corrected.collect()));
+            }
+        }
     }
     object
 }

@@ -1,7 +1,7 @@
 //! Threads that answer requests with models that they share; a bounded queue before them.
 
 use super::Bounds;
-use super::answer::{self, Answer, Refused};
+use super::answer::{self, Answer, Refused, Served};
 use super::metrics::Metrics;
 use crate::failure::Failure;
 use graphminnet::Ensemble;
@@ -50,11 +50,11 @@ pub fn start(ensemble: Ensemble, threads: usize, bounds: Bounds) -> Result<Worke
     let (queue, jobs) = sync_channel(waiting);
     let jobs = Arc::new(Mutex::new(jobs));
     let metrics = Arc::new(Metrics::default());
-    let description = answer::describe(&ensemble);
-    let ensemble = Arc::new(ensemble);
+    let served = Arc::new(Served::new(ensemble));
+    let description = answer::describe(&served);
     for number in 0..threads {
         let worker = Worker {
-            ensemble: Arc::clone(&ensemble),
+            served: Arc::clone(&served),
             bounds,
             jobs: Arc::clone(&jobs),
             metrics: Arc::clone(&metrics),
@@ -70,7 +70,7 @@ pub fn start(ensemble: Ensemble, threads: usize, bounds: Bounds) -> Result<Worke
 
 /// What one thread works with.
 struct Worker {
-    ensemble: Arc<Ensemble>,
+    served: Arc<Served>,
     bounds: Bounds,
     jobs: Arc<Mutex<Receiver<Job>>>,
     metrics: Arc<Metrics>,
@@ -98,8 +98,8 @@ impl Worker {
     fn answer(&self, job: &Job, stop: Stop<'_>) -> Result<Answer, Refused> {
         unless_stopped(stop)?;
         match job.endpoint {
-            Endpoint::Predict => answer::predict(&self.ensemble, &self.bounds, &job.body, stop),
-            Endpoint::Explain => answer::explain(&self.ensemble, &self.bounds, &job.body, stop),
+            Endpoint::Predict => answer::predict(&self.served, &self.bounds, &job.body, stop),
+            Endpoint::Explain => answer::explain(&self.served, &self.bounds, &job.body, stop),
         }
     }
 }
