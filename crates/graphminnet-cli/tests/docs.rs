@@ -21,6 +21,61 @@ fn examples_of_the_page_on_data_sets_are_real() {
     check("datasets.md");
 }
 
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut pages = Vec::new();
+    for folder in ["", "docs", "docs/decisions", "docs/guide", "docs/results", "benches", "fuzz"] {
+        let files = std::fs::read_dir(root.join(folder)).unwrap().map(|file| file.unwrap().path());
+        pages.extend(files.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    }
+    let mut broken = Vec::new();
+    let mut links = 0;
+    for page in &pages {
+        for link in prose(page).flat_map(|line| links_of(&line)) {
+            links += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().unwrap().join(file),
+            };
+            let is_there =
+                target.exists() && (heading.is_empty() || headings(&target).any(|one| one == heading));
+            if !is_there {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(links > 100, "only {links} links were found");
+    assert!(broken.is_empty(), "links that lead nowhere: {broken:#?}");
+}
+
+/// The lines of a page outside of its code.
+fn prose(page: &Path) -> impl Iterator<Item = String> + use<> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let mut is_code = false;
+    let lines = text.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    });
+    lines.map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+/// What the links of a line lead to, without those to other places of the web.
+fn links_of(line: &str) -> Vec<String> {
+    let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    targets.map(|(target, _)| target.to_owned()).filter(|target| !target.contains("://")).collect()
+}
+
+/// The names by which links reach the headings of a page.
+fn headings(page: &Path) -> impl Iterator<Item = String> {
+    prose(page).filter(|line| line.starts_with('#')).map(|line| {
+        let title = line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        title.chars().filter(|one| one.is_alphanumeric() || "-_".contains(*one)).collect()
+    })
+}
+
 fn check(page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(page);
     let text = std::fs::read_to_string(&path).unwrap();
