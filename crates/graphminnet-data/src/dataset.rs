@@ -229,6 +229,12 @@ pub struct MoleculeTable {
     /// Names of the columns whose numbers join the graphs, after those that are computed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub descriptors: Vec<String>,
+    /// Name of the column with the names of the rows, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_column: Option<String>,
+    /// Name of the column with the parts, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_column: Option<String>,
 }
 
 /// One graph with what is known about it.

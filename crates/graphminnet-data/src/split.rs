@@ -164,8 +164,8 @@ impl Splits {
         [("train", train), ("valid", valid), ("test", test), ("calibration", calibration)]
     }
 
-    /// Sets graphs of the training part aside for calibration, at random: as many as the test part has, but no more
-    /// than a quarter of the training part and than 2,000.
+    /// Sets graphs of the training part aside for calibration, at random: as many as the test part has, or a tenth of the
+    /// training part if that is more, but no more than a quarter of it and than 2,000.
     pub fn hold_out(mut self, seed: u64) -> Self {
         let count = self.calibration_size();
         let order = stream(seed, "calibration", &[]).permutation(self.train.len());

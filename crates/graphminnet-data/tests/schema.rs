@@ -568,3 +568,20 @@ fn a_target_that_is_not_there_is_an_error_that_names_those_that_are() {
         assert!(open(path, &ReadOptions { rules: 4, ..named(&["y"]) }).is_ok());
     }
 }
+
+#[test]
+fn names_of_equal_numbers_have_one_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("names.jsonl");
+    let names = ["1", "01", "2", "02", "3", "03", "003", "+3"];
+    let row = |name: &&str| {
+        format!("{{\"num_nodes\":1,\"edges\":[],\"node_features\":[[\"{name}\"]],\"target\":0.5}}\n")
+    };
+    std::fs::write(&path, names.iter().map(row).collect::<String>()).unwrap();
+    // Every reading has a hash table of its own, and each of these its own order.
+    for _ in 0..20 {
+        let read = graphminnet_data::open(&path, &ReadOptions::default()).unwrap();
+        let ColumnKind::Category { names, .. } = &read.dataset.schema.node_columns[0].kind else { panic!() };
+        assert_eq!(*names, ["01", "1", "02", "2", "+3", "003", "03", "3"]);
+    }
+}

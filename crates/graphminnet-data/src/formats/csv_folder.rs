@@ -270,8 +270,10 @@ impl<'a> Graphs<'a> {
                     draft.num_nodes = Some(number);
                 }
                 draft.weight = weights.as_ref().map(|weights| weights.value(&table, &place)).transpose()?;
-                // Parts are those of targets.
-                let part = split.filter(|_| !options.ignore_targets).map(|split| table.field(split));
+                // Parts are those of targets, and not judged where nobody asks for them.
+                let part = split
+                    .filter(|_| !options.ignore_targets && !options.ignore_split)
+                    .map(|split| table.field(split));
                 draft.split = parse_split(part, split_name, &place)?;
                 for (target, (column, _)) in columns.iter().enumerate() {
                     let value = collector.target_columns.label(target, table.field(*column), &place)?;

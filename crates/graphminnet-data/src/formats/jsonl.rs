@@ -66,8 +66,8 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
         // The schema, not the first graph, says how many columns there are.
         collector.name_node_columns(names("node", schema.node_columns.len(), options))?;
         collector.name_edge_columns(names("edge", schema.edge_columns.len(), options))?;
-        shape.node = Some(schema.node_columns.len()).filter(|columns| *columns > 0);
-        shape.edge = Some(schema.edge_columns.len()).filter(|columns| *columns > 0);
+        shape.node = Some(schema.node_columns.len());
+        shape.edge = Some(schema.edge_columns.len());
     }
     let mut ignored: Vec<String> = Vec::new();
     let asked = Asked {
@@ -310,7 +310,7 @@ fn fix(slot: &mut Option<usize>, rows: &Rows, field: &str, place: &Place) -> Res
         Some(expected) => Err(DataError::malformed(
             place.clone().in_column(field),
             format!("{} columns", rows.columns),
-            format!("{expected} columns, as in earlier graphs"),
+            format!("{expected} columns, as in the model's data or in earlier graphs"),
         )),
     }
 }

@@ -275,7 +275,12 @@ fn collect(
     }
     let further = names.split_off(1.min(names.len()));
     let (column, descriptors) = (names.pop().unwrap_or_default(), columns.descriptors.names());
-    collector.molecules = Some(MoleculeTable { column, further, form: reading.form, descriptors });
+    let options = collector.options;
+    let kept = kept_table(options).cloned().unwrap_or_default();
+    let id_column = options.id_column.clone().or(kept.id_column);
+    let split_column = options.split_column.clone().or(kept.split_column);
+    let form = reading.form;
+    collector.molecules = Some(MoleculeTable { column, further, form, descriptors, id_column, split_column });
     let known = || rows.iter().flatten().map(|(row, _)| row);
     let cells = |at: usize| known().filter_map(move |row| row.cells.get(at)).map(|text| &**text);
     let names = columns.targets.iter().map(|(_, name)| name);
@@ -359,12 +364,24 @@ struct Columns {
     explicit: bool,
 }
 
+/// How the table was read that a model was trained on.
+fn kept_table(options: &ReadOptions) -> Option<&MoleculeTable> {
+    options.schema.as_ref()?.molecules.as_ref()
+}
+
 impl Columns {
     fn find(reader: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
         let named = |name: &Option<String>| named_column(reader, name.as_ref());
         let molecules = molecule_columns(reader, options)?;
-        let id = named(&options.id_column)?.or_else(|| reader.column_called(&["id"]));
-        let split = named(&options.split_column)?.or_else(|| reader.column_called(&["split"]));
+        // Columns that the training named are found by these names, and missed by nobody where they are not there.
+        let usual = |kept: Option<&String>, word: &str| {
+            kept.and_then(|name| reader.column_called(&[name])).or_else(|| reader.column_called(&[word]))
+        };
+        let kept = kept_table(options);
+        let id = named(&options.id_column)?
+            .or_else(|| usual(kept.and_then(|table| table.id_column.as_ref()), "id"));
+        let split = named(&options.split_column)?
+            .or_else(|| usual(kept.and_then(|table| table.split_column.as_ref()), "split"));
         let descriptors = DescriptorColumns::find(reader, options)?;
         let taken: Vec<Option<usize>> =
             molecules.iter().map(|found| Some(found.column)).chain([id, split]).collect();
@@ -376,7 +393,8 @@ impl Columns {
         let targets = match wanted {
             // With a schema the file may be one to predict on: absent targets are missing labels.
             Some(names) if options.schema.is_some() => {
-                names.iter().map(|name| (reader.column(name), name.clone())).collect()
+                let column = |name: &String| reader.column(name).or_else(|| reader.column_called(&[name]));
+                names.iter().map(|name| (column(name), name.clone())).collect()
             }
             Some(names) => asked_targets(reader, names, &taken, &descriptors)?,
             None => reader
@@ -389,6 +407,8 @@ impl Columns {
                 .map(|(column, name)| (Some(column), name.clone()))
                 .collect(),
         };
+        // A column of parts that nobody asks for is no target either, and may say what it likes.
+        let split = split.filter(|_| !options.ignore_split);
         Ok(Self { molecules, id, split, descriptors, weight, targets, explicit: wanted.is_some() })
     }
 

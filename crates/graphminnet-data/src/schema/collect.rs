@@ -369,7 +369,9 @@ impl<'a> Collector<'a> {
                 Some(earlier) => Err(BadRow::new(
                     record.place,
                     &id,
-                    format!("this id was already used in {earlier}; ids must be unique"),
+                    format!(
+                        "this id was already used in {earlier}; ids must be unique (another column with names: --id-column)"
+                    ),
                 )),
                 None => {
                     // Nobody asks for the ids where they may repeat.

@@ -170,10 +170,10 @@ fn looks_like_categories(trace: &ColumnTrace, options: &ReadOptions) -> bool {
 
 pub(super) fn sorted_names(trace: &ColumnTrace) -> Vec<String> {
     let mut names: Vec<String> = trace.codes.keys().cloned().collect();
-    // Names that are all integers sort as such: -1, 1, 2, 10.
-    match names.iter().map(|name| name.parse::<i64>().ok()).collect::<Option<Vec<_>>>() {
-        Some(_) => names.sort_by_key(|name| name.parse::<i64>().unwrap_or(i64::MAX)),
-        None => names.sort_unstable(),
+    names.sort_unstable();
+    // Names that are all integers sort as such: -1, 1, 2, 10. Of equal ones (1 and 01) the order of texts stays.
+    if names.iter().all(|name| name.parse::<i64>().is_ok()) {
+        names.sort_by_key(|name| name.parse::<i64>().unwrap_or(i64::MAX));
     }
     names
 }

@@ -82,6 +82,9 @@ fn positions(part: &'static str, value: &Value, samples: usize) -> Result<Vec<us
                 let bound =
                     |text: &str| text.trim().parse::<usize>().map_err(|_| refuse(&format!("{piece:?}")));
                 let (first, last) = (bound(first)?, bound(last)?);
+                if first > last {
+                    return Err(refuse(&format!("{piece:?}, which runs backwards")));
+                }
                 // Checked before the range is written out, so that a huge one costs nothing.
                 if last >= samples {
                     return Err(SplitError::OutOfRange { part, index: last, samples });
@@ -101,6 +104,12 @@ fn positions(part: &'static str, value: &Value, samples: usize) -> Result<Vec<us
 mod tests {
     use super::super::Ratios;
     use super::*;
+
+    #[test]
+    fn a_range_that_runs_backwards_is_refused() {
+        let error = Splits::from_json(r#"{"train": "0-4", "valid": "8-5", "test": []}"#, 10).unwrap_err();
+        assert!(error.to_string().contains("runs backwards"), "{error}");
+    }
 
     #[test]
     fn what_is_written_is_read_back() {
