@@ -343,3 +343,20 @@ fn runs_of_the_same_name_have_names_of_their_own_in_a_report() {
     let html = graphminnet::report::report_html(&paths, None, &|_| None).unwrap();
     assert!(html.contains("rings (rings-a)") && html.contains("rings (rings-b)"));
 }
+
+#[test]
+fn what_was_written_over_fewer_seeds_does_not_outlive_more_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run");
+    let seeds = |seeds: &[u64]| RunSpec { seeds: seeds.to_vec(), ..spec() };
+    finish(&mut Run::create(&path, &seeds(&[0, 1])).unwrap());
+    let written = ["summary.json", "ensemble.json", "ensemble.gmn"];
+    assert!(written.iter().all(|name| path.join(name).is_file()));
+    // Stopped before the third seed is done: nothing is left that speaks of two.
+    let flag = AtomicBool::new(false);
+    let mut stop = Stop { flag: &flag, at: |event| matches!(event, TrainEvent::SeedStarted { seed: 2, .. }) };
+    let mut run = Run::open(&path).unwrap();
+    let outcome = run.train_seeds(&[0, 1, 2], &resources(), &mut stop, &flag).unwrap();
+    assert!(matches!(outcome, RunOutcome::Interrupted), "{outcome:?}");
+    assert!(!written.iter().any(|name| path.join(name).is_file()));
+}

@@ -221,11 +221,6 @@ impl Conformal {
         (value - radius, value + radius)
     }
 
-    /// Whether an answer of this probability belongs to the set of a target.
-    pub fn holds(&self, target: usize, probability: f64) -> bool {
-        1.0 - probability <= self.radii.get(target).copied().unwrap_or(f64::INFINITY)
-    }
-
     /// The probability of yes as large as what happened on the calibration (by Platt's scaling unless another way is
     /// [chosen](Conformal::correcting_by)); as it was said where the labels of the calibration are of one kind, or
     /// answers are not yes or no.
@@ -243,15 +238,25 @@ impl Conformal {
 
     /// The classes in the set of a row with these values: of a yes/no target, 0 (no) and 1 (yes); else all classes.
     pub fn set(&self, target: usize, values: &[f64]) -> Vec<usize> {
-        let probabilities = match self.kind {
-            AnswerKind::Numbers => return Vec::new(),
+        let radius = self.radii.get(target).copied().unwrap_or(f64::INFINITY);
+        (0..)
+            .zip(self.errors(target, values))
+            .filter(|(_, error)| *error <= radius)
+            .map(|(class, _)| class)
+            .collect()
+    }
+
+    /// How wrong every class would make a row with these values. The calibration measured the same numbers, to the last bit:
+    /// `1 − (1 − p)` may be more than `p`, and a radius may be the error of this very row.
+    fn errors(&self, target: usize, values: &[f64]) -> Vec<f64> {
+        match self.kind {
+            AnswerKind::Numbers => Vec::new(),
             AnswerKind::Binary => {
                 let yes = values.get(target).copied().unwrap_or(0.5);
-                vec![1.0 - yes, yes]
+                vec![yes, 1.0 - yes]
             }
-            AnswerKind::Classes => values.to_vec(),
-        };
-        (0..probabilities.len()).filter(|class| self.holds(target, probabilities[*class])).collect()
+            AnswerKind::Classes => values.iter().map(|likely| 1.0 - likely).collect(),
+        }
     }
 
     /// How often intervals or sets hold the truth on labelled graphs, per target column.
@@ -386,5 +391,10 @@ mod tests {
         assert_eq!(answers.set(0, &[0.5, 0.9]), [0, 1]);
         assert_eq!(answers.set(1, &[0.5, 0.9]), [1]);
         assert!(answers.set(1, &[0.5, 0.5]).is_empty());
+        // The error of a no is the probability of yes itself.
+        let yes = 0.414_342_132_483_184_6;
+        assert!(1.0 - (1.0 - yes) > yes, "the example is one that rounding changes");
+        let tied = Conformal { radii: vec![yes], ..answers };
+        assert_eq!(tied.set(0, &[yes]), [0]);
     }
 }

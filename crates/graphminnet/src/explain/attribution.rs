@@ -106,6 +106,11 @@ impl Explanation {
 
     /// The number that is explained, in words: a target or the score of a class, and the node where there is one.
     pub fn subject(&self, about: &Description) -> String {
+        self.subject_at(about, |node| node.to_string())
+    }
+
+    /// The same where nodes have names.
+    pub fn subject_at(&self, about: &Description, name: impl FnOnce(usize) -> String) -> String {
         let column = match about.answers() {
             AnswerKind::Classes => format!("score of class {}", about.class_name(self.output)),
             AnswerKind::Binary if about.ranked_class().is_some() => {
@@ -117,7 +122,7 @@ impl Explanation {
             }
         };
         match self.node {
-            Some(node) => format!("{column} at node {node}"),
+            Some(node) => format!("{column} at node {}", name(node)),
             None => column,
         }
     }

@@ -93,10 +93,14 @@ impl TrainingData {
         Ok((data, report))
     }
 
-    /// Known targets of a part, each with its place among the targets of its graph.
+    /// Known targets of a part, each with its place among the targets of its graph. Graphs of the training part that weigh
+    /// nothing are left out: what they say must not count, for the scale of the targets neither.
     pub(super) fn known_targets(&self, part: Split) -> impl Iterator<Item = (usize, f32)> {
         let columns = self.target_columns().max(1);
-        let samples = self.splits.part(part).iter();
+        let weighs = move |graph: &&usize| {
+            part != Split::Train || self.qualifiers.weights.get(**graph).is_none_or(|weight| *weight > 0.0)
+        };
+        let samples = self.splits.part(part).iter().filter(weighs);
         let targets = samples.filter_map(|&at| Some((at, self.dataset.samples.get(at)?)));
         let targets = targets.flat_map(move |(graph, sample)| {
             let values = sample.targets.iter().copied().enumerate();

@@ -6,7 +6,7 @@ pub use size::DataSize;
 
 use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, Spread, TrainConfig, with_overrides};
 use graphminnet_data::text::counted;
-use graphminnet_data::{Level, Schema, Task};
+use graphminnet_data::{Column, ColumnKind, Level, Schema, Task, escape};
 use toml::{Table, Value};
 
 /// A recipe made for a data set, and why it is what it is.
@@ -44,7 +44,7 @@ pub fn infer_recipe(
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
     let (mut table, notes) = inferred_table(name, schema, size.into(), asks_for_walks(overrides))?;
-    narrow_positions(&mut table, overrides);
+    narrow_positions(&mut table, asked_hidden(overrides));
     fitting(with_overrides(name, table, overrides)?, schema, notes)
 }
 
@@ -57,6 +57,16 @@ fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Resul
         recipe.model.out_dim = recipe.model.out_dim.saturating_mul(spread.blocks());
         recipe.model.check()?;
     }
+    if let Task::MultiClass { classes } = schema.task
+        && recipe.model.out_dim != classes
+    {
+        return Err(ConfigError::Invalid {
+            key: "model.out_dim".to_owned(),
+            value: recipe.model.out_dim.to_string(),
+            expected: format!("one output for each of the {classes} classes of the data; leave it out"),
+        });
+    }
+    notes.extend(unread_columns(&recipe.model, schema));
     if recipe.train.loss != Loss::Mse {
         // Another loss was asked for.
         notes.iter_mut().for_each(|note| *note = note.replace(SQUARED_ERRORS, ""));
@@ -73,6 +83,23 @@ fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Resul
         }
     }
     Ok(Inferred { recipe, notes })
+}
+
+/// The columns of nodes that an encoder leaves out that somebody chose, in a sentence.
+fn unread_columns(model: &ModelConfig, schema: &Schema) -> Option<String> {
+    let is_read = |column: &&Column| match column.kind {
+        ColumnKind::Category { .. } => model.takes_node_categories(),
+        ColumnKind::Number => model.takes_node_numbers(),
+    };
+    let unread = schema.node_columns.iter().filter(|column| !is_read(column));
+    let unread: Vec<String> = unread.map(|column| format!("`{}`", escape(&column.name))).collect();
+    let encoder = model.node_encoder.word();
+    (!unread.is_empty() && !model.prepare_options().degree_profile).then(|| {
+        format!(
+            "model.node_encoder = {encoder} does not read {}; `mixed` reads all columns",
+            unread.join(", ")
+        )
+    })
 }
 
 /// What a recipe of somebody's own says about the keys that it does not name.
@@ -128,7 +155,8 @@ pub fn fit_recipe(
     let in_recipe = |key: &str| given.get("model").is_some_and(|model| model.get(key).is_some());
     let walks = asks_for_walks(overrides) || WALK_KEYS.into_iter().any(in_recipe);
     let (mut table, mut notes) = inferred_table(name, schema, size.into(), walks)?;
-    narrow_positions(&mut table, overrides);
+    let given_hidden = given.get("model").and_then(|model| model.get("hidden")).and_then(Value::as_integer);
+    narrow_positions(&mut table, asked_hidden(overrides).or(given_hidden));
     let inferred = Recipe::from_table(name, &table)?.train.loss;
     let given_loss = given.get("train").and_then(|train| train.get("loss")).and_then(Value::as_str);
     // Whether classes or labels count alike or not is no other task.
@@ -190,15 +218,18 @@ pub fn fit_recipe(
 }
 
 /// Lets the inferred width of positions fit into a width of the model that was asked for.
-fn narrow_positions(table: &mut Table, overrides: &[Override]) {
-    let hidden = overrides.iter().rev().find(|field| field.section == "model" && field.key == "hidden");
-    let hidden = hidden.and_then(|field| field.value.as_integer());
+fn narrow_positions(table: &mut Table, hidden: Option<i64>) {
     let Some(Value::Table(model)) = table.get_mut("model") else { return };
     if let (Some(hidden), Some(Value::Integer(width))) = (hidden, model.get_mut("pe_dim"))
         && *width >= hidden
     {
         *width = (hidden / 2).max(1);
     }
+}
+
+fn asked_hidden(overrides: &[Override]) -> Option<i64> {
+    let hidden = overrides.iter().rev().find(|field| field.section == "model" && field.key == "hidden");
+    hidden.and_then(|field| field.value.as_integer())
 }
 
 /// Keys that say how random walks are seen; who names one wants them.

@@ -146,6 +146,15 @@ impl Loaded {
 
     /// The same where it is asked for and the split names no such part; graphs of one group stay together.
     pub(super) fn with_calibration(mut self, asked: bool, groups: &[usize]) -> Result<Self, TrainError> {
+        if asked && self.dataset.node_parts.is_some() {
+            return Err(TrainError::Config(ConfigError::Invalid {
+                key: "calibrate".to_owned(),
+                value: format!("true where {}s of one graph are in several parts", self.dataset.schema.level),
+                expected: "needs whole graphs that are set aside; calibrate when you predict, on data that was not trained on \
+                           (predict --calibrate FILE)"
+                    .to_owned(),
+            }));
+        }
         if asked && self.splits.calibration.is_empty() {
             self.splits = match groups {
                 [] => self.splits.hold_out(0),

@@ -285,7 +285,8 @@ impl<'a, C: Architecture> Training<'a, C> {
         };
         let (valid_id, test_id) = (worst_id(&valid), worst_id(&test));
         if improved {
-            let tied = self.state.best.as_ref().filter(|best| best.valid == valid.value());
+            let tied =
+                self.state.best.as_ref().filter(|best| best.valid.is_some() && best.valid == valid.value());
             self.state.reached = tied.map(|best| self.state.reached.unwrap_or(best.epoch));
             self.state.best = Some(Best {
                 epoch,

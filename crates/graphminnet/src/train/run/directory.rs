@@ -23,6 +23,7 @@
 //! `run.toml` was there is no run: the next one starts in its place.
 
 use super::card::DataCard;
+use super::ensemble;
 use super::file::RunFile;
 use super::{RunEnvironment, TrainError, TrainingData};
 use crate::bundle::Origin;
@@ -32,6 +33,7 @@ use burn::tensor::Device;
 use graphminnet_data::fs::{self, IoError};
 use serde::{Serialize, de::DeserializeOwned};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub(super) const RUN: &str = "run.toml";
@@ -128,6 +130,20 @@ impl RunDir {
 
     pub(super) fn has_summary(&self) -> bool {
         self.path.join(SUMMARY).is_file()
+    }
+
+    /// Removes what was written over all seeds, before there are more of them.
+    pub(super) fn forget_results(&self) -> Result<(), TrainError> {
+        for name in [SUMMARY, ensemble::RESULT, ensemble::MODELS] {
+            let path = self.path.join(name);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(IoError::at("remove", &path)(error).into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,15 +6,15 @@ use crate::bundle::{Answers, Ensemble, group};
 use crate::config::MetricKind;
 use crate::task::{Rows, metric};
 use crate::train::{TrainError, TrainingData};
-use graphminnet_data::fs;
 use graphminnet_data::spectral::PreparedGraph;
+use graphminnet_data::{Split, fs};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The models of all seeds.
-const MODELS: &str = "ensemble.gmn";
+pub(super) const MODELS: &str = "ensemble.gmn";
 /// How good they are together.
-const RESULT: &str = "ensemble.json";
+pub(super) const RESULT: &str = "ensemble.json";
 
 /// How good the mean of several models is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,8 +60,8 @@ impl Run {
         let metric = self.file.train.metric;
         let result = EnsembleResult {
             seeds: seeds.clone(),
-            valid: score(&ensemble, data, &data.splits.valid, metric)?,
-            test: score(&ensemble, data, &data.splits.test, metric)?,
+            valid: score(&ensemble, data, Split::Valid, metric)?,
+            test: score(&ensemble, data, Split::Test, metric)?,
         };
         write_json(&self.path().join(RESULT), &result)
     }
@@ -71,9 +71,10 @@ impl Run {
 fn score(
     ensemble: &Ensemble,
     data: &TrainingData,
-    part: &[usize],
+    split: Split,
     kind: MetricKind,
 ) -> Result<Option<f64>, TrainError> {
+    let part = data.splits.part(split);
     let graphs = part.iter().map(|&at| data.dataset.complete(at)).collect::<Result<Vec<_>, _>>()?;
     let graphs: Vec<&PreparedGraph> = graphs.iter().map(|graph| &**graph).collect();
     let answers: Answers = ensemble.predict_prepared(&graphs);
@@ -83,7 +84,8 @@ fn score(
         outputs.extend(answer.outputs());
     }
     let samples = part.iter().filter_map(|&at| data.dataset.samples.get(at));
-    let targets: Vec<f32> = samples.flat_map(|sample| sample.targets.iter().copied()).collect();
+    let mut targets: Vec<f32> = samples.flat_map(|sample| sample.targets.iter().copied()).collect();
+    data.hide_others(split, part, &mut targets);
     let columns = answers.columns();
     let rows = Rows { outputs: &outputs, columns, targets: &targets, target_columns: data.target_columns() };
     Ok(metric::evaluate(kind, rows).ok().map(|score| score.value))

@@ -363,6 +363,8 @@ impl Run {
             }
         }
         if file.seeds != self.file.seeds {
+            // What was measured over fewer seeds goes first: a process that is killed later would find it and keep it.
+            self.directory.forget_results()?;
             self.directory.write_run(&file)?;
             self.file = file;
         }
