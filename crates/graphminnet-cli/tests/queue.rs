@@ -110,3 +110,25 @@ fn a_queue_that_is_ended_saves_its_runs_and_ends_with_the_same_bits() {
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(weights(&workspace, "out/a"), weights(&workspace, "whole"));
 }
+
+#[test]
+fn a_second_queue_in_the_same_directory_is_refused() {
+    let workspace = Workspace::new();
+    workspace.write("list.toml", entry("first", ", \"train.epochs=200\""));
+    let (mut child, mut lines) = started(&workspace);
+    read_until(&mut lines, "first: started");
+    let second = workspace.run("repro queue list.toml -o out --jobs 1");
+    assert!(second.code == 4 && second.stderr.contains("another process works on this queue"), "{second:?}");
+    Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_run_cannot_have_the_name_of_a_file_of_the_queue() {
+    let workspace = Workspace::new();
+    for name in ["pause", "lock", "graphminnet", "a.log"] {
+        workspace.write("list.toml", entry(name, ""));
+        let refused = workspace.run("repro queue list.toml -o out");
+        assert!(refused.code == 2 && refused.stderr.contains("choose another one"), "{refused:?}");
+    }
+}

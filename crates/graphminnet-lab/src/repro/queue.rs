@@ -128,6 +128,10 @@ impl Entry {
                 "a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot".into()
             );
         }
+        // What else is in the directory of a queue.
+        if ["pause", "lock", "graphminnet"].contains(&self.name.as_str()) || self.name.ends_with(".log") {
+            return Err("the queue has a file of this name; choose another one".into());
+        }
         let distinct: BTreeSet<u64> = self.seeds.iter().copied().collect();
         if self.seeds.is_empty() || distinct.len() != self.seeds.len() {
             return Err("seeds: expected at least one, and each of them once".into());

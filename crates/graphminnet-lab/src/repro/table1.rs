@@ -7,7 +7,7 @@ use super::{
 use crate::paper;
 use crate::systems::SystemRecipe;
 use graphminnet::config::{Recipe, with_overrides};
-use graphminnet::train::RunFile;
+use graphminnet::train::{DataSource, RunFile};
 use std::path::{Path, PathBuf};
 
 /// What to run.
@@ -158,6 +158,12 @@ fn is(trained: &Trained, dataset: &str, system: &str) -> bool {
 /// [`ReproError`] if it is not a run directory.
 pub(super) fn read_run(path: &Path) -> Result<Option<Trained>, ReproError> {
     let run = RunFile::read(path)?;
+    if let DataSource::File { .. } | DataSource::Given { .. } = run.data {
+        return Err(ReproError::Usage(format!(
+            "{}: was trained on data of your own, which nothing in the paper compares with; expected a run of `train --recipe`",
+            path.display()
+        )));
+    }
     let Some(summary) = run.summary(path)? else { return Ok(None) };
     let results = summary.seeds;
     let full = Recipe::named(&run.name)?;
@@ -167,6 +173,9 @@ pub(super) fn read_run(path: &Path) -> Result<Option<Trained>, ReproError> {
     }
     if results.len() < 5 {
         short.push(format!("{} of 5 seeds", results.len()));
+    }
+    if let DataSource::Generated { graphs: Some(graphs), .. } = run.data {
+        short.push(format!("{graphs} generated graphs"));
     }
     let recipe = Recipe { model: run.model, train: run.train, ..full };
     let shortened = (!short.is_empty()).then(|| short.join(", "));

@@ -14,7 +14,7 @@ use graphminnet_data::fs;
 use graphminnet_data::registry;
 use graphminnet_data::text::duration;
 use graphminnet_lab::repro::queue::{GENERATED, Progress, Queue, QueuedRun, seconds_left};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -29,7 +29,7 @@ const SAY: Duration = Duration::from_secs(60);
 /// What to train.
 #[derive(Args)]
 pub struct Arguments {
-    /// The list: a TOML file with a [[run]] per run: name, recipe, and optionally system, set, seeds.
+    /// The list: a TOML file with a [[run]] per run: name, recipe, and optionally system, set, seeds, graphs.
     #[arg(value_name = "FILE")]
     list: PathBuf,
     /// Directory of the queue: the runs, their logs and a copy of this program.
@@ -58,10 +58,25 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or(cores / usize::from(arguments.threads), usize::from).max(1);
     fs::create_dir(&arguments.output)?;
+    let _lock = lock(&arguments.output)?;
     let program = copy_of_this_program(&arguments.output)?;
     let interrupt = Interrupt::listen()?;
     let work = Work { arguments, queue: &queue, jobs, program, pause: Pause::listen()? };
     work.finish(interrupt.heed())
+}
+
+/// Two queues in one directory would each find the runs of the other in use, and call them failed.
+fn lock(folder: &Path) -> Result<File, Failure> {
+    let path = folder.join("lock");
+    let file = File::create(&path).map_err(fs::IoError::at("create", &path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let reason = format!("{}: another process works on this queue", folder.display());
+            Err(std::io::Error::other(reason).into())
+        }
+        Err(TryLockError::Error(error)) => Err(fs::IoError::at("lock", &path)(error).into()),
+    }
 }
 
 /// Copies this program beside the runs; one that is being executed there is replaced, not overwritten.
