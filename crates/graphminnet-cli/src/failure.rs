@@ -105,7 +105,11 @@ exits_with! {
 
 impl From<SpectralError> for Failure {
     fn from(error: SpectralError) -> Self {
-        let code = if error == SpectralError::Interrupted { INTERRUPTED } else { 3 };
+        let code = match &error {
+            SpectralError::Interrupted => INTERRUPTED,
+            SpectralError::OnDisk { .. } => 4,
+            _ => 3,
+        };
         Self { code, error: Box::new(error) }
     }
 }
@@ -185,6 +189,7 @@ impl From<TrainError> for Failure {
             | TrainError::NoBenchmarks { .. }
             | TrainError::RunExists { .. }
             | TrainError::Occupied { .. }
+            | TrainError::Level { .. }
             | TrainError::DataNotGiven => 2,
             TrainError::Graph(_)
             | TrainError::Split(_)
@@ -193,6 +198,7 @@ impl From<TrainError> for Failure {
             | TrainError::Loss(_)
             | TrainError::NoTrainingData
             | TrainError::NoLabels { .. }
+            | TrainError::OneClass { .. }
             | TrainError::Changed { .. } => 3,
             _ => 4,
         };

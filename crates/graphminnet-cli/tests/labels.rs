@@ -284,3 +284,27 @@ fn evaluating_a_part_says_if_it_is_not_that_of_the_training() {
         );
     }
 }
+
+#[test]
+fn a_row_that_weighs_nothing_changes_nothing() {
+    let workspace = workspace();
+    let table = String::from_utf8(workspace.read("m.csv")).unwrap();
+    let parts = |row: usize| ["train", "train", "train", "valid", "test"][row % 5];
+    let with = |first: &str| -> String {
+        let rows = table.lines().skip(1).enumerate().map(|(row, line)| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let (y, weight) = if row == 0 { (first, 0) } else { (cells[1], 1) };
+            format!("{},{y},{weight},{}\n", cells[0], parts(row))
+        });
+        format!("smiles,y,w,split\n{}", rows.collect::<String>())
+    };
+    let tiny = TINY.replace("--split random", "");
+    let hash = |first: &str, name: &str| {
+        workspace.write(&format!("{name}.csv"), with(first));
+        ok(workspace.run(&format!(
+            "train --data {name}.csv --target y --weight-column w {tiny} -q --run-dir {name}"
+        )));
+        weights(&workspace, name)
+    };
+    assert_eq!(hash("1.0", "usual"), hash("9999", "absurd"));
+}

@@ -200,3 +200,56 @@ fn a_tuned_model_reads_new_data_as_a_trained_one_of_the_same_settings_does() {
         String::from_utf8(workspace.read("search/candidate-0000/started.json")).unwrap().contains("tune")
     );
 }
+
+#[test]
+fn without_a_validation_part_patience_ends_nothing() {
+    let workspace = Workspace::new();
+    let rows = (0..24)
+        .map(|row| format!("{}O,{}.5,{}\n", "C".repeat(1 + row % 5), row % 5, ["train", "test"][row % 2]));
+    workspace.write("m.csv", format!("smiles,y,split\n{}", rows.collect::<String>()));
+    ok(workspace.run(&format!(
+        "train --data m.csv --target y -q {TINY} --set train.epochs=5 --set train.patience=1 --run-dir run"
+    )));
+    let result: serde_json::Value =
+        serde_json::from_slice(&workspace.read("run/seed-0/result.json")).unwrap();
+    assert_eq!(result["epochs"], 5, "{result}");
+}
+
+#[test]
+fn an_ensemble_of_split_nodes_is_measured_on_their_part() {
+    let workspace = Workspace::new();
+    let (mut features, mut labels) = (Vec::new(), Vec::new());
+    for node in 0..60u32 {
+        features.push(format!("[{}.5]", node * 7 % 5));
+        labels.push(format!("[{}]", (node * 7 % 5 + node % 2) % 3));
+    }
+    let edges: Vec<String> = (0..60).map(|node| format!("[{node},{}]", (node + 1) % 60)).collect();
+    workspace.write(
+        "graph.jsonl",
+        format!(
+            "{{\"id\":\"g\",\"num_nodes\":60,\"edges\":[{}],\"node_features\":[{}],\"target\":[{}]}}\n",
+            edges.join(","),
+            features.join(","),
+            labels.join(",")
+        ),
+    );
+    ok(workspace.run(&format!(
+        "train --data graph.jsonl --level node -q {TINY} --set train.epochs=15 --ensemble 2 --run-dir run"
+    )));
+    let table = |seed: usize| -> Vec<Vec<f64>> {
+        let text =
+            String::from_utf8(workspace.read(&format!("run/seed-{seed}/test_predictions.csv"))).unwrap();
+        let numbers = |line: &str| line.split(',').skip(2).map(|cell| cell.parse().unwrap()).collect();
+        text.lines().skip(1).map(numbers).collect()
+    };
+    // The label, the prediction, then the probabilities.
+    let (one, other) = (table(0), table(1));
+    let right = one.iter().zip(&other).filter(|(one, other)| {
+        let sums: Vec<f64> = one[2..].iter().zip(&other[2..]).map(|(one, other)| one + other).collect();
+        let largest = (0..sums.len()).max_by(|a, b| sums[*a].total_cmp(&sums[*b])).unwrap();
+        largest as f64 == one[0]
+    });
+    let expected = right.count() as f64 / one.len() as f64;
+    let found: serde_json::Value = serde_json::from_slice(&workspace.read("run/ensemble.json")).unwrap();
+    assert_eq!(found["test"].as_f64().unwrap(), expected, "{found}");
+}

@@ -247,3 +247,17 @@ fn a_server_says_what_was_learnt_beside_the_values() {
     assert!(at("0.1") <= median && median <= at("0.9"), "{quantiles}");
     assert!(quantiles.get("deviations").is_none() && normal.get("quantiles").is_none());
 }
+
+#[test]
+fn nodes_that_are_split_one_by_one_are_not_calibrated_while_training() {
+    let workspace = Workspace::new();
+    let graph = |at: usize| {
+        format!(
+            "{{\"id\":\"g{at}\",\"num_nodes\":3,\"edges\":[[0,1],[1,2]],\"target\":[[0.5],[1.5],[{at}.5]],\"split\":[\"train\",\"valid\",\"test\"]}}\n"
+        )
+    };
+    workspace.write("graphs.jsonl", (0..60).map(graph).collect::<String>());
+    let refused =
+        workspace.run("train --data graphs.jsonl --level node --calibrate --no-cache -q --run-dir run");
+    assert!(refused.code == 2 && refused.stderr.contains("needs whole graphs"), "{refused:?}");
+}

@@ -12,6 +12,7 @@ use graphminnet::config::LevelKind;
 use graphminnet::export::NpyWriter;
 use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::formats::parquet::{ParquetColumn, ParquetKind, ParquetWriter};
+use graphminnet_data::formats::{NodeNames, node_text};
 use graphminnet_data::{InputRow, Shard};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,7 @@ impl Sharded for Arguments {
 
 fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = Instant::now();
+    arguments.input.keep_from(&arguments.output)?;
     arguments.model.on_threads(|| {
         let bundle = arguments.model.load_one()?;
         let width = bundle.description().model.hidden;
@@ -77,8 +79,12 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let path = shared.as_ref().map(|shared| shared.file(extension)).transpose()?;
         let mut reader = arguments.input.open(bundle.description(), shard)?;
         let path = path.as_deref().unwrap_or(&arguments.output);
-        let mut sink = Sink::create(path, width, arguments.level, shard.is_none_or(Shard::is_first))?;
-        let (before, names) = (reader.records_before(), RowNames::of(&reader));
+        let nodes = match arguments.level {
+            Per::Graph => NodeColumn::None,
+            Per::Node => NodeColumn::of(arguments.input.node_names(bundle.description())?),
+        };
+        let mut sink = Sink::create(path, width, &nodes, shard.is_none_or(Shard::is_first))?;
+        let (before, names) = (reader.records_before(), RowNames::of(&reader, bundle.description()));
         let (mut rows, mut written, mut bad) = (0, 0, 0);
         loop {
             let some = reader.next_rows(ROWS)?;
@@ -86,7 +92,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 break;
             }
             let name = |row: &InputRow, at: usize| names.name(row, before + rows + at);
-            written += embed(&bundle, &some, name, arguments.level, &mut sink, &mut bad)?;
+            written += embed(&bundle, &some, name, &nodes, &mut sink, &mut bad)?;
             rows += some.len();
         }
         sink.finish()?;
@@ -105,11 +111,12 @@ fn embed(
     bundle: &Bundle,
     rows: &[InputRow],
     name: impl Fn(&InputRow, usize) -> String,
-    per: Per,
+    of_nodes: &NodeColumn,
     sink: &mut Sink,
     bad: &mut usize,
 ) -> Result<usize, Failure> {
-    let level = if per == Per::Node { LevelKind::Node } else { LevelKind::Graph };
+    let per_graph = matches!(of_nodes, NodeColumn::None);
+    let level = if per_graph { LevelKind::Graph } else { LevelKind::Node };
     let found = bundle.embed(rows, level);
     let (mut ids, mut nodes, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (row, answer)) in rows.iter().zip(found.iter()).enumerate() {
@@ -120,14 +127,15 @@ fn embed(
                 if *bad <= DESCRIBED {
                     say!("no vector: {reason}");
                 }
-                if per == Per::Graph {
+                if per_graph {
                     ids.push(id);
                     values.extend(std::iter::repeat_n(f32::NAN, found.columns()));
                 }
             }
             Ok(answer) => {
-                if per == Per::Node {
-                    nodes.extend(0..answer.num_rows() as i64);
+                if !per_graph {
+                    let numbers = 0..answer.num_rows() as u32;
+                    nodes.extend(numbers.map(|node| node_text(of_nodes.names(), &row.id, node)));
                 }
                 ids.extend(std::iter::repeat_n(id, answer.num_rows()));
                 values.extend(answer.outputs());
@@ -138,17 +146,49 @@ fn embed(
     Ok(ids.len())
 }
 
+/// What the column `node` holds.
+enum NodeColumn {
+    /// There is none: a vector is one of a graph.
+    None,
+    /// Numbers within the graph, from 0.
+    Numbers,
+    /// The names that the input gives them, as in predictions.
+    Names(NodeNames),
+}
+
+impl NodeColumn {
+    fn of(names: Option<NodeNames>) -> Self {
+        names.map_or(Self::Numbers, Self::Names)
+    }
+
+    fn names(&self) -> Option<&NodeNames> {
+        match self {
+            Self::Names(names) => Some(names),
+            Self::None | Self::Numbers => None,
+        }
+    }
+
+    /// What it is in a Parquet file.
+    fn kind(&self) -> Option<ParquetKind> {
+        match self {
+            Self::None => None,
+            Self::Numbers => Some(ParquetKind::Integer),
+            Self::Names(_) => Some(ParquetKind::Text),
+        }
+    }
+}
+
 /// Where vectors go.
 enum Sink {
     Csv { out: CsvWriter<Output>, width: usize },
     Npy(NpyWriter<Output>),
-    Parquet { out: ParquetWriter<Output>, width: usize, per: Per },
+    Parquet { out: ParquetWriter<Output>, width: usize, node: Option<ParquetKind> },
 }
 
 impl Sink {
-    fn create(path: &Path, width: usize, per: Per, has_header: bool) -> Result<Self, Failure> {
-        let mut names = vec!["id".to_owned()];
-        if per == Per::Node {
+    fn create(path: &Path, width: usize, nodes: &NodeColumn, has_header: bool) -> Result<Self, Failure> {
+        let (mut names, node) = (vec!["id".to_owned()], nodes.kind());
+        if node.is_some() {
             names.push("node".to_owned());
         }
         names.extend((0..width).map(|column| format!("e{column}")));
@@ -156,11 +196,10 @@ impl Sink {
         Ok(match extension {
             "npy" => Self::Npy(NpyWriter::new(Output::create(path)?, width)?),
             "parquet" => {
-                let kinds =
-                    [ParquetKind::Text].into_iter().chain((per == Per::Node).then_some(ParquetKind::Integer));
+                let kinds = [ParquetKind::Text].into_iter().chain(node);
                 let kinds = kinds.chain(std::iter::repeat(ParquetKind::Float));
                 let columns: Vec<_> = names.into_iter().zip(kinds).collect();
-                Self::Parquet { out: ParquetWriter::new(Output::create(path)?, &columns)?, width, per }
+                Self::Parquet { out: ParquetWriter::new(Output::create(path)?, &columns)?, width, node }
             }
             "csv" => Self::csv(path, width, &names, has_header)?,
             _ if path.as_os_str() == "-" => Self::csv(path, width, &names, has_header)?,
@@ -181,7 +220,7 @@ impl Sink {
         Ok(Self::Csv { out, width })
     }
 
-    fn write(&mut self, ids: &[String], nodes: &[i64], values: &[f32]) -> Result<(), Failure> {
+    fn write(&mut self, ids: &[String], nodes: &[String], values: &[f32]) -> Result<(), Failure> {
         match self {
             Self::Npy(out) => out.write(values)?,
             Self::Csv { out, width } => {
@@ -193,9 +232,9 @@ impl Sink {
                     out.row(vector)?;
                 }
             }
-            Self::Parquet { out, width, per } => {
+            Self::Parquet { out, width, node } => {
                 if !ids.is_empty() {
-                    out.write(&columns(ids, nodes, values, *width, *per))?;
+                    out.write(&columns(ids, nodes, values, *width, *node))?;
                 }
             }
         }
@@ -213,15 +252,19 @@ impl Sink {
 
 fn columns<'a>(
     ids: &'a [String],
-    nodes: &[i64],
+    nodes: &'a [String],
     values: &[f32],
     width: usize,
-    per: Per,
+    node: Option<ParquetKind>,
 ) -> Vec<ParquetColumn<'a>> {
-    let mut columns = vec![ParquetColumn::Text(ids.iter().map(String::as_str).collect())];
-    if per == Per::Node {
-        columns.push(ParquetColumn::Integers(nodes.iter().copied().map(Some).collect()));
-    }
+    let texts = |texts: &'a [String]| ParquetColumn::Text(texts.iter().map(String::as_str).collect());
+    let mut columns = vec![texts(ids)];
+    columns.extend(node.map(|kind| match kind {
+        ParquetKind::Integer => {
+            ParquetColumn::Integers(nodes.iter().map(|number| number.parse().ok()).collect())
+        }
+        _ => texts(nodes),
+    }));
     for column in 0..width {
         let values = values.iter().skip(column).step_by(width.max(1)).copied().collect();
         columns.push(ParquetColumn::Floats(values));

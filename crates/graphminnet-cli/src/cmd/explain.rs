@@ -9,6 +9,7 @@ use graphminnet::Bundle;
 use graphminnet::bundle::{AnswerKind, Description};
 use graphminnet::explain::{ExplainError, Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
 use graphminnet::report::{explanation_picture, range_chart};
+use graphminnet_data::formats::{NodeNames, node_text};
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::spectral::PreparedGraph;
 use graphminnet_data::text::counted;
@@ -39,9 +40,10 @@ pub struct Arguments {
     /// file (from 0); may be repeated.
     #[arg(long = "graph", value_name = "ID")]
     graphs: Vec<String>,
-    /// The node whose prediction is explained, for models that answer per node (default: 0).
-    #[arg(long)]
-    node: Option<usize>,
+    /// The node whose prediction is explained, for models that answer per node, by its name in the data (`node_id` of a CSV
+    /// folder) or, where nodes have none, by its number (default: the first).
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
     /// The target or class that is explained, by its name or else its number (from 0); without it the predicted class, or
     /// the first target.
     #[arg(long, value_name = "NAME")]
@@ -90,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let bundle = arguments.model.load_one()?;
         let about = bundle.description();
         let (mut graphs, mut bad) = (Vec::new(), Vec::new());
-        for Row { id, title, graph, .. } in read(arguments.input.open(about, None)?, arguments)? {
+        for Row { id, title, graph, .. } in read(arguments.input.open(about, None)?, about, arguments)? {
             match graph {
                 Ok(graph) => graphs.push(Named { id, title, graph }),
                 Err(reason) => bad.push(reason),
@@ -121,10 +123,10 @@ fn nothing() -> Failure {
 }
 
 /// The rows to explain: those that were asked for, or the first ones.
-fn read(mut reader: RowReader, arguments: &Arguments) -> Result<Vec<Row>, Failure> {
+fn read(mut reader: RowReader, about: &Description, arguments: &Arguments) -> Result<Vec<Row>, Failure> {
     let limit = arguments.limit;
     let wanted = if arguments.range { limit.saturating_mul(10) } else { limit.saturating_add(1) };
-    let (names, asked) = (RowNames::of(&reader), arguments.graphs.as_slice());
+    let (names, asked) = (RowNames::of(&reader, about), arguments.graphs.as_slice());
     // Rows that each of the names stands for.
     let mut meant = vec![0usize; asked.len()];
     let (mut found, mut usable, mut count) = (Vec::new(), 0, 0usize);
@@ -211,17 +213,26 @@ fn explain_all(
     graphs: &[&Named],
     arguments: &Arguments,
 ) -> Result<(), Failure> {
-    let target = Target { node: arguments.node, output: output(about, arguments.target.as_ref())? };
+    let names = arguments.input.node_names(about)?;
+    let names = names.as_ref();
+    let output = output(about, arguments.target.as_ref())?;
     let prepared =
         explainer.prepare(&graphs.iter().map(|named| Arc::clone(&named.graph)).collect::<Vec<_>>());
     let mut explained = Vec::new();
     for (named, prepared) in graphs.iter().zip(&prepared) {
         let explanation = match prepared {
-            Ok(graph) => explainer.explain(graph, target, arguments.method),
+            Ok(graph) => {
+                let node =
+                    arguments.node.as_ref().map(|node| number_of(node, &named.id, names)).transpose()?;
+                explainer.explain(graph, Target { node, output }, arguments.method)
+            }
             Err(reason) => Err(reason.clone().into()),
         };
         match explanation {
-            Ok(explanation) => explained.push((named, explanation.subject(about), explanation)),
+            Ok(explanation) => {
+                let what = explanation.subject_at(about, |node| node_text(names, &named.id, node as u32));
+                explained.push((named, what, explanation));
+            }
             // What is wrong with one graph says nothing about the others.
             Err(
                 reason @ (ExplainError::Predict(_)
@@ -261,7 +272,7 @@ fn explain_all(
             format!("{:.4}", explanation.prediction),
             format!("{:.4}", explanation.baseline),
             format!("{:.2} %", 100.0 * explanation.gap()),
-            strongest(&explanation),
+            strongest(&explanation, |node| node_text(names, &named.id, node as u32)),
         ]);
     }
     write!(stdout().lock(), "{table}")?;
@@ -292,11 +303,20 @@ fn as_json(named: &Named, what: &str, explanation: &Explanation) -> serde_json::
     })
 }
 
-fn strongest(explanation: &Explanation) -> String {
+/// The number of a node that was asked for.
+fn number_of(node: &str, graph: &str, names: Option<&NodeNames>) -> Result<usize, Failure> {
+    let number = match names {
+        Some(names) => names.number(Some(graph), node).map(|number| number as usize),
+        None => node.parse().map_err(|_| format!("{}: expected a number, from 0", escape(node))),
+    };
+    number.map_err(|reason| Failure::usage(format!("--node {reason} (graph {})", escape(graph))))
+}
+
+fn strongest(explanation: &Explanation, name: impl Fn(usize) -> String) -> String {
     let mut order: Vec<usize> = (0..explanation.nodes.len()).collect();
     let size = |at: usize| explanation.nodes[at].abs();
     order.sort_by(|&a, &b| size(b).total_cmp(&size(a)).then(a.cmp(&b)));
-    let words = order.iter().take(3).map(|&at| format!("{at} ({:+.4})", explanation.nodes[at]));
+    let words = order.iter().take(3).map(|&at| format!("{} ({:+.4})", name(at), explanation.nodes[at]));
     words.collect::<Vec<_>>().join(", ")
 }
 

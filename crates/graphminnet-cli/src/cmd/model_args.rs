@@ -8,8 +8,8 @@ use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble};
 use graphminnet::{DeviceKind, bundle};
-use graphminnet_data::formats::Format;
 use graphminnet_data::formats::csv::{CsvWriter, fields_of};
+use graphminnet_data::formats::{Format, NodeNames};
 use graphminnet_data::fs::hash_file;
 use graphminnet_data::text::counted;
 use graphminnet_data::{InputRow, ReadOptions, RowReader, Shard, escape};
@@ -164,6 +164,34 @@ impl InputColumns {
 }
 
 impl InputArguments {
+    /// Fails if the output would replace the input.
+    ///
+    /// # Errors
+    ///
+    /// A usage error.
+    pub fn keep_from(&self, output: &Path) -> Result<(), Failure> {
+        let place = |path: &Path| path.canonicalize().ok();
+        match self.data.as_deref().and_then(place) {
+            input @ Some(_) if place(output) == input => Err(Failure::usage(format!(
+                "--output {}: this is the input; choose another file",
+                output.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The names of the nodes, where the input has some.
+    ///
+    /// # Errors
+    ///
+    /// That they cannot be read.
+    pub fn node_names(&self, about: &bundle::Description) -> Result<Option<NodeNames>, Failure> {
+        match &self.data {
+            Some(path) if path.as_os_str() != "-" => Ok(NodeNames::read(path, &self.columns.options(about))?),
+            _ => Ok(None),
+        }
+    }
+
     /// Opens the input.
     ///
     /// # Errors
@@ -252,9 +280,11 @@ pub struct RowNames {
 }
 
 impl RowNames {
-    /// The names of a table are in its column `id`; other formats know their own.
-    pub fn of(reader: &RowReader) -> Self {
-        Self { column: reader.columns().iter().position(|name| name.eq_ignore_ascii_case("id")) }
+    /// The names of a table are in the column that the training named, or in `id`; other formats know their own.
+    pub fn of(reader: &RowReader, about: &bundle::Description) -> Self {
+        let named = about.schema.molecules.as_ref().and_then(|table| table.id_column.as_deref());
+        let place = |wanted: &str| reader.columns().iter().position(|name| name.eq_ignore_ascii_case(wanted));
+        Self { column: named.and_then(place).or_else(|| place("id")) }
     }
 
     /// The name of a row, or its number where it has none.

@@ -17,7 +17,6 @@ use graphminnet::bundle::{
     PredictError, PredictionTable, Shift,
 };
 use graphminnet_data::exchange::Exchange;
-use graphminnet_data::formats::NodeNames;
 use graphminnet_data::parts::InputIdentity;
 use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::{Graph, InputRow, Level, ReadOptions, RowReader, Shard, open};
@@ -97,6 +96,7 @@ impl Sharded for Arguments {
 
 fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitCode, Failure> {
     let start = Instant::now();
+    arguments.input.keep_from(&arguments.output)?;
     let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
     let is_parquet = is_parquet(&arguments.output, asks_pairs)?;
     arguments.model.on_threads(|| {
@@ -148,11 +148,9 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
                 return Ok(ExitCode::SUCCESS);
             }
         }
-        let names = match arguments.input.path() {
-            Some(path) if path.as_os_str() != "-" && ensemble.description().schema.level != Level::Graph => {
-                NodeNames::read(path, &arguments.input.options(ensemble.description()))?
-            }
-            _ => None,
+        let names = match ensemble.description().schema.level {
+            Level::Graph => None,
+            _ => arguments.input.node_names(ensemble.description())?,
         };
         let names = names.as_ref();
         if asks_pairs {

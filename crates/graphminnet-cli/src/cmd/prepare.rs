@@ -110,9 +110,10 @@ fn prepare(arguments: &Arguments, interrupt: &Interrupt) -> Result<ExitCode, Fai
         if let Origin::Rebuilt { problem } | Origin::NotStored { problem } = origin {
             say!("warning: {}: {problem}", transform_name(*transform));
         }
-        if let (Origin::NotStored { .. }, Some(shared)) = (origin, &shared) {
-            let reason = format!("shard {}: what was computed could not be kept", shared.shard());
-            return Err(std::io::Error::other(reason).into());
+        if let Origin::NotStored { .. } = origin {
+            let whose =
+                shared.as_ref().map_or_else(String::new, |shared| format!("shard {}: ", shared.shard()));
+            return Err(std::io::Error::other(format!("{whose}what was computed could not be kept")).into());
         }
     }
     if let Some(shared) = shared {
