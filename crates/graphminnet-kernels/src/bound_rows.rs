@@ -38,24 +38,6 @@ pub fn bound_rows(bound: Bound, width: usize, x: &[f32], y: &mut [f32]) {
     });
 }
 
-/// `y = x / max(‖x‖₂, 1e-12)`, row by row: [`bound_rows`] with [`Bound::Unit`].
-///
-/// # Panics
-///
-/// As [`bound_rows`].
-pub fn l2_rows(width: usize, x: &[f32], y: &mut [f32]) {
-    bound_rows(Bound::Unit, width, x, y);
-}
-
-/// Gradient of [`l2_rows`].
-///
-/// # Panics
-///
-/// As [`bound_rows`].
-pub fn l2_rows_backward(width: usize, x: &[f32], dy: &[f32], dx: &mut [f32]) {
-    bound_rows_backward(Bound::Unit, width, x, dy, dx);
-}
-
 fn check(width: usize, x: &[f32], other: usize) -> usize {
     assert!(x.len().is_multiple_of(width.max(1)), "bound_rows: length of x");
     assert_eq!(x.len(), other, "bound_rows: slices differ in length");

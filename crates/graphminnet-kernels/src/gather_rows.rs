@@ -10,7 +10,7 @@ use crate::dispatch::simd_fn;
 use crate::parallel::{Disjoint, balanced_ranges, for_each_piece, for_each_range, rows_per_piece};
 use std::ops::Range;
 
-/// `out[i] = x[index[i]]`.
+/// `out[i] = x[index[i]]`. Its gradient is [`segment_sum`], with `index` grouped by row.
 ///
 /// # Panics
 ///
@@ -34,15 +34,6 @@ pub struct Groups<'a> {
     pub offsets: &'a [u32],
     /// Row numbers grouped by group; `None` if rows already lie group by group.
     pub members: Option<&'a [u32]>,
-}
-
-/// Gradient of [`gather_rows`]: `dx[row] = Σ_{i: index[i] = row} d_out[i]`, with `index` grouped by row.
-///
-/// # Panics
-///
-/// As [`segment_sum`].
-pub fn gather_rows_backward(width: usize, groups: Groups<'_>, d_out: &[f32], dx: &mut [f32]) {
-    segment_sum(width, groups, d_out, dx);
 }
 
 /// `out[g] = Σ_{i in group g} x[i]`; an empty group gives 0.

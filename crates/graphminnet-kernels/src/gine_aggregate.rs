@@ -6,6 +6,7 @@
 
 use crate::dispatch::simd_fn;
 use crate::edges::Edges;
+use crate::math::relu;
 use crate::parallel::{Disjoint, balanced_ranges, for_each_range};
 use std::ops::Range;
 
@@ -61,7 +62,7 @@ simd_fn! {
 fn add_message(y: &mut [f32], x: &[f32], feature: &[f32]) {
     let (x, feature) = (&x[..y.len()], &feature[..y.len()]);
     for c in 0..y.len() {
-        y[c] += (x[c] + feature[c]).max(0.0);
+        y[c] += relu(x[c] + feature[c]);
     }
 }
 

@@ -35,7 +35,6 @@ mod parallel;
 mod scratch;
 mod segments;
 
-pub mod activation;
 pub mod adamw;
 pub mod add;
 pub mod arbitrary;

@@ -16,6 +16,7 @@ use crate::gemm::{
     Add, Epilogue, Left, Place, Right, Store, load_lanes, pack, pack_transposed, packed_len, prefetch_rows,
     product, product_with, rows_per_product_piece, store_lanes,
 };
+use crate::math::relu;
 use crate::parallel::{Disjoint, for_each_piece, map_pieces, rows_of};
 use crate::scratch::Scratch;
 use std::ops::Range;
@@ -147,7 +148,7 @@ impl Epilogue for StoreRelu<'_> {
             }
         }
         for value in &mut values {
-            *value = value.max(0.0);
+            *value = relu(*value);
         }
         if let Some(mask) = &self.mask {
             let first = ((self.first_row + row) * self.columns + column) as u32;

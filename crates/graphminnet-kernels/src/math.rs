@@ -1,4 +1,4 @@
-//! Scalar functions that vectorise: `exp`, the logistic sigmoid, `erf`.
+//! Scalar functions that vectorise: `exp` and the logistic sigmoid; sums and products of slices.
 //!
 //! NaN in gives NaN out: bounds are applied by comparisons that are false for NaN.
 
@@ -13,6 +13,18 @@ const LN_2_LOW: f32 = -2.121_944_4e-4;
 fn clamp_keep_nan(x: f32, low: f32, high: f32) -> f32 {
     let x = if x < low { low } else { x };
     if x > high { high } else { x }
+}
+
+/// `max(x, 0)`, and NaN for NaN: what is wrong must reach the answer. (`f32::max` would drop it.)
+#[inline(always)]
+pub(crate) fn relu(x: f32) -> f32 {
+    if x < 0.0 { 0.0 } else { x }
+}
+
+/// The larger one, or NaN if there is one.
+#[inline(always)]
+pub(crate) fn larger(best: f32, x: f32) -> f32 {
+    if x > best || x.is_nan() { x } else { best }
 }
 
 /// `(n, e^r)` with `x = n·ln 2 + r`, `|r| ≤ ln 2 / 2`; `n` as an integer.
@@ -67,26 +79,6 @@ pub(crate) fn sigmoid<S: Arithmetic>(x: f32) -> f32 {
     // The low bits of `rounded` are n; those of ROUND are shifted out.
     let power = f32::from_bits((rounded.to_bits() << 23).wrapping_add(1.0f32.to_bits()));
     1.0 / S::fma(p, power, 1.0)
-}
-
-/// erf(x) to about 1e-7, as a rational function of x.
-#[inline(always)]
-pub(crate) fn erf<S: Arithmetic>(x: f32) -> f32 {
-    let x = clamp_keep_nan(x, -4.0, 4.0);
-    let square = x * x;
-    let mut numerator = -2.726_142_3e-10;
-    numerator = S::fma(numerator, square, 2.770_681_4e-8);
-    numerator = S::fma(numerator, square, -2.101_024e-6);
-    numerator = S::fma(numerator, square, -5.692_506_4e-5);
-    numerator = S::fma(numerator, square, -7.349_906_3e-4);
-    numerator = S::fma(numerator, square, -2.954_6e-3);
-    numerator = S::fma(numerator, square, -1.609_603_3e-2);
-    let mut denominator = -1.456_607_2e-5;
-    denominator = S::fma(denominator, square, -2.133_740_6e-4);
-    denominator = S::fma(denominator, square, -1.682_827e-3);
-    denominator = S::fma(denominator, square, -7.373_329_2e-3);
-    denominator = S::fma(denominator, square, -1.426_473_9e-2);
-    x * numerator / denominator
 }
 
 /// Partial sums a reduction is spread over, so that it vectorises.
@@ -151,4 +143,77 @@ pub(crate) fn sum(a: &[f32]) -> f32 {
         *lane += value;
     }
     sum_lanes(lanes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dispatch::{Plain, simd_fn};
+
+    simd_fn! {
+        fn exps<S>(x: &[f32], y: &mut [f32]) {
+            let x = &x[..y.len()];
+            for i in 0..y.len() {
+                y[i] = exp::<S>(x[i]);
+            }
+        }
+    }
+
+    simd_fn! {
+        fn sigmoids<S>(x: &[f32], y: &mut [f32]) {
+            let x = &x[..y.len()];
+            for i in 0..y.len() {
+                y[i] = sigmoid::<S>(x[i]);
+            }
+        }
+    }
+
+    /// The values on the path that this processor takes, and on the portable one.
+    fn on_both_paths(wide: fn(&[f32], &mut [f32]), plain: fn(f32) -> f32, x: &[f32]) -> [Vec<f32>; 2] {
+        let mut y = vec![f32::NAN; x.len()];
+        wide(x, &mut y);
+        [y, x.iter().map(|x| plain(*x)).collect()]
+    }
+
+    #[test]
+    fn exp_is_right_to_two_ulp_on_the_whole_range() {
+        let x: Vec<f32> = (0..400_000).map(|i| -104.0 + i as f32 * (193.0 / 400_000.0)).collect();
+        for y in on_both_paths(exps, exp::<Plain>, &x) {
+            for (x, y) in x.iter().zip(y) {
+                let expected = f64::from(*x).exp();
+                if expected > f64::from(f32::MAX) {
+                    assert!(y == f32::INFINITY || y > 3.4e38, "exp({x}) is {y}");
+                    continue;
+                }
+                let rounded = expected as f32;
+                let ulp = f64::from(f32::from_bits(rounded.to_bits() + 1)) - f64::from(rounded);
+                assert!((f64::from(y) - expected).abs() <= 2.0 * ulp, "exp({x}) is {y}, expected {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn sigmoid_agrees_with_the_reference() {
+        let x: Vec<f32> = (0..40_000).map(|i| -9.0 + i as f32 * (18.0 / 40_000.0)).collect();
+        for y in on_both_paths(sigmoids, sigmoid::<Plain>, &x) {
+            for (x, y) in x.iter().zip(y) {
+                let expected = 1.0 / (1.0 + (-f64::from(*x)).exp());
+                assert!((f64::from(y) - expected).abs() < 3e-7, "sigmoid({x}) is {y}, expected {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn infinities_and_nan_are_respected() {
+        let x = [f32::NEG_INFINITY, -1e30, 1e30, f32::INFINITY, 0.0, f32::NAN];
+        for y in on_both_paths(exps, exp::<Plain>, &x) {
+            assert_eq!(y[..5], [0.0, 0.0, f32::INFINITY, f32::INFINITY, 1.0]);
+            assert!(y[5].is_nan());
+        }
+        for y in on_both_paths(sigmoids, sigmoid::<Plain>, &x) {
+            assert!(y[0] < 1e-37 && y[1] < 1e-37);
+            assert_eq!(y[2..5], [1.0, 1.0, 0.5]);
+            assert!(y[5].is_nan());
+        }
+    }
 }

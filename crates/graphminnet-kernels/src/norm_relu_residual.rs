@@ -12,6 +12,7 @@ use crate::batch_norm::{
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
+use crate::math::relu;
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
 use crate::scratch::Scratch;
 
@@ -80,7 +81,7 @@ fn activate_row<S: Arithmetic>(out: &mut [f32], pre: &[f32], affine: &Affine<'_>
     let (pre, mean) = (&pre[..channels], &affine.mean[..channels]);
     let (scale, beta) = (&affine.scale[..channels], &affine.beta[..channels]);
     for c in 0..channels {
-        out[c] = Affine::apply::<S>(mean[c], scale[c], beta[c], pre[c]).max(0.0);
+        out[c] = relu(Affine::apply::<S>(mean[c], scale[c], beta[c], pre[c]));
     }
 }
 

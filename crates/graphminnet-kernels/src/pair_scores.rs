@@ -13,6 +13,7 @@
 
 use crate::dispatch::simd_fn;
 use crate::edges::Edges;
+use crate::math::relu;
 use crate::parallel::{Disjoint, balanced_ranges, for_each_range};
 use std::ops::Range;
 
@@ -112,7 +113,7 @@ simd_fn! {
                 let (q, k, t) = (&q[at..][..channels], &k[at..][..channels], &mut t[at..][..channels]);
                 for c in 0..channels {
                     let x = (q[c] + k[c]) * w[c];
-                    t[c] = (x.abs().sqrt().copysign(x) + b[c]).max(0.0);
+                    t[c] = relu(x.abs().sqrt().copysign(x) + b[c]);
                 }
             }
         }

@@ -8,6 +8,7 @@
 
 use crate::add::add_row;
 use crate::dispatch::simd_fn;
+use crate::math::larger;
 use crate::parallel::Disjoint;
 use crate::segments::{check_offsets, pieces};
 use rayon::prelude::*;
@@ -65,9 +66,7 @@ pub fn pool(pooling: Pooling, offsets: &[u32], width: usize, x: &[f32], y: &mut 
             if previous != piece.graph {
                 row.copy_from_slice(&partial);
             } else if pooling == Pooling::Max {
-                row.iter_mut()
-                    .zip(partial)
-                    .for_each(|(best, value)| *best = if value > *best { value } else { *best });
+                keep_larger(row, &partial);
             } else {
                 add_row(row, &partial);
             }
@@ -103,7 +102,7 @@ simd_fn! {
 fn keep_larger(best: &mut [f32], row: &[f32]) {
     let row = &row[..best.len()];
     for c in 0..best.len() {
-        best[c] = if row[c] > best[c] { row[c] } else { best[c] };
+        best[c] = larger(best[c], row[c]);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::batch_norm::{Affine, BLOCK, moments};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{Left, Store, pack_transposed, packed_len, product};
 use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
-use crate::math::sigmoid;
+use crate::math::{relu, sigmoid};
 use crate::others::Others;
 use crate::parallel::{Disjoint, for_each_range, map_ranges, rows_of};
 use crate::scratch::Scratch;
@@ -319,7 +319,7 @@ impl Gates for Update<'_> {
     ) {
         let mut feature = load_lanes::<W>(&self.features[place..], width);
         for c in 0..W {
-            feature[c] += Affine::apply::<S>(mean[c], scale[c], shift[c], gate[c]).max(0.0);
+            feature[c] += relu(Affine::apply::<S>(mean[c], scale[c], shift[c], gate[c]));
         }
         store_lanes(&mut self.features[place..], width, feature);
     }

@@ -19,6 +19,7 @@ pub use backward::{LapPeGradients, lap_pe_backward};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{Left, Store, pack_transposed, packed_len, product_body};
 use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
+use crate::math::relu;
 use crate::parallel::Disjoint;
 use crate::scratch::Scratch;
 use crate::segments::{Piece, check_offsets, pieces};
@@ -186,7 +187,7 @@ impl Lanes for FormHidden<'_> {
             let entry = self.signs[pair] * self.eigvec[pair];
             let mut lanes = load_lanes::<W>(&offset[at..], width);
             for c in 0..W {
-                lanes[c] = S::fma(first[c], entry, lanes[c]).max(0.0);
+                lanes[c] = relu(S::fma(first[c], entry, lanes[c]));
             }
             store_lanes(&mut row[at..], width, lanes);
         }
@@ -208,7 +209,7 @@ impl Lanes for SumActive<'_> {
         for row in self.before.chunks_exact(self.b2.len()) {
             let row = load_lanes::<W>(&row[at..], width);
             for c in 0..W {
-                sums[c] += (row[c] + b2[c]).max(0.0);
+                sums[c] += relu(row[c] + b2[c]);
             }
         }
         store_lanes(&mut self.out[at..], width, sums);

@@ -1,6 +1,5 @@
 //! One file per operation or family.
 
-mod activation;
 mod adamw;
 mod dropout;
 mod edge_attention;
@@ -11,6 +10,7 @@ mod global_block;
 mod lap_pe;
 mod linear;
 mod norms;
+mod not_a_number;
 mod pairs;
 mod pool;
 mod rows;
