@@ -133,7 +133,7 @@ pub fn distinguishing_keys(model: &ModelConfig, train: &TrainConfig) -> Value {
 
 /// The keys that count and differ between two configurations, each with its section: what they are in the one, and in the other.
 #[cfg(feature = "train")]
-pub(crate) fn changed_keys(
+pub fn changed_keys(
     (model, train): (&ModelConfig, &TrainConfig),
     (other_model, other_train): (&ModelConfig, &TrainConfig),
 ) -> [Vec<String>; 2] {

@@ -37,10 +37,10 @@ pub use choices::{
     InnerProduct, InputNorm, Layout, LevelKind, LocalKind, Loss, MetricKind, NodeEncoderKind, NodePeKind,
     NormEstimates, PairKind, PartitionBy, Phi, Pooling, Schedule, ScheduleUnit, TargetScaling,
 };
-// For the laboratory, which finds its finished runs again by them.
+// For the laboratory, which says in what a run is not the paper's.
 #[doc(hidden)]
 #[cfg(feature = "train")]
-pub(crate) use identity::changed_keys;
+pub use identity::changed_keys;
 pub use identity::{Identity, distinguishing_keys};
 #[cfg(feature = "train")]
 pub(crate) use in_parts::{SUMS_ALONE, no_parts};

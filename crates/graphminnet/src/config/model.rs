@@ -253,13 +253,8 @@ impl ModelConfig {
             eigenpairs: self.stored_eigenpairs(),
             whole_eigenspaces: self.whole_eigenspaces,
             random_walk_steps: if self.node_pe == NodePeKind::Rwse { self.rwse_steps } else { 0 },
-            degree_profile: self.reads_degree_profile(),
+            degree_profile: matches!(self.node_encoder, NodeEncoderKind::Premp | NodeEncoderKind::Degrees),
         }
-    }
-
-    /// Whether the node encoder reads the degrees of nodes and neighbours in place of features.
-    pub fn reads_degree_profile(&self) -> bool {
-        matches!(self.node_encoder, NodeEncoderKind::Premp | NodeEncoderKind::Degrees)
     }
 
     /// Rows of the paper's matrices: positional channels, or eigenpairs in the `eigen` layout.

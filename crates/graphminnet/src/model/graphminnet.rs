@@ -154,11 +154,6 @@ impl GraphMinNet {
         self.embed_encoded(self.encode(input, pass), input, pass)
     }
 
-    /// Graph features before the head: node features after the last layer, pooled, `[graphs, hidden]`.
-    pub fn embed_graphs(&self, input: &ModelInput, pass: Pass) -> Tensor<2> {
-        self.pooled(self.embed(input, pass), input)
-    }
-
     /// The same as [`GraphMinNet::forward`], keeping what was computed on the way.
     pub fn forward_traced(&self, input: &ModelInput, pass: Pass) -> Trace {
         let mut trace = Vec::with_capacity(self.layers.len() + 1);

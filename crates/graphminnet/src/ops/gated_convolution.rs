@@ -9,10 +9,10 @@
 //! One operation, because edges are many: a kernel that does everything to an edge at once moves it through memory
 //! once, and outside training needs no memory for gates at all.
 
+use super::batch_statistics::{Measured, normalise, used};
 use super::engine::{Array, Operand, Slot, on_cpu};
 use super::generic::{gather_rows, sum_rows};
 use super::multi_output::{self, MultiOutputKernel};
-use super::normalize::{Measured, normalise, used};
 use super::{BatchStatistics, Dropout, Epilogue, Statistics, Structure, buffers, dropout, linear};
 use burn::tensor::{Tensor, activation};
 use graphminnet_kernels::batch_norm::Statistics as KernelStatistics;

@@ -1,7 +1,7 @@
 //! `SiLU(LayerNorm(x))` over rows, as the set encoder uses it.
 
+use super::batch_statistics::NORM_EPSILON;
 use super::engine::{self, Array, Kernel, Slot};
-use super::normalize::NORM_EPSILON;
 use burn::tensor::{Tensor, activation};
 use graphminnet_kernels::layer_norm_silu as kernels;
 use graphminnet_kernels::norm_relu_residual::NormGradients;

@@ -8,6 +8,7 @@
 #![cfg_attr(not(feature = "gradients"), allow(dead_code))]
 
 mod across;
+mod batch_statistics;
 mod bound_rows;
 pub(crate) mod buffers;
 mod dropout;
@@ -41,6 +42,7 @@ mod weighted_squares;
 // For layers of this library alone; others have no part of a graph to read.
 #[doc(hidden)]
 pub use across::Across;
+pub use batch_statistics::{BatchStatistics, Statistics};
 pub use bound_rows::{RowBound, bound_rows, l2_rows};
 pub use dropout::{Dropout, dropout};
 pub use edge_attention::edge_attention;
@@ -54,7 +56,7 @@ pub use gine_aggregate::gine_aggregate;
 pub use lap_pe::{LapPeWeights, lap_pe};
 pub use layer_norm_silu::layer_norm_silu;
 pub use linear::{Epilogue, linear};
-pub use normalize::{BatchStatistics, Statistics, norm_relu_residual, residual_norm};
+pub use normalize::{norm_relu_residual, residual_norm};
 #[cfg(feature = "train")]
 pub(crate) use pad_tape_depth::pad_tape_depth;
 pub use pair_attention::{pair_messages, pair_scores};

@@ -159,7 +159,9 @@ fn read_range(text: &str) -> Option<Range> {
     let (logarithmic, text) = text.strip_prefix("log:").map_or((false, text), |text| (true, text));
     let (low, high) = text.split_once("..")?;
     if let (false, Ok(low), Ok(high)) = (logarithmic, low.parse::<i64>(), high.parse::<i64>()) {
-        return (low < high).then_some(Range::Integers(low, high));
+        // Their number is drawn from, so it must be one.
+        let count = high.checked_sub(low).and_then(|count| count.checked_add(1));
+        return count.filter(|count| *count > 1).map(|_| Range::Integers(low, high));
     }
     let (low, high) = (low.parse::<f64>().ok()?, high.parse::<f64>().ok()?);
     let valid = low.is_finite() && high.is_finite() && low < high && (!logarithmic || low > 0.0);

@@ -1,6 +1,7 @@
+use super::rules::MANY_NODES;
 use super::*;
 use crate::config::{EndsKind, LocalKind, MetricKind, NodePeKind, NormEstimates};
-use graphminnet_data::{Column, ColumnKind};
+use graphminnet_data::{Column, ColumnKind, Level};
 
 fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec<Column>) -> Schema {
     Schema {

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// A saved state, and what was wrong with others.
-type Saved = (Checkpoint, Vec<CheckpointProblem>);
+pub(super) type Saved = (Checkpoint, Vec<CheckpointProblem>);
 
 /// What all ranks add up besides gradients and estimates: loss, labels, graphs, batches used and skipped, which are exact in
 /// double precision; then who wants to stop, and the first rank that failed, counted from 1; then for every parameter the

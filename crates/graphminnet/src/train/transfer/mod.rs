@@ -11,18 +11,20 @@
 //! A tensor of which some vectors are new counts as new: it is trained at the full rate, also where its part is frozen.
 
 mod encoder;
+mod head;
 mod report;
 
 pub use report::TakenOver;
 
-use super::TrainError;
+use super::{TrainError, TrainingData};
 use crate::bundle::{Bundle, Description, Origin, TargetScaler, locate};
 use crate::config::{ModelConfig, Spread};
 use crate::weights::{self, NamedTensor};
 use burn::module::Module;
 use burn::tensor::Device;
+use graphminnet_data::Schema;
 use graphminnet_data::fs::{self, sha256};
-use graphminnet_data::{MoleculeForm, Schema};
+use head::{descriptors, reads_descriptors_or_answers, rescale_outputs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -294,27 +296,21 @@ impl Start {
         Ok(Taken { tensors, report, rates })
     }
 
-    /// Whether the head is taken over, or why not.
-    fn keeps_head(&self, config: &ModelConfig, schema: &Schema, spread: &Spread) -> Result<(), String> {
-        let theirs = &self.description;
-        let other = |what: &str| Err(format!("its {what}"));
-        if self.origin.new_head {
-            Err("a new one was asked for".to_owned())
-        } else if theirs.schema.level != schema.level || theirs.schema.task != schema.task {
-            other("task is another")
-        } else if theirs.schema.targets != schema.targets {
-            other("targets have other names")
-        } else if theirs.schema.class_names != schema.class_names {
-            other("classes have other names")
-        } else if config.graph_numbers() > 0 && descriptors(&theirs.schema) != descriptors(schema) {
-            other("descriptors are others")
-        } else if theirs.spread() != *spread {
-            other("outputs are others (a number, mean and variance, or quantiles)")
-        } else if theirs.model.out_dim != config.out_dim {
-            other("number of outputs is another")
-        } else {
-            Ok(())
-        }
+    /// What is to be said where the model seems to have been trained on the same graphs in other parts.
+    pub(super) fn knows_the_data(&self, data: &TrainingData) -> Option<String> {
+        let theirs = &self.description.data;
+        let graphs = data.dataset.samples.len();
+        // Some graphs of theirs may have been set aside, for a calibration.
+        let of_theirs = theirs.train + theirs.valid + theirs.test;
+        let is_same = theirs.name == data.dataset.name && of_theirs <= graphs && 4 * of_theirs >= 3 * graphs;
+        (is_same && theirs.fingerprint != data.fingerprint).then(|| {
+            format!(
+                "{} was trained on data that is called {} and is as large, in other parts: graphs that it was trained on may be in the \
+                 test part, whose score then says nothing about new graphs, or in a calibration; give it the same split",
+                self.origin.file,
+                graphminnet_data::escape(&theirs.name)
+            )
+        })
     }
 
     /// The factors of the learning rate that are not 1.
@@ -366,16 +362,6 @@ fn no_such_part(part: &str) -> TransferError {
     TransferError::Freeze { part: part.to_owned(), reason }
 }
 
-/// Whether a tensor is of the head, or of the scale of the descriptors that only the head reads.
-fn reads_descriptors_or_answers(tensor: &str) -> bool {
-    is_of("head", tensor) || is_of("graph_scale", tensor)
-}
-
-/// Where the numbers of whole graphs come from, in their order.
-fn descriptors(schema: &Schema) -> Option<(&MoleculeForm, &[String])> {
-    schema.molecules.as_ref().map(|table| (&table.form, table.descriptors.as_slice()))
-}
-
 /// Whether a tensor belongs to a part of the model.
 fn is_of(part: &str, tensor: &str) -> bool {
     let begins = |prefix: &str| tensor.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
@@ -385,43 +371,5 @@ fn is_of(part: &str, tensor: &str) -> bool {
             encoders.into_iter().any(begins)
         }
         part => begins(part),
-    }
-}
-
-/// Makes the last map of the head answer in the units of other targets: `(y·d + m − m') / d'`, and the logarithm of a variance
-/// `s + 2·ln(d/d')` (but near the ends of its range).
-fn rescale_outputs(
-    tensors: &mut [NamedTensor],
-    spread: &Spread,
-    from: Option<&TargetScaler>,
-    to: Option<&TargetScaler>,
-) {
-    if from == to {
-        return;
-    }
-    let last = |suffix: &str, tensors: &[NamedTensor]| {
-        tensors.iter().rposition(|tensor| is_of("head", &tensor.name) && tensor.name.ends_with(suffix))
-    };
-    let unit = |scaler: Option<&TargetScaler>, at: usize| {
-        let part = |values: &[f64], default: f64| values.get(at).copied().unwrap_or(default);
-        scaler.map_or((0.0, 1.0), |scaler| (part(&scaler.mean, 0.0), part(&scaler.deviation, 1.0)))
-    };
-    for (suffix, is_bias) in [(".weight", false), (".bias", true)] {
-        let Some(tensor) = last(suffix, tensors).and_then(|at| tensors.get_mut(at)) else { continue };
-        let rows = tensor.shape.first().copied().unwrap_or(1).max(1);
-        let width = tensor.values.len() / rows;
-        for (row, values) in tensor.values.chunks_mut(width.max(1)).enumerate() {
-            let targets = (rows / spread.blocks()).max(1);
-            let (block, target) = (row / targets, row % targets);
-            let ((mean, deviation), (new_mean, new_deviation)) = (unit(from, target), unit(to, target));
-            let shift = if is_bias { mean - new_mean } else { 0.0 };
-            for value in values {
-                *value = match (spread.is_shifted(block), is_bias) {
-                    (true, _) => ((f64::from(*value) * deviation + shift) / new_deviation) as f32,
-                    (false, true) => (f64::from(*value) + 2.0 * (deviation / new_deviation).ln()) as f32,
-                    (false, false) => *value,
-                };
-            }
-        }
     }
 }
