@@ -308,3 +308,49 @@ fn a_row_that_weighs_nothing_changes_nothing() {
     };
     assert_eq!(hash("1.0", "usual"), hash("9999", "absurd"));
 }
+
+#[test]
+fn two_equal_models_of_classes_are_evaluated_as_one() {
+    let workspace = Workspace::new();
+    let row =
+        |at: usize| format!("{}O,{}\n", "C".repeat(1 + at % 9), ["short", "middle", "long"][at % 9 / 3]);
+    workspace.write("m.csv", format!("smiles,y\n{}", (0..60).map(row).collect::<String>()));
+    ok(workspace.run(&format!("train --data m.csv --target y {TINY} -q --run-dir run")));
+    workspace.write("copy.gmn", workspace.read("run/seed-0/best.gmn"));
+    let metrics = |models: &str| {
+        let run = ok(workspace.run(&format!("evaluate {models} --data m.csv --replicates 0 --json")));
+        serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()["metrics"].clone()
+    };
+    fn numbers(value: &serde_json::Value, found: &mut Vec<f64>) {
+        match value {
+            serde_json::Value::Array(values) => values.iter().for_each(|value| numbers(value, found)),
+            serde_json::Value::Object(values) => values.values().for_each(|value| numbers(value, found)),
+            value => found.extend(value.as_f64()),
+        }
+    }
+    let (mut one, mut both) = (Vec::new(), Vec::new());
+    numbers(&metrics("--model run"), &mut one);
+    numbers(&metrics("--model run --model copy.gmn"), &mut both);
+    assert!(one.len() == both.len() && one.len() > 3, "{one:?} {both:?}");
+    assert!(one.iter().zip(&both).all(|(one, both)| (one - both).abs() < 1e-6), "{one:?} {both:?}");
+}
+
+#[test]
+fn models_of_other_columns_are_no_ensemble_unless_one_is_named() {
+    let workspace = Workspace::new();
+    let rows =
+        (0..40).map(|row| format!("{}O,{}N,{row}.5\n", "C".repeat(1 + row % 9), "C".repeat(1 + row % 7)));
+    workspace.write("m.csv", format!("drug,solvent,y\n{}", rows.collect::<String>()));
+    for column in ["drug", "solvent"] {
+        ok(workspace.run(&format!(
+            "train --data m.csv --target y --smiles-column {column} {TINY} -q --run-dir {column}"
+        )));
+    }
+    for command in ["predict", "evaluate"] {
+        let both = format!("{command} --model drug --model solvent --data m.csv");
+        let refused = workspace.run(&both);
+        assert!(refused.code == 2 && refused.stderr.contains("`drug` and `solvent`"), "{refused:?}");
+        ok(workspace.run(&format!("{both} --smiles-column drug")));
+    }
+    ok(workspace.run("predict --model drug --model solvent --smiles CCO"));
+}

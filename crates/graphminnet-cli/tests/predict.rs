@@ -608,3 +608,24 @@ fn too_few_graphs_are_not_set_aside() {
     let run = workspace.run("train --generate ring-transfer --calibrate --run-dir run");
     assert!(run.code == 2 && run.stderr.contains("files of your own"), "{run:?}");
 }
+
+#[test]
+fn a_prediction_does_not_depend_on_the_writing_where_the_cut_runs_through_an_eigenspace() {
+    let workspace = Workspace::new();
+    let row = |at: usize| format!("c1ccccc1{}O,{at}.5\n", "C".repeat(1 + at % 12));
+    workspace.write("m.csv", format!("smiles,y\n{}", (0..40).map(row).collect::<String>()));
+    let run = workspace.run(
+        "train --data m.csv --target y --split random --set model.hidden=16 --set model.layers=2 --set train.epochs=1 -q \
+         --no-cache --run-dir run",
+    );
+    assert_eq!(run.code, 0, "{run:?}");
+    // The 16th and 17th eigenvalue are both 3.
+    workspace.write(
+        "two.csv",
+        "smiles\nC1=NC=CN=C1N(C3CCN(CCC2=CC=CC=C2)CC3)C(C4=CC=CO4)=O\nc1cccc(CCN2CCC(N(C(=O)c3ccco3)c3cnccn3)CC2)c1\n",
+    );
+    let run = workspace.run("predict --model run --data two.csv");
+    let answers: Vec<f64> =
+        run.stdout.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    assert!((answers[0] - answers[1]).abs() < 1e-5, "{answers:?}");
+}

@@ -74,3 +74,17 @@ fn what_cannot_be_begun_with_is_refused_before_training() {
         let _ = std::fs::remove_dir_all(workspace.path("refused"));
     }
 }
+
+#[test]
+fn a_start_that_may_know_the_test_part_is_said() {
+    let workspace = workspace();
+    let begin = |data: &str, more: &str, name: &str| {
+        let run = ok(workspace.run(&format!(
+            "train --data {data} --from first --set train.epochs=1 --no-cache {more} --run-dir {name}"
+        )));
+        run.stderr.contains("in other parts")
+    };
+    assert!(!begin("first.csv", "", "same"));
+    assert!(begin("first.csv", "--split random --split-seed 5", "parts"));
+    assert!(!begin("second.csv", "--split random --split-seed 5", "data"));
+}

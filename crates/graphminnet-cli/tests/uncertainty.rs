@@ -261,3 +261,49 @@ fn nodes_that_are_split_one_by_one_are_not_calibrated_while_training() {
         workspace.run("train --data graphs.jsonl --level node --calibrate --no-cache -q --run-dir run");
     assert!(refused.code == 2 && refused.stderr.contains("needs whole graphs"), "{refused:?}");
 }
+
+#[test]
+fn a_target_with_few_calibration_labels_costs_no_training() {
+    let workspace = Workspace::new();
+    let row = |at: usize| {
+        let rare = if at.is_multiple_of(9) { format!("{}", at % 7) } else { String::new() };
+        format!("{}O{},{}.5,{rare}\n", "C".repeat(1 + at % 12), "C".repeat(at / 12), at % 12)
+    };
+    workspace.write("m.csv", format!("smiles,a,b\n{}", (0..220).map(row).collect::<String>()));
+    let trained = workspace.run(&format!(
+        "train --data m.csv --target a,b --calibrate --run-dir run {}",
+        TINY.replace(" -q", "")
+    ));
+    assert!(trained.code == 0 && trained.stdout.contains("without an end"), "{trained:?}");
+    let predicted = workspace.run("predict --model run --data m.csv");
+    assert!(predicted.code == 0, "{predicted:?}");
+    assert!(
+        predicted.stderr.contains("b: ") && predicted.stderr.contains("are too few to calibrate"),
+        "{predicted:?}"
+    );
+    for again in ["evaluate --model run --data m.csv", "train --resume run --no-cache", "report run"] {
+        let run = workspace.run(again);
+        assert_eq!(run.code, 0, "{again}: {run:?}");
+    }
+}
+
+#[test]
+fn models_that_were_calibrated_on_other_graphs_say_that_there_are_no_intervals() {
+    let workspace = Workspace::new();
+    // One yes in twelve: the labels of two calibrations are often equal.
+    let row = |at: usize| {
+        format!("{}O{},{}\n", "C".repeat(1 + at % 12), "C".repeat(at / 12), usize::from(at % 12 == 5))
+    };
+    workspace.write("m.csv", format!("smiles,y\n{}", (0..220).map(row).collect::<String>()));
+    for seed in [0, 1] {
+        let run = workspace.run(&format!(
+            "train --data m.csv --target y --split-seed {seed} --calibrate --run-dir run{seed} {TINY}"
+        ));
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+    let alone = workspace.run("predict --model run0 --smiles CCO");
+    assert!(alone.code == 0 && alone.stdout.contains("set_"), "{alone:?}");
+    let both = workspace.run("predict --model run0 --model run1 --smiles CCO");
+    assert!(both.code == 0 && !both.stdout.contains("set_"), "{both:?}");
+    assert!(both.stderr.contains("not all on the same graphs"), "{both:?}");
+}

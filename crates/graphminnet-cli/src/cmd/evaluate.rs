@@ -187,6 +187,7 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
     }
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load(hosts.map_or(0, |hosts| hosts.rank()))?;
+        arguments.columns.check(&ensemble)?;
         let (labelled, links, data) = match (&arguments.join, &arguments.data) {
             (Some(folder), _) => {
                 let (labelled, data) = join(arguments, folder, &ensemble)?;

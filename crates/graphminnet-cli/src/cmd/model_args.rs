@@ -161,6 +161,32 @@ impl InputColumns {
         let further_smiles = self.smiles_column.iter().skip(1).cloned().collect();
         self.limits.on(ReadOptions { format, smiles_column, further_smiles, header, ..about.read_options() })
     }
+
+    /// Fails if models were trained on molecules of other columns, and nobody says which ones are to be read.
+    ///
+    /// # Errors
+    ///
+    /// A usage error.
+    pub fn check(&self, ensemble: &Ensemble) -> Result<(), Failure> {
+        let columns = |about: &bundle::Description| {
+            let table = about.schema.molecules.as_ref();
+            let names =
+                table.into_iter().flat_map(|table| std::iter::once(&table.column).chain(&table.further));
+            names.map(|name| name.to_lowercase()).collect::<Vec<_>>().join(",")
+        };
+        let first = columns(ensemble.description());
+        let other =
+            ensemble.members().map(|member| columns(member.description())).find(|other| *other != first);
+        match other.filter(|_| self.smiles_column.is_empty()) {
+            None => Ok(()),
+            Some(other) => Err(Failure::usage(format!(
+                "the models were trained on molecules of the columns `{}` and `{}`: name those that all of them are to read with \
+                 --smiles-column",
+                escape(&first),
+                escape(&other)
+            ))),
+        }
+    }
 }
 
 impl InputArguments {
@@ -178,6 +204,15 @@ impl InputArguments {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// As [`InputColumns::check`], where there is a file.
+    ///
+    /// # Errors
+    ///
+    /// A usage error.
+    pub fn check(&self, ensemble: &Ensemble) -> Result<(), Failure> {
+        if self.data.is_some() { self.columns.check(ensemble) } else { Ok(()) }
     }
 
     /// The names of the nodes, where the input has some.

@@ -8,7 +8,7 @@ use super::prediction_writer::PredictionWriter;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ranks;
-use crate::ui::coverage::coverage_text;
+use crate::ui::coverage::{coverage_text, without_end};
 use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
@@ -17,6 +17,7 @@ use graphminnet::bundle::{
     PredictError, PredictionTable, Shift,
 };
 use graphminnet_data::exchange::Exchange;
+use graphminnet_data::formats::NodeNames;
 use graphminnet_data::parts::InputIdentity;
 use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::{Graph, InputRow, Level, ReadOptions, RowReader, Shard, open};
@@ -101,34 +102,9 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
     let is_parquet = is_parquet(&arguments.output, asks_pairs)?;
     arguments.model.on_threads(|| {
         let ensemble = arguments.model.load(hosts.map_or(0, |hosts| hosts.rank()))?;
-        let level = arguments.level.unwrap_or(DEFAULT_LEVEL);
+        arguments.input.check(&ensemble)?;
         let samples = samples(arguments, &ensemble)?;
-        let conformal = match &arguments.calibrate {
-            // A calibration is of answers without dropout.
-            None if samples.is_some() => None,
-            None => ensemble.conformal(level)?.inspect(|found| say_calibrated(&ensemble, found)),
-            Some(path) => {
-                let options = arguments.input.options(ensemble.description());
-                Some(calibrate(&ensemble, path, options, level)?)
-            }
-        };
-        if conformal.is_none() && arguments.level.is_some() {
-            return Err(Failure::usage("--level needs --calibrate, or models from one `train --calibrate`"));
-        }
-        let conformal = match (arguments.calibration, conformal) {
-            (Some(how), Some(found)) if ensemble.description().answers() == AnswerKind::Binary => {
-                Some(found.correcting_by(how))
-            }
-            (Some(_), Some(_)) => {
-                return Err(Failure::usage("--calibration corrects probabilities of yes, and the model has none"));
-            }
-            (Some(_), None) => {
-                return Err(Failure::usage(
-                    "--calibration needs --calibrate, or models from one `train --calibrate`",
-                ));
-            }
-            (None, found) => found,
-        };
+        let conformal = conformal(arguments, &ensemble, samples.is_some())?;
         say_unnamed(ensemble.description());
         let shared = if asks_pairs { None } else { share(arguments, &ensemble)? };
         if samples.is_some() && shared.is_some() {
@@ -154,19 +130,7 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         };
         let names = names.as_ref();
         if asks_pairs {
-            let level = ensemble.description().schema.level;
-            if level != Level::Pair {
-                let message = format!("--pairs and --top: the model answers per {level}, not for pairs of nodes");
-                return Err(Failure::usage(message));
-            }
-            let (reader, output) = (&mut reader, arguments.output.as_path());
-            return match (&arguments.pairs, arguments.top) {
-                (Some(list), _) => {
-                    let limits = arguments.input.options(ensemble.description()).limits;
-                    listed(list, &limits, names, &ensemble, reader, output, start)
-                }
-                (None, top) => likeliest(top.unwrap_or(0), names, &ensemble, reader, output, start),
-            };
+            return pairs(arguments, &ensemble, &mut reader, names, start);
         }
         let table = PredictionTable::new(&ensemble, conformal.as_ref());
         let table = if samples.is_some() { table.with_deviations() } else { table };
@@ -178,21 +142,7 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         writer.shift = conformal.as_ref().map(Shift::new);
         match answered {
             Some((row, answers)) => writer.write(&[row], &answers)?,
-            None => {
-                let mut before = 0;
-                loop {
-                    let rows = reader.next_rows(ROWS)?;
-                    if rows.is_empty() {
-                        break;
-                    }
-                    let answers = match samples {
-                        Some(samples) => ensemble.sample(&rows, DropoutSamples { before, ..samples }),
-                        None => ensemble.answer(&rows),
-                    };
-                    writer.write(&rows, &answers)?;
-                    before += rows.len() as u64;
-                }
-            }
+            None => write_all(&mut reader, &ensemble, samples, &mut writer)?,
         }
         if let Some(distance) = writer.shift.as_ref().and_then(Shift::distance) {
             say!(
@@ -216,6 +166,90 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         }
         Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
     })
+}
+
+/// The calibration that answers come with, if any.
+fn conformal(
+    arguments: &Arguments,
+    ensemble: &Ensemble,
+    with_samples: bool,
+) -> Result<Option<Conformal>, Failure> {
+    let level = arguments.level.unwrap_or(DEFAULT_LEVEL);
+    let found = match &arguments.calibrate {
+        // A calibration is of answers without dropout.
+        None if with_samples => None,
+        None => {
+            let found = ensemble.conformal(level)?;
+            match &found {
+                Some(found) => say_calibrated(ensemble, found),
+                None => say_not_calibrated(ensemble),
+            }
+            found
+        }
+        Some(path) => {
+            let options = arguments.input.options(ensemble.description());
+            Some(calibrate(ensemble, path, options, level)?)
+        }
+    };
+    const UNCALIBRATED: &str = "needs --calibrate, or models from one `train --calibrate`";
+    if found.is_none() && arguments.level.is_some() {
+        return Err(Failure::usage(format!("--level {UNCALIBRATED}")));
+    }
+    match (arguments.calibration, found) {
+        (Some(how), Some(found)) if ensemble.description().answers() == AnswerKind::Binary => {
+            Ok(Some(found.correcting_by(how)))
+        }
+        (Some(_), Some(_)) => {
+            Err(Failure::usage("--calibration corrects probabilities of yes, and the model has none"))
+        }
+        (Some(_), None) => Err(Failure::usage(format!("--calibration {UNCALIBRATED}"))),
+        (None, found) => Ok(found),
+    }
+}
+
+/// Answers for pairs that a file lists, or the likeliest ones.
+fn pairs(
+    arguments: &Arguments,
+    ensemble: &Ensemble,
+    reader: &mut RowReader,
+    names: Option<&NodeNames>,
+    start: Instant,
+) -> Result<ExitCode, Failure> {
+    let level = ensemble.description().schema.level;
+    if level != Level::Pair {
+        let message = format!("--pairs and --top: the model answers per {level}, not for pairs of nodes");
+        return Err(Failure::usage(message));
+    }
+    let output = arguments.output.as_path();
+    match (&arguments.pairs, arguments.top) {
+        (Some(list), _) => {
+            let limits = arguments.input.options(ensemble.description()).limits;
+            listed(list, &limits, names, ensemble, reader, output, start)
+        }
+        (None, top) => likeliest(top.unwrap_or(0), names, ensemble, reader, output, start),
+    }
+}
+
+/// Answers for all rows, some at a time.
+fn write_all(
+    reader: &mut RowReader,
+    ensemble: &Ensemble,
+    samples: Option<DropoutSamples>,
+    writer: &mut PredictionWriter<'_>,
+) -> Result<(), Failure> {
+    let mut before = 0;
+    loop {
+        let rows = reader.next_rows(ROWS)?;
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let answers = match samples {
+            Some(samples) => ensemble.sample(&rows, DropoutSamples { before, ..samples }),
+            None => ensemble.answer(&rows),
+        };
+        writer.write(&rows, &answers)?;
+        before += rows.len() as u64;
+    }
 }
 
 /// Endings that promise another format than a table of text.
@@ -294,6 +328,10 @@ fn samples(arguments: &Arguments, ensemble: &Ensemble) -> Result<Option<DropoutS
 
 /// This process's part of the work, if it does not do everything.
 fn share(arguments: &Arguments, ensemble: &Ensemble) -> Result<Option<SharedWork>, Failure> {
+    // What the parts have in common is asked of their files alone.
+    if arguments.shards.shard().is_none() {
+        return Ok(None);
+    }
     let calibration = arguments.calibrate.as_deref().map(InputIdentity::of).transpose()?;
     let settings = [
         ("reading", reading(&arguments.input.options(ensemble.description()))?),
@@ -324,9 +362,22 @@ fn say_calibrated(ensemble: &Ensemble, conformal: &Conformal) {
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
     let level = conformal.level();
     say!("calibrated at level {level} on {} labels that were set aside in training", counts.join(", "));
+    without_end(conformal).for_each(|text| say!("warning: {text}"));
     for member in ensemble.members() {
         let tested = member.description().calibration.iter().flat_map(|kept| &kept.tested);
         tested.filter(|tested| tested.is_low()).for_each(|tested| say!("warning: {}", coverage_text(tested)));
+    }
+}
+
+/// Says why there are no intervals, where some of the models have a calibration.
+fn say_not_calibrated(ensemble: &Ensemble) {
+    let calibrated = ensemble.members().filter(|member| member.description().calibration.is_some()).count();
+    if calibrated > 0 {
+        say!(
+            "note: {calibrated} of {} models were calibrated in training, not all on the same graphs: there are no intervals; \
+             --calibrate FILE makes some",
+            ensemble.members().count()
+        );
     }
 }
 

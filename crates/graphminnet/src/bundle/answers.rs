@@ -104,11 +104,6 @@ impl Answers {
         self.models.len() > 1 || self.form.spread == Spread::Normal
     }
 
-    /// Number of models that were asked.
-    pub fn num_models(&self) -> usize {
-        self.models.len()
-    }
-
     /// What is said about one graph.
     ///
     /// # Errors
@@ -262,8 +257,9 @@ impl AnswerRow<'_> {
         }
         let values = self.values().into_iter();
         match self.answers.form.kind {
-            AnswerKind::Numbers | AnswerKind::Classes => values.map(|value| value as f32).collect(),
-            // Bounded, so that certain models do not make it infinite.
+            AnswerKind::Numbers => values.map(|value| value as f32).collect(),
+            // Both bounded, so that certain models do not make it infinite.
+            AnswerKind::Classes => values.map(|p| p.ln().max(-1e6) as f32).collect(),
             AnswerKind::Binary => values.map(|p| ((p / (1.0 - p)).ln().clamp(-1e6, 1e6)) as f32).collect(),
         }
     }

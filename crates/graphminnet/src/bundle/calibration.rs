@@ -5,7 +5,7 @@
 
 #[cfg(feature = "train")]
 use super::Answer;
-use super::{Answers, Conformal, ConformalError, Description, Ensemble};
+use super::{Answers, Bundle, Conformal, ConformalError, Description, Ensemble};
 use serde::{Deserialize, Serialize};
 
 /// Most rows that a model keeps; nodes of graphs can be many.
@@ -40,19 +40,22 @@ pub struct Coverage {
     pub labels: usize,
     /// Of these, those inside their interval or set.
     pub held: usize,
-    /// Mean width of the intervals, or size of the sets.
-    pub width: f64,
+    /// Mean width of the intervals, or size of the sets; `None` where intervals have no end, because the calibration had too
+    /// few labels for the level.
+    #[serde(default)]
+    pub width: Option<f64>,
 }
 
 impl Coverage {
     pub(super) fn new(target: &str, level: f64, calibrated: usize) -> Self {
-        Self { target: target.to_owned(), level, calibrated, labels: 0, held: 0, width: 0.0 }
+        Self { target: target.to_owned(), level, calibrated, labels: 0, held: 0, width: Some(0.0) }
     }
 
     pub(super) fn add(&mut self, held: bool, width: f64) {
         self.labels += 1;
         self.held += usize::from(held);
-        self.width += (width - self.width) / self.labels as f64;
+        let mean = self.width.map(|mean| mean + (width - mean) / self.labels as f64);
+        self.width = mean.filter(|width| width.is_finite());
     }
 
     /// The share of labels that were inside; `None` without labels.
@@ -127,7 +130,10 @@ impl Ensemble {
             self.members().map(|member| member.description().calibration.as_ref()).collect();
         let Some([first, others @ ..]) = kept.as_deref() else { return Ok(None) };
         let same = |a: &[f32], b: &[f32]| a.iter().map(|x| x.to_bits()).eq(b.iter().map(|x| x.to_bits()));
-        if others.iter().any(|other| !same(&first.labels, &other.labels)) {
+        // Labels may be equal of other graphs, too: of rare classes most are no.
+        let data = |member: &Bundle| member.description().data.fingerprint.clone();
+        let same_data = self.members().skip(1).all(|member| data(member) == about.data.fingerprint);
+        if !same_data || others.iter().any(|other| !same(&first.labels, &other.labels)) {
             return Ok(None);
         }
         let models = std::iter::once(first).chain(others).map(|kept| kept.outputs.clone()).collect();
@@ -171,7 +177,7 @@ mod tests {
         let kept = Calibration {
             labels: vec![1.5, f32::NAN, -0.0],
             outputs: vec![0.1, f32::MIN_POSITIVE, 3e38],
-            tested: vec![Coverage { labels: 10, held: 9, width: 0.5, ..Coverage::new("y", 0.9, 20) }],
+            tested: vec![Coverage { labels: 10, held: 9, width: Some(0.5), ..Coverage::new("y", 0.9, 20) }],
         };
         let text = serde_json::to_string(&kept).unwrap();
         let again: Calibration = serde_json::from_str(&text).unwrap();
@@ -182,8 +188,18 @@ mod tests {
     }
 
     #[test]
+    fn a_width_without_an_end_comes_back() {
+        let mut endless = Coverage::new("y", 0.9, 6);
+        (0..3).for_each(|_| endless.add(true, f64::INFINITY));
+        assert_eq!((endless.held, endless.width), (3, None));
+        let text = serde_json::to_string(&endless).unwrap();
+        assert_eq!(serde_json::from_str::<Coverage>(&text).unwrap(), endless);
+    }
+
+    #[test]
     fn coverage_is_low_where_chance_does_not_explain_it() {
-        let coverage = |held| Coverage { labels: 100, held, width: 1.0, ..Coverage::new("y", 0.9, 100) };
+        let coverage =
+            |held| Coverage { labels: 100, held, width: Some(1.0), ..Coverage::new("y", 0.9, 100) };
         assert!(coverage(75).is_low());
         assert!(!coverage(84).is_low() && !coverage(100).is_low());
         let few = Coverage { labels: 4, held: 2, ..coverage(0) };

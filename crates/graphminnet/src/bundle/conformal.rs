@@ -120,7 +120,7 @@ impl Conformal {
         match found.counts.iter().position(|count| !rank_fits(*count, level)) {
             None => Ok(found),
             Some(at) => {
-                let needed = (1..).find(|count| rank_fits(*count, level)).unwrap_or(usize::MAX);
+                let needed = needed(level);
                 let (target, found) = (found.targets[at].clone(), found.counts[at]);
                 Err(ConformalError::TooFew { target, found, needed, level })
             }
@@ -197,14 +197,19 @@ impl Conformal {
         self.level
     }
 
+    /// Targets with too few labels for the level, each with their number and the least that is enough: their intervals have no
+    /// end, and their sets hold everything.
+    pub fn without_end(&self) -> impl Iterator<Item = (&str, usize, usize)> {
+        let found = self.targets.iter().zip(&self.counts);
+        let needed = needed(self.level);
+        found
+            .filter(move |(_, count)| **count < needed)
+            .map(move |(name, count)| (name.as_str(), *count, needed))
+    }
+
     /// Labels that every target column was calibrated on.
     pub fn counts(&self) -> &[usize] {
         &self.counts
-    }
-
-    /// Whether intervals are as wide as the models are unsure, and not all equally wide.
-    pub fn is_adaptive(&self) -> bool {
-        self.floors.iter().any(|floor| *floor > 0.0)
     }
 
     /// What was said about the graphs of the calibration, sorted, per column of values.
@@ -309,6 +314,11 @@ fn rank(count: usize, level: f64) -> usize {
     ((count as f64 + 1.0) * level - 1e-9).ceil().max(1.0) as usize
 }
 
+/// The least number of labels that is enough for a level.
+fn needed(level: f64) -> usize {
+    (1..).find(|count| rank_fits(*count, level)).unwrap_or(usize::MAX)
+}
+
 fn rank_fits(count: usize, level: f64) -> bool {
     rank(count, level) <= count
 }
@@ -354,7 +364,6 @@ mod tests {
         let misses: Vec<Miss> =
             (0..100).map(|at| if at % 4 == 0 { (30.0, 3.0) } else { (10.0, 1.0) }).collect();
         let found = Conformal::from_misses(AnswerKind::Numbers, &["y".to_owned()], vec![misses], 0.9);
-        assert!(found.is_adaptive());
         let width = |spread: f64| {
             let (low, high) = found.interval(0, 0.0, spread);
             high - low

@@ -78,7 +78,8 @@ impl<'a> PredictionTable<'a> {
     pub fn cells(&self, row: &AnswerRow<'_>) -> Vec<String> {
         let kind = self.description.answers();
         let mut cells = self.description.prediction_cells(row);
-        let deviations = row.deviations();
+        let is_spread = self.adds_deviations() || self.conformal.is_some() && kind == AnswerKind::Numbers;
+        let deviations = if is_spread { row.deviations() } else { Vec::new() };
         if self.adds_deviations() {
             cells.extend(deviations.iter().map(|value| number(kind, *value)));
         }

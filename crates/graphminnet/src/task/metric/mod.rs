@@ -89,8 +89,12 @@ pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> 
         MetricKind::MeanAbsoluteError => whole(mae::mae(rows)),
         MetricKind::RootMeanSquaredError => whole(regression::rmse(rows)),
         MetricKind::Accuracy => whole(accuracy::accuracy(&answers(rows))),
-        MetricKind::AccuracyClassMean => whole(accuracy_class_mean::accuracy_class_mean(&answers(rows))),
-        MetricKind::F1Macro => whole(f1_macro::f1_macro(&answers(rows), classes(rows))),
+        MetricKind::AccuracyClassMean => {
+            whole(over_targets(rows, |rows| accuracy_class_mean::accuracy_class_mean(&answers(rows))))
+        }
+        MetricKind::F1Macro => {
+            whole(over_targets(rows, |rows| f1_macro::f1_macro(&answers(rows), classes(rows))))
+        }
         MetricKind::RocAuc
         | MetricKind::AveragePrecision
         | MetricKind::HitsAt20
@@ -146,6 +150,32 @@ fn answers(rows: Rows<'_>) -> Vec<Answer> {
             Answer { said, truth: targets[0] as usize }
         })
         .collect()
+}
+
+/// The unweighted mean of a metric over those of several yes/no targets that have labels. A yes of one target and a yes of another
+/// are no class together: who knows nothing but which target is which would seem to know them.
+fn over_targets(
+    rows: Rows<'_>,
+    metric: impl Fn(Rows<'_>) -> Result<f64, Undefined>,
+) -> Result<f64, Undefined> {
+    if !is_binary(rows) || rows.columns < 2 {
+        return metric(rows);
+    }
+    let column = |values: &[f32], at: usize| -> Vec<f32> {
+        values.iter().skip(at).step_by(rows.columns).copied().collect()
+    };
+    let mut values = Vec::with_capacity(rows.columns);
+    for at in 0..rows.columns {
+        let (outputs, targets) = (column(rows.outputs, at), column(rows.targets, at));
+        match metric(Rows { outputs: &outputs, columns: 1, targets: &targets, target_columns: 1 }) {
+            Err(Undefined::NoLabels) => {}
+            value => values.push(value?),
+        }
+    }
+    match values.len() {
+        0 => Err(Undefined::NoLabels),
+        count => Ok(values.iter().sum::<f64>() / count as f64),
+    }
 }
 
 /// The unweighted mean over tasks of a metric of scores against yes/no labels. As OGB does, missing labels are left

@@ -1,7 +1,8 @@
 //! What a run is: as it is asked for, and as `run.toml` keeps it.
 
+use super::card::DataCard;
 use super::clock::timestamp;
-use super::directory::{RUN, SeedDir};
+use super::directory::{DATA, RUN, SeedDir, read_json};
 use super::{DataSource, EnsembleResult, Resources, TrainError};
 use crate::bundle::Origin;
 use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
@@ -164,6 +165,15 @@ impl RunFile {
         }
         let ensemble = EnsembleResult::read(run, &self.seeds)?;
         Ok((!results.is_empty()).then(|| Summary { ensemble, ..Summary::new(self.train.metric, results) }))
+    }
+
+    /// How the data of a run differs from the published data of that name, as it was noticed when it began.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if the run does not say.
+    pub fn data_differences(run: &Path) -> Result<Vec<String>, TrainError> {
+        Ok(read_json::<DataCard>(&run.join(DATA))?.differences)
     }
 
     /// Reads the data of the run: of a graph in parts those of this process alone, where format and model allow it.
