@@ -144,6 +144,27 @@ fn what_the_block_does() {
 }
 
 #[test]
+fn a_finished_run_is_looked_at_on_its_own_data_and_judged_by_its_own_settings() {
+    let workspace = Workspace::new();
+    let run = workspace.run(
+        "train --generate cluster --graphs 20 --set train.epochs=1 --set model.layers=2 --no-cache -q --run-dir run",
+    );
+    assert_eq!(run.code, 0, "{run:?}");
+    let result: serde_json::Value =
+        serde_json::from_slice(&workspace.read("run/seed-0/result.json")).unwrap();
+    let block = workspace.run("repro block --run run --no-cache -o block");
+    assert_eq!(block.code, 0, "{block:?}");
+    let all = block.stdout.lines().find(|line| line.contains("| all ")).unwrap();
+    let test = format!("{:.4}", 100.0 * result["best"]["test"].as_f64().unwrap());
+    assert!(all.trim_end_matches(['|', ' ']).ends_with(&test), "{all}, not {test}");
+    let collected = workspace.run("repro table1 --collect --run run --datasets cluster -o table");
+    assert_eq!(collected.code, 0, "{collected:?}");
+    for said in ["20 generated graphs", "other settings (model.layers = 2)", "our own draw"] {
+        assert!(collected.stdout.contains(said), "{said}: {}", collected.stdout);
+    }
+}
+
+#[test]
 fn every_ablation() {
     let columns = ["test", "validation", "last train loss", "worst error"];
     for name in [

@@ -38,21 +38,31 @@ impl Printed {
     }
 }
 
-/// The systems of the paper's table of results, in its order.
-pub const SYSTEMS: [&str; 12] = [
-    "gcn",
-    "gin",
-    "gat",
-    "gatedgcn",
-    "san",
-    "graphgps",
-    "exphormer",
-    "grit",
-    "gred",
-    "graph-mamba",
-    "gssc",
-    "graphminnet",
+/// The systems of the paper's table of results in its order, and what it calls them.
+const TITLES: [(&str, &str); 12] = [
+    ("gcn", "GCN"),
+    ("gin", "GIN(E)"),
+    ("gat", "GAT"),
+    ("gatedgcn", "GatedGCN"),
+    ("san", "SAN"),
+    ("graphgps", "GraphGPS"),
+    ("exphormer", "Exphormer"),
+    ("grit", "GRIT"),
+    ("gred", "GRED"),
+    ("graph-mamba", "Graph-Mamba"),
+    ("gssc", "GSSC"),
+    ("graphminnet", "GraphMinNet"),
 ];
+
+/// The systems of the paper's table of results, in its order.
+pub fn systems() -> impl Iterator<Item = &'static str> {
+    TITLES.iter().map(|(system, _)| *system)
+}
+
+/// The name of a system for people.
+pub fn title(system: &str) -> &str {
+    TITLES.iter().find(|(name, _)| *name == system).map_or(system, |(_, title)| title)
+}
 
 /// The number of parameters of a recipe as the paper prints it, in thousands.
 pub fn printed_parameters(recipe: &str) -> Option<&'static str> {
@@ -123,7 +133,7 @@ mod tests {
             assert!(result("gssc", recipe).is_some(), "{recipe}");
         }
         assert_eq!(as_printed(415_283), "415.28");
-        assert!(SYSTEMS.iter().all(|system| average_rank(system).is_some()));
+        assert!(systems().all(|system| average_rank(system).is_some()));
     }
 
     #[test]

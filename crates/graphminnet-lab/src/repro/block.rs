@@ -148,7 +148,7 @@ fn look(
     if let Some(short) = &trained.shortened {
         sheet.note(format!("{name}: training was shortened to {short}."));
     }
-    let loaded = match lab.load(&trained.recipe)? {
+    let loaded = match lab.load_of(trained)? {
         Ok(loaded) => loaded,
         Err(reason) => {
             sheet.row([name.to_owned(), String::new(), format!("not run: {reason}")]);

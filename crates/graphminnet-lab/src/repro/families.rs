@@ -5,7 +5,7 @@ use graphminnet_data::fs;
 use graphminnet_data::generate::CircularSkipLinks;
 use graphminnet_data::{Dataset, ReadOptions, open};
 use graphminnet_data::{Features, Graph};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
@@ -157,9 +157,8 @@ fn read_pairs(path: &Path, graphs: usize) -> Result<Vec<[usize; 2]>, ReproError>
     Ok(pairs)
 }
 
-const ROUNDS: usize = 12;
-
-/// The colour of a graph after refinement: equal for graphs that 1-WL does not distinguish.
+/// The colour of a graph after refinement: equal for graphs that 1-WL does not distinguish. A round that splits no colour is the
+/// last: what it saw around every colour is all that further rounds would see.
 fn refined(graph: &Graph) -> u64 {
     let hash = |value: &dyn Fn(&mut DefaultHasher)| {
         let mut hasher = DefaultHasher::new();
@@ -174,7 +173,10 @@ fn refined(graph: &Graph) -> u64 {
             hash(&|hasher| row.hash(hasher))
         })
         .collect();
-    for _ in 0..ROUNDS {
+    let distinct = |colours: &[u64]| colours.iter().collect::<HashSet<_>>().len();
+    let mut classes = 0;
+    while distinct(&colours) > classes {
+        classes = distinct(&colours);
         colours = offsets
             .windows(2)
             .enumerate()
@@ -226,6 +228,23 @@ mod tests {
         let graphs = [path, triangle].map(|graph| featured(&Arc::new(graph)).unwrap()).to_vec();
         let family = Family { name: String::new(), title: String::new(), graphs, pairs: Pairs::All };
         assert_eq!(family.alike_to_refinement(), 0);
+    }
+
+    #[test]
+    fn refinement_sees_what_only_nodes_far_away_tell_apart() {
+        // Cycles of 70 nodes with two pendant ones, opposite to each other or not.
+        let cycle = |second: u32| {
+            let mut edges: Vec<[u32; 2]> = (0..70).map(|node| [node, (node + 1) % 70]).collect();
+            edges.extend([[0, 70], [second, 71]]);
+            let both_ways = edges.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect();
+            featured(&Arc::new(Graph::from_edges(72, both_ways).unwrap())).unwrap()
+        };
+        let alike = |graphs| {
+            let family = Family { name: String::new(), title: String::new(), graphs, pairs: Pairs::All };
+            family.alike_to_refinement()
+        };
+        assert_eq!(alike(vec![cycle(35), cycle(30)]), 0);
+        assert_eq!(alike(vec![cycle(30), cycle(40)]), 1);
     }
 
     #[test]

@@ -79,6 +79,8 @@ pub struct Trained {
     pub differences: Vec<String>,
     /// The run directory.
     pub run: PathBuf,
+    /// The data of a run that was given, not trained here.
+    pub source: Option<DataSource>,
 }
 
 impl Trained {
@@ -256,17 +258,36 @@ impl Lab<'_> {
     ///
     /// [`ReproError`] if the data is there and cannot be read.
     pub fn load(&self, recipe: &Recipe) -> Result<Result<Loaded, String>, ReproError> {
-        let source = self.source(recipe)?;
+        let found = self.load_source(&self.source(recipe)?)?;
+        Ok(found.map(|mut loaded| {
+            if let Some(graphs) = self.train_graphs {
+                loaded.splits.train.truncate(graphs);
+            }
+            loaded
+        }))
+    }
+
+    /// The data of a finished run: its own, all of it, where the run was given; a reason if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lab::load`].
+    pub fn load_of(&self, trained: &Trained) -> Result<Result<Loaded, String>, ReproError> {
+        match &trained.source {
+            None => self.load(&trained.recipe),
+            // The files may be elsewhere by now.
+            Some(DataSource::Registry { name, folder }) => {
+                let folder = self.data_dir.clone().or_else(|| folder.clone());
+                self.load_source(&DataSource::Registry { name: name.clone(), folder })
+            }
+            Some(source) => self.load_source(source),
+        }
+    }
+
+    fn load_source(&self, source: &DataSource) -> Result<Result<Loaded, String>, ReproError> {
         match source.load_within(&self.limits) {
             Ok(mut loaded) => {
-                if matches!(source, DataSource::Generated { .. }) {
-                    loaded.report.differences.push(
-                        "our own draw with the published parameters of the generator (seed 0)".to_owned(),
-                    );
-                }
-                if let Some(graphs) = self.train_graphs {
-                    loaded.splits.train.truncate(graphs);
-                }
+                loaded.report.differences.extend(own_draw(source));
                 Ok(Ok(loaded))
             }
             Err(TrainError::Data(DataError::NotHere(_))) => Ok(Err("data missing".to_owned())),
@@ -300,9 +321,14 @@ impl Lab<'_> {
         let mut run = self.run_in(&folder, &recipe, source)?.with_data(loaded);
         let results = self.finish(&mut run, &format!("{name} {label}"))?;
         Ok(match results {
-            Ok(results) => {
-                Attempt::Done(Box::new(Trained { recipe, results, shortened, differences, run: folder }))
-            }
+            Ok(results) => Attempt::Done(Box::new(Trained {
+                recipe,
+                results,
+                shortened,
+                differences,
+                run: folder,
+                source: None,
+            })),
             Err(reason) => Attempt::NotRun(reason),
         })
     }
@@ -351,6 +377,12 @@ impl Lab<'_> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// What is to be said of data that was generated.
+pub(super) fn own_draw(source: &DataSource) -> Option<String> {
+    let DataSource::Generated { seed, .. } = source else { return None };
+    Some(format!("our own draw with the published parameters of the generator (seed {seed})"))
 }
 
 /// The selected model of a trained seed, on a device of the caller's choice.

@@ -229,7 +229,12 @@ fn trained(lab: &Lab<'_>) -> Result<(Sheet, Figure), ReproError> {
         let recipe = with_overrides("ring-transfer", table, &all)?;
         let graphs = lab.smoke.then_some(200);
         let source = DataSource::Generated { generator: Generator::RingTransfer, seed: 0, graphs };
-        let identity = json!({ "model": recipe.model, "train": recipe.train, "data": source });
+        let seed = lab.seeds.first().copied().unwrap_or(0);
+        let mut identity = json!({ "model": recipe.model, "train": recipe.train, "data": source });
+        // Cells of seed 0 were stored without it.
+        if seed != 0 {
+            identity["seed"] = seed.into();
+        }
         let rings: Rings = lab.store.cell(&format!("long-range-trained-{name}"), &identity, || {
             let loaded = source.load_within(&lab.limits)?;
             let folder = lab.run_folder(&format!("ring-transfer-{name}"), &recipe, &source);
@@ -239,7 +244,6 @@ fn trained(lab: &Lab<'_>) -> Result<(Sheet, Figure), ReproError> {
                 .prepare(&lab.resources(), &mut (), lab.interrupt)?
                 .ok_or(ReproError::Interrupted)?
                 .clone();
-            let seed = lab.seeds.first().copied().unwrap_or(0);
             let device = lab.device.clone().autodiff();
             let model = selected_model(run.seed(seed).path(), &recipe.model, seed, &device)?;
             let accuracy =

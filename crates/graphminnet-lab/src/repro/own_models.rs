@@ -1,6 +1,7 @@
 //! Trainings of systems that are models of their own: a folder per system and data set, a folder per seed inside.
 
-use super::{Attempt, Lab, ReproError, Trained, smoke, systems};
+use super::{Attempt, Lab, ReproError, Trained, smoke};
+use crate::paper;
 use crate::systems::{SystemConfig, SystemRecipe};
 use graphminnet::config::Recipe;
 use graphminnet::train::{
@@ -25,7 +26,7 @@ pub(super) fn planned(
     dataset: &str,
 ) -> Result<Result<Planned, String>, ReproError> {
     let Some(mut own) = SystemRecipe::named(system, dataset)? else {
-        return Ok(Err(format!("{} has no configuration for it", systems::title(system))));
+        return Ok(Err(format!("{} has no configuration for it", paper::title(system))));
     };
     let (recipe, shortened) = lab.shortened(dataset, own.surroundings()?, &[])?;
     if lab.smoke {
@@ -85,7 +86,7 @@ pub(super) fn train(lab: &Lab<'_>, system: &str, dataset: &str) -> Result<Attemp
         }
     }
     let differences = loaded.report.differences;
-    Ok(Attempt::Done(Box::new(Trained { recipe, results, shortened, differences, run })))
+    Ok(Attempt::Done(Box::new(Trained { recipe, results, shortened, differences, run, source: None })))
 }
 
 /// The model with what it leaves to the training part.

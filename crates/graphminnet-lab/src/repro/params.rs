@@ -31,7 +31,7 @@ pub fn run(recipes: &[String], device: &Device) -> Result<Outcome, ReproError> {
     let mut notes: BTreeMap<(&str, String), Vec<String>> = BTreeMap::new();
     for name in recipes {
         let recipe = Recipe::named(name)?;
-        for system in paper::SYSTEMS {
+        for system in paper::systems() {
             let own = SystemRecipe::named(system, name)?;
             let printed = match (system, &own) {
                 ("graphminnet", _) => {
@@ -44,7 +44,7 @@ pub fn run(recipes: &[String], device: &Device) -> Result<Outcome, ReproError> {
                 (Some(own), printed) => {
                     let parameters = count_parameters(&System::new(&own.model, 0, device)?);
                     if let Some(note) = &own.note {
-                        let text = (systems::title(system), note.clone());
+                        let text = (paper::title(system), note.clone());
                         notes.entry(text).or_default().push(recipe.title.clone());
                     }
                     judged(parameters, printed.as_deref())
@@ -53,7 +53,7 @@ pub fn run(recipes: &[String], device: &Device) -> Result<Outcome, ReproError> {
                 (None, Some(printed)) => count(&recipe, system, printed, device)?,
             };
             let printed = printed.unwrap_or_else(|| "–".to_owned());
-            let cells = [recipe.title.clone(), systems::title(system).to_owned(), printed, ours, exactly];
+            let cells = [recipe.title.clone(), paper::title(system).to_owned(), printed, ours, exactly];
             sheet.row(cells.into_iter().chain([verdict.to_string()]));
         }
     }

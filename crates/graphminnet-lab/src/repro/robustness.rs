@@ -81,7 +81,7 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
         if let Some(short) = &trained.shortened {
             sheet.note(format!("{}: the model's training was shortened to {short}.", recipe.title));
         }
-        let loaded = match lab.load(&trained.recipe)? {
+        let loaded = match lab.load_of(&trained)? {
             Ok(loaded) => loaded,
             Err(reason) => {
                 sheet.row([recipe.title.as_str(), "", "", "", &format!("not run: {reason}")]);

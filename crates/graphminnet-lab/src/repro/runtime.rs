@@ -2,6 +2,8 @@
 
 use super::own_models::{self, Planned};
 use super::{Figure, Lab, Line, Outcome, ReproError, Sheet, Side, systems};
+use crate::paper;
+use burn::tensor::Device;
 use graphminnet::config::Recipe;
 use graphminnet::train::{Architecture, Loaded, Observer, Settings, TrainEvent, TrainingData, train_seed};
 use serde::{Deserialize, Serialize};
@@ -62,7 +64,7 @@ pub fn run(lab: &Lab<'_>, datasets: &[String], asked: &[String]) -> Result<Outco
     );
     let mut groups: Vec<Line> = asked
         .iter()
-        .map(|system| Line { name: systems::title(system).to_owned(), ..Line::default() })
+        .map(|system| Line { name: paper::title(system).to_owned(), ..Line::default() })
         .collect();
     for (place, dataset) in datasets.iter().enumerate() {
         let recipe = Recipe::named(dataset)?;
@@ -75,7 +77,7 @@ pub fn run(lab: &Lab<'_>, datasets: &[String], asked: &[String]) -> Result<Outco
         for ((system, timed), group) in rows.iter().zip(&mut groups) {
             match timed {
                 Err(reason) => {
-                    sheet.row([&recipe.title, systems::title(system), &format!("not run: {reason}")]);
+                    sheet.row([&recipe.title, paper::title(system), &format!("not run: {reason}")]);
                 }
                 Ok(found) => {
                     let seconds = fastest(timed).unwrap_or(f64::NAN);
@@ -83,7 +85,7 @@ pub fn run(lab: &Lab<'_>, datasets: &[String], asked: &[String]) -> Result<Outco
                     let ratio = own.map_or_else(|| "–".to_owned(), |own| format!("{:.2} ×", seconds / own));
                     sheet.row([
                         recipe.title.clone(),
-                        systems::title(system).to_owned(),
+                        paper::title(system).to_owned(),
                         format!("{seconds:.2}"),
                         graphs_per_second(found.graphs_per_second),
                         found.batch_size.to_string(),
@@ -178,10 +180,14 @@ fn cell<C: Architecture>(
 ) -> Result<Result<Timed, String>, ReproError> {
     let source = lab.source(recipe)?;
     let threads = rayon::current_num_threads();
-    let identity = json!({
+    let mut identity = json!({
         key: model, "train": recipe.train, "data": source, "found": lab.has_data(recipe)?,
         "graphs": lab.train_graphs, "threads": threads,
     });
+    // Cells of the processor were stored without it.
+    if lab.device != Device::flex() {
+        identity["device"] = format!("{:?}", lab.device).into();
+    }
     lab.store.cell(&format!("runtime-{}-{system}", recipe.name), &identity, || {
         let mut loaded = match lab.load(recipe)? {
             Ok(loaded) => loaded,
@@ -192,7 +198,7 @@ fn cell<C: Architecture>(
             loaded.splits.valid.truncate(graphs);
             loaded.splits.test.truncate(graphs);
         }
-        lab.watch.say(&format!("timing {} on {}", systems::title(system), recipe.title));
+        lab.watch.say(&format!("timing {} on {}", paper::title(system), recipe.title));
         let (data, model) = prepare(loaded)?;
         let settings = Settings {
             name: &recipe.name,

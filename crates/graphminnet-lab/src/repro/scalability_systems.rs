@@ -6,6 +6,7 @@
 use super::scalability::MEAN_DEGREE;
 use super::{Figure, Line, Outcome, ReproError, Sheet, Side, systems};
 use crate::bench::{BenchError, Times, Workload, time_training};
+use crate::paper;
 use crate::systems::{
     Body, Encoder, ExphormerConfig, GraphMambaConfig, GredConfig, GritConfig, HeadKind, MissingPair,
     Orientation, Positions, SanConfig, SystemConfig,
@@ -186,7 +187,7 @@ pub fn tabulate(points: &[(String, usize, Measured)]) -> Outcome {
     let mebibytes =
         |value: Option<u64>| value.map_or_else(|| "–".to_owned(), |value| format!("{} MiB", value >> 20));
     for (system, nodes, measured) in points {
-        let start = [systems::title(system).to_owned(), nodes.to_string()];
+        let start = [paper::title(system).to_owned(), nodes.to_string()];
         match measured {
             Err(reason) => sheet.row(start.into_iter().chain([format!("not run: {reason}")])),
             Ok(point) => sheet.row(start.into_iter().chain([
@@ -209,7 +210,7 @@ pub fn tabulate(points: &[(String, usize, Measured)]) -> Outcome {
             let own = points.iter().filter(|(system, ..)| system == *name);
             let known = own.filter_map(|(_, _, measured)| measured.as_ref().ok());
             let points = known.filter_map(|point| Some((point.nodes as f64, value(point)?))).collect();
-            Line { name: systems::title(name).to_owned(), points, deviations: Vec::new() }
+            Line { name: paper::title(name).to_owned(), points, deviations: Vec::new() }
         };
         Figure {
             title: title.to_owned(),
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn every_system_can_be_measured() {
-        for system in systems::RUNNABLE {
+        for system in paper::systems() {
             let point = measure(system, 40, Duration::ZERO, &Device::flex()).unwrap();
             assert_eq!((point.system.as_str(), point.nodes), (system, 40));
         }

@@ -6,9 +6,6 @@ use crate::paper;
 use crate::systems::NAMES;
 use graphminnet::config::{ConfigError, EdgeEncoderKind, Override, Recipe};
 
-/// Names of the runnable systems: all of the paper's table.
-pub const RUNNABLE: [&str; 12] = paper::SYSTEMS;
-
 /// Whether a system is a model of its own, with its own configuration files.
 pub fn is_own_model(system: &str) -> bool {
     NAMES.contains(&system)
@@ -20,30 +17,11 @@ pub fn is_own_model(system: &str) -> bool {
 ///
 /// [`ReproError::Unknown`].
 pub fn check(system: &str) -> Result<(), ReproError> {
-    if RUNNABLE.contains(&system) {
+    if paper::systems().any(|name| name == system) {
         return Ok(());
     }
-    let known = RUNNABLE.join(", ");
+    let known = paper::systems().collect::<Vec<_>>().join(", ");
     Err(ReproError::Unknown { what: "the system", name: system.escape_debug().to_string(), known })
-}
-
-/// The name for people.
-pub fn title(system: &str) -> &str {
-    match system {
-        "gcn" => "GCN",
-        "gin" => "GIN(E)",
-        "gat" => "GAT",
-        "gatedgcn" => "GatedGCN",
-        "san" => "SAN",
-        "graphgps" => "GraphGPS",
-        "exphormer" => "Exphormer",
-        "grit" => "GRIT",
-        "gred" => "GRED",
-        "graph-mamba" => "Graph-Mamba",
-        "gssc" => "GSSC",
-        "graphminnet" => "GraphMinNet",
-        other => other,
-    }
 }
 
 /// How a recipe is changed to become a system that is no model of its own.
@@ -69,7 +47,7 @@ pub fn changes(system: &str, recipe: &Recipe) -> Result<Vec<Override>, ReproErro
             check(other)?;
             return Err(ReproError::Usage(format!(
                 "{} is a model of its own, not a variant of GraphMinNet; `repro table1` trains it",
-                title(other)
+                paper::title(other)
             )));
         }
     };

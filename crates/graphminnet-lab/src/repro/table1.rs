@@ -1,12 +1,13 @@
 //! The table of results: the systems trained in one harness, on the same data and machine.
 
+use super::lab::own_draw;
 use super::{
     Attempt, Figure, Lab, Line, Outcome, ReproError, Sheet, Side, Trained, Verdict, own_models, systems,
     verdict,
 };
 use crate::paper;
 use crate::systems::SystemRecipe;
-use graphminnet::config::{Recipe, with_overrides};
+use graphminnet::config::{ModelConfig, Recipe, changed_keys, with_overrides};
 use graphminnet::train::{DataSource, RunFile};
 use std::path::{Path, PathBuf};
 
@@ -50,10 +51,10 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
         let mut order: Vec<(f64, &str)> = Vec::new();
         let mut lines: Vec<Line> = Vec::new();
         let mut larger = true;
-        for system in paper::SYSTEMS {
+        for system in paper::systems() {
             let printed = paper::result(system, dataset);
             let text = printed.map_or("–", |printed| printed.text);
-            let start = [recipe.title.as_str(), systems::title(system), recipe.train.metric.word(), text];
+            let start = [recipe.title.as_str(), paper::title(system), recipe.train.metric.word(), text];
             let mut row = |rest: [String; 6]| {
                 sheet.row(start.iter().map(|cell| (*cell).to_owned()).chain(rest));
             };
@@ -88,13 +89,13 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
                         (None, Some(test)) => Verdict::of(printed, test, larger),
                         (None, None) => Verdict::NotRun("no epoch had a metric".to_owned()),
                     };
-                    order.extend(test.map(|test| (test.mean, systems::title(system))));
+                    order.extend(test.map(|test| (test.mean, paper::title(system))));
                     let parameters = trained.results.first().map_or(0, |result| result.parameters);
                     let epochs = trained.recipe.train.epochs.to_string();
                     let seconds = trained.over(|result| Some(result.seconds / result.epochs.max(1) as f64));
                     if let (Some(seconds), Some(test)) = (seconds, test) {
                         let points = vec![(seconds.mean, test.mean)];
-                        let name = systems::title(system).to_owned();
+                        let name = paper::title(system).to_owned();
                         lines.push(Line { name, points, deviations: Vec::new() });
                     }
                     let seconds = seconds.map_or_else(String::new, |seconds| format!("{:.1}", seconds.mean));
@@ -139,16 +140,33 @@ pub fn run(lab: &Lab<'_>, request: &Request) -> Result<Outcome, ReproError> {
 
 /// Whether a finished run is a system on a data set.
 fn is(trained: &Trained, dataset: &str, system: &str) -> bool {
-    let model = &trained.recipe.model;
-    !systems::is_own_model(system)
-        && trained.recipe.name == dataset
-        && Recipe::named(dataset)
-            .ok()
-            .and_then(|recipe| {
-                let changes = systems::changes(system, &recipe).ok()?;
-                with_overrides(dataset, Recipe::table(dataset).ok()?, &changes).ok()
-            })
-            .is_some_and(|wanted| (wanted.model.local, wanted.model.global) == (model.local, model.global))
+    trained.recipe.name == dataset
+        && recipe_of(system, dataset)
+            .is_some_and(|wanted| same_branches(&wanted.model, &trained.recipe.model))
+}
+
+/// The recipe of a system that is no model of its own.
+fn recipe_of(system: &str, dataset: &str) -> Option<Recipe> {
+    if systems::is_own_model(system) {
+        return None;
+    }
+    let changes = systems::changes(system, &Recipe::named(dataset).ok()?).ok()?;
+    with_overrides(dataset, Recipe::table(dataset).ok()?, &changes).ok()
+}
+
+fn same_branches(one: &ModelConfig, other: &ModelConfig) -> bool {
+    (one.local, one.global) == (other.local, other.global)
+}
+
+/// The settings of a run that are not those of its system in the paper's protocol; fewer epochs are told apart from them.
+fn other_settings(run: &RunFile) -> Option<String> {
+    let wanted = paper::systems()
+        .filter_map(|system| recipe_of(system, &run.name))
+        .find(|wanted| same_branches(&wanted.model, &run.model))?;
+    let [changed, _] = changed_keys((&run.model, &run.train), (&wanted.model, &wanted.train));
+    let fewer = |key: &String| key.starts_with("train.epochs = ") && run.train.epochs < wanted.train.epochs;
+    let changed: Vec<String> = changed.into_iter().filter(|key| !fewer(key)).collect();
+    (!changed.is_empty()).then(|| format!("other settings ({})", changed.join(", ")))
 }
 
 /// The result of a finished run directory; `None` while no seed is done.
@@ -177,7 +195,12 @@ pub(super) fn read_run(path: &Path) -> Result<Option<Trained>, ReproError> {
     if let DataSource::Generated { graphs: Some(graphs), .. } = run.data {
         short.push(format!("{graphs} generated graphs"));
     }
+    short.extend(other_settings(&run));
+    let mut differences = RunFile::data_differences(path)?;
+    differences.extend(own_draw(&run.data));
+    differences.dedup();
     let recipe = Recipe { model: run.model, train: run.train, ..full };
     let shortened = (!short.is_empty()).then(|| short.join(", "));
-    Ok(Some(Trained { recipe, results, shortened, differences: Vec::new(), run: path.to_owned() }))
+    let (run, source) = (path.to_owned(), Some(run.data));
+    Ok(Some(Trained { recipe, results, shortened, differences, run, source }))
 }

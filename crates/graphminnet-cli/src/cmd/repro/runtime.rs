@@ -4,7 +4,8 @@ use super::shared::{Choice, Effort, Place, Talk, experiment};
 use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
-use graphminnet_lab::repro::{runtime, systems};
+use graphminnet_lab::paper;
+use graphminnet_lab::repro::runtime;
 use std::process::ExitCode;
 
 /// What to time.
@@ -35,7 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let effort = Effort { seeds: Some("0".into()), epochs: Some(*epochs), train_graphs: *train_graphs };
     experiment(place, choice, &effort, machine, talk, |lab| {
         let names: Vec<String> = match asked.as_slice() {
-            [] => systems::RUNNABLE.iter().map(|name| (*name).to_owned()).collect(),
+            [] => paper::systems().map(str::to_owned).collect(),
             asked => asked.to_vec(),
         };
         runtime::run(

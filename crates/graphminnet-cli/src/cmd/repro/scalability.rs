@@ -7,6 +7,7 @@ use crate::ui::say::Verbosity;
 use clap::Args;
 use graphminnet::DeviceKind;
 use graphminnet_data::fs::peak_memory;
+use graphminnet_lab::paper;
 use graphminnet_lab::repro::scalability::{
     MORE_NODES, PAPER_NODES, Plan, Point, RECOMPUTE_LAYERS, measure, tabulate,
 };
@@ -93,7 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// Measures systems on sizes up to the largest asked for, leaving out what does not fit into memory.
 fn all_systems(asked: &[String], arguments: &Arguments) -> Result<ExitCode, Failure> {
     let asked: Vec<&str> = match asked {
-        [all] if all == "all" => systems::RUNNABLE.to_vec(),
+        [all] if all == "all" => paper::systems().collect(),
         asked => asked.iter().map(String::as_str).collect(),
     };
     asked.iter().try_for_each(|system| systems::check(system))?;
@@ -115,7 +116,7 @@ fn all_systems(asked: &[String], arguments: &Arguments) -> Result<ExitCode, Fail
                 let identity =
                     json!({ "system": system, "nodes": nodes, "threads": threads, "seconds": seconds });
                 Ok(store.cell(&format!("scalability-{system}-{nodes}"), &identity, || {
-                    verbosity.say(format_args!("measuring {} on {nodes} nodes", systems::title(system)));
+                    verbosity.say(format_args!("measuring {} on {nodes} nodes", paper::title(system)));
                     in_its_own_process(nodes, seconds, arguments, &["--systems", system])
                 })?)
             };

@@ -5,7 +5,8 @@ use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::config::RECIPE_NAMES;
-use graphminnet_lab::repro::{systems, table1};
+use graphminnet_lab::paper;
+use graphminnet_lab::repro::table1;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -42,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             datasets: lab.datasets(&choice.datasets, RECIPE_NAMES)?,
             systems: match asked.as_slice() {
                 [] if *collect => Vec::new(),
-                [] => systems::RUNNABLE.iter().map(|name| (*name).to_owned()).collect(),
+                [] => paper::systems().map(str::to_owned).collect(),
                 asked => asked.to_vec(),
             },
             runs: runs.clone(),
