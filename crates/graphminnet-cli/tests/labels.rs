@@ -354,3 +354,123 @@ fn models_of_other_columns_are_no_ensemble_unless_one_is_named() {
     }
     ok(workspace.run("predict --model drug --model solvent --smiles CCO"));
 }
+
+/// Writes a folder of tables with forty small graphs, of which `table` has these columns of targets.
+fn write_tables(workspace: &Workspace, folder: &str, table: &str, columns: &[&str]) {
+    let target = |column: &str, row: usize| match column {
+        "target_big" => format!("{}.5", 1000 + row),
+        _ => format!("0.{}", 10 + row % 80),
+    };
+    let write = |name: &str, header: &str, rows: Vec<String>| {
+        let columns = if name == table { columns } else { &[] };
+        let header = [&[header], columns].concat().join(",");
+        let cells = |(row, line): (usize, String)| {
+            let targets = columns.iter().map(|column| target(column, row));
+            std::iter::once(line).chain(targets).collect::<Vec<_>>().join(",") + "\n"
+        };
+        let rows: String = rows.into_iter().enumerate().map(cells).collect();
+        workspace.write(&format!("{folder}/{name}.csv"), format!("{header}\n{rows}"));
+    };
+    std::fs::create_dir(workspace.path(folder)).unwrap();
+    let each = |count: usize, row: &dyn Fn(usize, usize) -> String| -> Vec<String> {
+        (0..40)
+            .flat_map(|graph| (0..count).map(move |at| (graph, at)))
+            .map(|(graph, at)| row(graph, at))
+            .collect()
+    };
+    write("graphs", "graph_id", each(1, &|graph, _| graph.to_string()));
+    write("nodes", "graph_id,node_id,x", each(3, &|graph, at| format!("{graph},{at},{at}.{graph}")));
+    write("edges", "graph_id,source,destination", each(2, &|graph, at| format!("{graph},{at},{}", at + 1)));
+    if table == "pairs" {
+        write(table, "graph_id,source,destination", each(2, &|graph, at| format!("{graph},{},{at}", 2 - at)));
+    }
+}
+
+#[test]
+fn targets_of_a_csv_folder_are_known_by_name_in_any_order_and_may_be_missing() {
+    for table in ["graphs", "nodes", "edges", "pairs"] {
+        let workspace = Workspace::new();
+        write_tables(&workspace, "a", table, &["target_big", "target_small"]);
+        write_tables(&workspace, "b", table, &["target_small", "target_big"]);
+        write_tables(&workspace, "c", table, &["target_small"]);
+        ok(workspace.run(&format!("train --data a {TINY} --threads 1 -q --run-dir run")));
+        let judged = |folder: &str| {
+            let run =
+                ok(workspace.run(&format!("evaluate --model run --data {folder} --replicates 0 --json")));
+            run.json()["breakdown"]["rows"].as_array().unwrap().clone()
+        };
+        let expected = judged("a");
+        let names: Vec<&str> = expected.iter().map(|row| row["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["target_big", "target_small"], "{table}");
+        assert_eq!(judged("b"), expected, "{table}");
+        let without = judged("c");
+        let small = without.iter().find(|row| row["name"] == "target_small").unwrap();
+        assert_eq!(*small, expected[1], "{table}");
+        let big = without.iter().find(|row| row["name"] == "target_big");
+        assert!(big.is_none_or(|row| row["labels"] == 0), "{table}: {without:?}");
+    }
+}
+
+/// Paths in lines of JSON whose nodes have a number and these fields.
+fn paths(fields: impl Fn(usize, usize) -> String) -> String {
+    let line = |graph: usize| {
+        let nodes = 3 + graph % 4;
+        let edges: Vec<String> = (1..nodes).map(|node| format!("[{},{node}]", node - 1)).collect();
+        let x: Vec<String> = (0..nodes).map(|node| format!("[{}.5]", (graph * 7 + node) % 5)).collect();
+        let (edges, x, fields) = (edges.join(","), x.join(","), fields(graph, nodes));
+        format!("{{\"num_nodes\":{nodes},\"edges\":[{edges}],\"node_features\":[{x}],{fields}}}\n")
+    };
+    (0..40).map(line).collect()
+}
+
+#[test]
+fn targets_are_learnt_in_the_order_in_which_they_are_asked_for_in_both_formats() {
+    let workspace = Workspace::new();
+    workspace
+        .write("m.jsonl", paths(|graph, nodes| format!("\"target\":[{nodes}.5,{}.25,0.{graph}]", graph % 7)));
+    ok(workspace.run("data convert m.jsonl tables"));
+    let train = |data: &str, run: &str| {
+        let tiny = format!("{TINY} --threads 1 -q --run-dir {run}");
+        let order = "--target target_2,target_1,target_0 --task-weights 100,1,1";
+        ok(workspace.run(&format!("train --data {data} {order} {tiny}")));
+        weights(&workspace, run)
+    };
+    assert_eq!(train("tables", "of-tables"), train("m.jsonl", "of-lines"));
+}
+
+#[test]
+fn a_target_that_nobody_asks_for_is_no_feature() {
+    let workspace = Workspace::new();
+    let rows = |graph: usize, nodes: usize| {
+        let rows: Vec<String> =
+            (0..nodes).map(|node| (graph + node) % 2).map(|yes| format!("[{yes},{yes}]")).collect();
+        format!("\"target\":[{}]", rows.join(","))
+    };
+    workspace.write("n.jsonl", paths(rows));
+    ok(workspace.run("data convert n.jsonl n"));
+    let train = |data: &str, run: &str| {
+        ok(workspace
+            .run(&format!("train --data {data} --target target_0 {TINY} --threads 1 --run-dir {run}")))
+    };
+    let said = train("n", "of-tables").stderr;
+    assert!(said.contains("nobody asked for these targets of nodes.csv: `target_1`"), "{said}");
+    train("n.jsonl", "of-lines");
+    assert_eq!(weights(&workspace, "of-tables"), weights(&workspace, "of-lines"));
+
+    std::fs::create_dir(workspace.path("e")).unwrap();
+    workspace.write("e/nodes.csv", "node_id,w,label\n0,0.5,1\n1,1.5,0\n2,2.5,1\n");
+    workspace
+        .write("e/edges.csv", "source,destination,len,target_0,target_1\n0,1,0.5,1,2.5\n1,2,1.5,0,3.5\n");
+    let check = |more: &str| ok(workspace.run(&format!("data check e {more}")));
+    for level in ["edge --target target_0", "pair"] {
+        let run = check(&format!("--level {level}"));
+        let features: Vec<&str> = run.stdout.lines().filter(|line| line.ends_with("numbers")).collect();
+        assert_eq!(features.len(), 2, "{run:?}");
+        assert!(features[0].starts_with("w ") && features[1].starts_with("len "), "{run:?}");
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains("targets of nodes.csv: `label`"), "{run:?}");
+        assert!(said.contains("targets of edges.csv: ") && said.contains("`target_1`"), "{run:?}");
+    }
+    let kept = check("--level edge --target target_0 --numeric target_1");
+    assert!(kept.stdout.contains("target_1  edge    numbers"), "{kept:?}");
+}

@@ -207,6 +207,72 @@ fn computed_descriptors_need_no_columns_when_predicting() {
 }
 
 #[test]
+fn truth_is_the_same_class_however_a_program_writes_it() {
+    let workspace = workspace();
+    let written = |yes: &str, no: &str| {
+        table(60).replace(",yes,", &format!(",{yes},")).replace(",no,", &format!(",{no},"))
+    };
+    workspace.write("pandas.csv", written("True", "False"));
+    workspace.write("excel.csv", written("TRUE", "FALSE"));
+    workspace.write("parquet.csv", written("true", "false"));
+    ok(workspace.run(&format!("train --data pandas.csv --target class {TINY} -q --run-dir run")));
+    let scores = |file: &str| {
+        let run =
+            ok(workspace.run(&format!("evaluate --model run --data {file} --replicates 0 --threads 1")));
+        run.stdout
+    };
+    let expected = scores("pandas.csv");
+    assert!(expected.contains("accuracy"), "{expected}");
+    assert_eq!(scores("excel.csv"), expected);
+    assert_eq!(scores("parquet.csv"), expected);
+}
+
+#[test]
+fn data_split_and_train_know_the_same_words() {
+    let workspace = workspace();
+    let parts = |text: &str| {
+        let value: serde_json::Value = serde_json::from_str(text).unwrap();
+        ["train", "valid", "test"].map(|part| value[part].clone())
+    };
+    let divided = |file: &str, word: &str| {
+        parts(&ok(workspace.run(&format!("data split {file} --target class --split {word}"))).stdout)
+    };
+    let trained = |file: &str, word: &str| {
+        let run = format!("{word}-{}", file.len());
+        ok(workspace
+            .run(&format!("train --data {file} --target class --split {word} {TINY} -q --run-dir {run}")));
+        parts(&String::from_utf8(workspace.read(&format!("{run}/splits.json"))).unwrap())
+    };
+    let rows = table(60);
+    let own: Vec<String> = rows
+        .lines()
+        .zip(["split"].into_iter().chain(["train", "train", "valid", "test"].into_iter().cycle()))
+        .map(|(line, part)| format!("{line},{part}"))
+        .collect();
+    workspace.write("own.csv", own.join("\n"));
+    let column = divided("own.csv", "column");
+    for word in ["official", "auto"] {
+        assert_eq!(divided("own.csv", word), column, "{word}");
+    }
+    assert_eq!(trained("own.csv", "column"), column);
+    // Without parts of its own a file is split as `train` does.
+    assert_eq!(divided("m.csv", "auto"), trained("m.csv", "auto"));
+    for wrong in ["auto --ratios 70,20,10", "official --split-seed 1"] {
+        assert_eq!(workspace.run(&format!("data split m.csv --target class --split {wrong}")).code, 2);
+    }
+    let refused = workspace.run("data split m.csv --target class --split official");
+    assert!(refused.code != 0 && !refused.stderr.contains("invalid value"), "{refused:?}");
+}
+
+#[test]
+fn embed_takes_one_model_and_says_so() {
+    let help = ok(Workspace::new().run("embed --help"));
+    assert!(!help.stdout.contains("ensemble") && help.stdout.contains("with a single one"), "{help:?}");
+    let help = ok(Workspace::new().run("predict --help"));
+    assert!(help.stdout.contains("ensemble"), "{help:?}");
+}
+
+#[test]
 fn bonds_are_trained_on_and_predicted_once_with_their_two_atoms() {
     let workspace = Workspace::new();
     let molecules = ["CCO", "CC(=O)O", "C1CC1", "CCCC", "OCCO", "CC=C", "C1CCC1O", "CN", "CCN", "COC"];

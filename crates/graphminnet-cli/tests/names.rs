@@ -175,3 +175,38 @@ fn settings_that_do_not_fit_the_columns_are_said_or_refused() {
     assert!(noted.stderr.contains("does not read `node_feature_0`"), "{noted:?}");
     assert!(!ok(train("--run-dir usual")).stderr.contains("does not read"));
 }
+
+#[test]
+fn a_column_that_is_not_there_cannot_be_numeric_or_text() {
+    let workspace = Workspace::new();
+    let row = |at: usize| {
+        format!(
+            "{{\"num_nodes\":2,\"edges\":[[0,1]],\"node_features\":[[{},{at}],[1,2]],\"target\":{at}.5}}\n",
+            at % 3
+        )
+    };
+    workspace.write("g.jsonl", (0..30).map(row).collect::<String>());
+    ok(workspace.run("data convert g.jsonl tables"));
+    std::fs::create_dir(workspace.path("TU")).unwrap();
+    for (name, text) in [
+        ("A", "1, 2\n2, 1\n3, 4\n"),
+        ("graph_indicator", "1\n1\n2\n2\n"),
+        ("graph_labels", "0\n1\n"),
+        ("node_labels", "0\n1\n1\n2\n"),
+    ] {
+        workspace.write(&format!("TU/TU_{name}.txt"), text);
+    }
+    for data in ["g.jsonl", "tables", "TU"] {
+        ok(workspace.run(&format!("data check {data}")));
+        for option in ["numeric", "text"] {
+            let refused = workspace.run(&format!("data check {data} --{option} node_featur_1"));
+            let said = format!("no column is called `node_featur_1` (--{option}): nodes have `node_");
+            assert!(refused.code == 3 && refused.stderr.contains(&said), "{refused:?}");
+        }
+    }
+    ok(workspace.run("data check g.jsonl --numeric node_feature_1 --text node_feature_0"));
+    // A line of JSON has its name in one field.
+    let refused = workspace.run("data check g.jsonl --id-column name");
+    assert!(refused.code == 3 && refused.stderr.contains("in the field `id`"), "{refused:?}");
+    ok(workspace.run("data check g.jsonl --id-column id"));
+}

@@ -321,6 +321,46 @@ fn nodes_have_a_row_each_and_unseen_values_a_reason() {
 }
 
 #[test]
+fn an_ogb_folder_is_predicted_without_labels_and_with_fewer_categories() {
+    let workspace = Workspace::new();
+    let write = |folder: &str, categories: &[usize], labels: bool| {
+        let lines = |line: &dyn Fn(usize) -> String| -> String {
+            categories.iter().map(|category| line(*category) + "\n").collect()
+        };
+        std::fs::create_dir_all(workspace.path(&format!("{folder}/raw"))).unwrap();
+        let write = |name: &str, text: String| workspace.write(&format!("{folder}/raw/{name}.csv"), text);
+        write("num-node-list", lines(&|_| "2".to_owned()));
+        write("num-edge-list", lines(&|_| "1".to_owned()));
+        write("edge", lines(&|_| "0,1".to_owned()));
+        write("node-feat", lines(&|category| format!("{category},0.5\n{},1.5", category / 2)));
+        if labels {
+            write("graph-label", lines(&|category| (1 + category % 2).to_string()));
+        }
+    };
+    let categories: Vec<usize> = (0..40).map(|graph| (graph * 7 + 3) % 4).collect();
+    write("whole", &categories, true);
+    ok(workspace.run(
+        "train --data whole --run-dir run --no-cache -q --set train.epochs=1 --set model.hidden=8 \
+         --set model.layers=2 --set model.lap_dim=4 --set model.pe_dim=2",
+    ));
+    let rows = |folder: &str| -> Vec<Vec<String>> {
+        let run = ok(workspace.run(&format!("predict --model run --data {folder}")));
+        run.stdout.lines().map(cells).collect()
+    };
+    let all = rows("whole");
+    assert!(all[0].contains(&"prob_2".to_owned()), "{:?}", all[0]);
+    // None of them has the largest category.
+    write("some", &[0], false);
+    let same = 1 + categories.iter().position(|category| *category == 0).unwrap();
+    assert_eq!(rows("some")[1][1..], all[same][1..]);
+    write("other", &[0, 9], false);
+    let other = rows("other");
+    assert_eq!(other[1][1..], all[same][1..]);
+    let reason = other[2].last().unwrap();
+    assert!(reason.contains("node-feat.csv, line 3") && reason.contains("`9`"), "{reason}");
+}
+
+#[test]
 fn files_that_are_no_models_are_refused_by_what_they_are() {
     let workspace = trained();
     let whole = workspace.read("run/seed-0/best.gmn");
@@ -628,4 +668,63 @@ fn a_prediction_does_not_depend_on_the_writing_where_the_cut_runs_through_an_eig
     let answers: Vec<f64> =
         run.stdout.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
     assert!((answers[0] - answers[1]).abs() < 1e-5, "{answers:?}");
+}
+
+/// Rings of four to nine nodes, every edge once or in both directions, and their number of nodes to learn.
+fn rings(in_both_directions: bool) -> String {
+    let line = |graph: usize| {
+        let nodes = 4 + graph % 6;
+        let edge = |node: usize| {
+            let next = (node + 1) % nodes;
+            let reverse = if in_both_directions { format!(",[{next},{node}]") } else { String::new() };
+            format!("[{node},{next}]{reverse}")
+        };
+        let edges: Vec<String> = (0..nodes).map(edge).collect();
+        format!("{{\"num_nodes\":{nodes},\"edges\":[{}],\"target\":{nodes}.5}}\n", edges.join(","))
+    };
+    (0..30).map(line).collect()
+}
+
+const RINGS: &str = "--run-dir run --no-cache -q --threads 1 --set train.epochs=1 --set model.hidden=8 \
+                     --set model.layers=1 --set model.lap_dim=2 --set model.pe_dim=2";
+
+#[test]
+fn edges_in_both_directions_are_refused_where_a_model_reads_each_both_ways() {
+    let workspace = Workspace::new();
+    workspace.write("once.jsonl", rings(false));
+    workspace.write("twice.jsonl", rings(true));
+    let train = |data: &str| workspace.run(&format!("train --data {data} --edges both-ways {RINGS}"));
+    let refused = train("twice.jsonl");
+    assert_eq!(refused.code, 3, "{refused:?}");
+    assert!(refused.stderr.contains("every edge is listed in both directions"), "{refused:?}");
+    ok(train("once.jsonl"));
+    ok(workspace.run("data convert once.jsonl rings.g6"));
+    let rows = |data: &str| -> Vec<Vec<String>> {
+        let run = ok(workspace.run(&format!("predict --model run --data {data}")));
+        run.stdout.lines().skip(1).map(cells).collect()
+    };
+    let once = rows("once.jsonl");
+    assert!(once.iter().all(|row| !row[1].is_empty() && row[2].is_empty()), "{once:?}");
+    assert_eq!(rows("rings.g6"), once);
+    for (at, row) in rows("twice.jsonl").iter().enumerate() {
+        assert!(row[1].is_empty(), "{row:?}");
+        let place = format!("line {}, column `edges`", at + 1);
+        assert!(row[2].contains(&place) && row[2].contains("list each once"), "{row:?}");
+    }
+}
+
+#[test]
+fn a_misspelt_field_is_no_graph_without_edges() {
+    let workspace = Workspace::new();
+    workspace.write("rings.jsonl", rings(true));
+    ok(workspace.run(&format!("train --data rings.jsonl {RINGS}")));
+    let edges = rings(true).replace("\"edges\"", "\"edge_list\"");
+    workspace.write("new.jsonl", edges + "{\"num_nodes\":3}\n{\"num_nodes\":3,\"edges\":[]}\n");
+    let run = ok(workspace.run("predict --model run --data new.jsonl"));
+    let rows: Vec<Vec<String>> = run.stdout.lines().skip(1).map(cells).collect();
+    for row in &rows[..30] {
+        assert!(row[1].is_empty() && row[2].contains("`edges`") && row[2].contains("`edge_list`"), "{row:?}");
+    }
+    assert!(rows[30][1].is_empty() && rows[30][2].contains("[] for a graph without edges"), "{rows:?}");
+    assert!(!rows[31][1].is_empty() && rows[31][2].is_empty(), "{rows:?}");
 }

@@ -106,8 +106,7 @@ impl GraphTables {
             let reason = "graphs in memory have no column of weights".to_owned();
             return Err(DataError::Schema { place, reason });
         }
-        let level = options.schema.as_ref().map(|schema| schema.level).or(options.level);
-        let level = level.unwrap_or(Level::Graph);
+        let level = options.asked_level().unwrap_or(Level::Graph);
         let target_rows = match level {
             Level::Graph => self.nodes.len(),
             Level::Node => sum(&self.nodes),

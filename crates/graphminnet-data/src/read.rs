@@ -143,6 +143,15 @@ pub struct ReadOptions {
     /// order in which they come up; more classes than there are names may be asked for; and targets are left out that were
     /// asked for by a name that no column has. Columns of 0.0 and 1.0 are
     /// numbers; names of targets in JSON Lines only rename `target`; of several split schemes of an OGB folder none is used.
+    ///
+    /// Under versions 1 to 5 an OGB folder without `meta.json` has categories or numbers in all columns of a table, classes
+    /// that begin with 0, and takes no notice of options that say nothing about it; a TUDataset may skip numbers of graphs; and
+    /// lists of parts in a folder of edge lists may have names of no file or of several. CSV folders have their targets in the
+    /// order of the file, and columns of nodes and edges with the name of a target that is not asked for are features. In JSON
+    /// Lines edges may be missing, of two fields that mean the same the last one counts, masks that are no lists are passed over
+    /// and of several side by side the first is taken, levels that a list of targets does not fit are ignored, and whole numbers
+    /// in a column of text are those of the nearest `f64`. A level or a column that is asked for need not be there, and a graph
+    /// that is read both ways may list every edge both ways.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -190,7 +199,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 5;
+pub const RULES: u32 = 6;
 
 fn first_rules() -> u32 {
     1
@@ -206,6 +215,21 @@ impl ReadOptions {
     pub(crate) fn molecule_columns(&self) -> Featurizer {
         let usual = if self.rules < 3 { Featurizer::Ogb } else { Featurizer::Cip };
         self.featurizer.unwrap_or(usual)
+    }
+
+    /// The level of targets that a schema or the caller asks for.
+    pub(crate) fn asked_level(&self) -> Option<Level> {
+        self.schema.as_ref().map(|schema| schema.level).or(self.level)
+    }
+
+    /// The names of targets that a schema or the caller asks for.
+    pub(crate) fn asked_targets(&self) -> Option<&[String]> {
+        self.schema.as_ref().map(|schema| &schema.targets).or(self.targets.as_ref()).map(Vec::as_slice)
+    }
+
+    /// What a schema or the caller says that targets mean.
+    pub(crate) fn asked_task(&self) -> Option<Task> {
+        self.schema.as_ref().map(|schema| schema.task).or(self.task)
     }
 }
 
@@ -278,6 +302,18 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
                     "targets cannot be named here: the layout has no names of columns, and says what they are"
                 }
             });
+        }
+        Format::Ogb if options.schema.is_some() || options.rules < 6 => {}
+        Format::Ogb if options.targets.is_some() || options.id_column.is_some() => {
+            return without_effect(
+                "neither targets nor a column of names can be named in OGB's layout, whose columns have no names (`graphminnet data \
+                 convert` writes JSON Lines, which have)",
+            );
+        }
+        Format::Ogb if options.split_column.is_some() => {
+            return without_effect(
+                "parts are lists in split/ in OGB's layout, and no column (`--split-scheme` names one of several)",
+            );
         }
         _ => {}
     }

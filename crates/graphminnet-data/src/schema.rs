@@ -24,4 +24,5 @@ mod targets;
 
 pub(crate) use collect::{Collector, Record};
 pub(crate) use columns::{ColumnSet, Table, is_missing};
-pub(crate) use finish::{Finisher, both_ways};
+pub(crate) use finish::{Directions, Finisher, both_ways, not_encoded};
+pub(crate) use infer::Encoder;

@@ -51,6 +51,9 @@ pub fn duration(seconds: f64) -> String {
 /// Longest piece of foreign text shown in a message, in characters.
 const SHOWN_CHARACTERS: usize = 120;
 
+/// Most names in a short list.
+const SHOWN_NAMES: usize = 12;
+
 /// Makes foreign text safe to print: control characters are escaped, and long text is shortened.
 pub fn escape(text: &str) -> String {
     escape_up_to(text, SHOWN_CHARACTERS)
@@ -74,6 +77,19 @@ pub fn escape_up_to(text: &str, shown: usize) -> String {
     out
 }
 
+/// Names in a message: each of them escaped and in backquotes, `none` where there are none.
+pub(crate) fn quoted<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{}`", escape(name.as_ref()))).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// The same of the first [`SHOWN_NAMES`] of them.
+pub(crate) fn quoted_some<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {
+    let mut names = names.into_iter();
+    let text = quoted(names.by_ref().take(SHOWN_NAMES));
+    if names.next().is_some() { text + ", …" } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,5 +106,14 @@ mod tests {
         assert_eq!(escape("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
         assert_eq!(escape("x\u{202e}y"), "x\\u{202e}y");
         assert!(escape(&"a".repeat(10_000)).chars().count() < 150);
+    }
+
+    #[test]
+    fn a_short_list_says_that_there_are_more_names() {
+        let names: Vec<String> = (0..13).map(|name| name.to_string()).collect();
+        assert_eq!(quoted(&names[..2]), "`0`, `1`");
+        assert_eq!(quoted_some(&names[..12]), quoted(&names[..12]));
+        assert_eq!(quoted_some(&names), quoted(&names[..12]) + ", …");
+        assert_eq!(quoted_some(&names[..0]), "none");
     }
 }

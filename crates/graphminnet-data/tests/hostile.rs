@@ -285,9 +285,9 @@ fn zip(members: &[Member], claimed_count: Option<u16>) -> Vec<u8> {
     let (mut out, mut directory) = (Vec::new(), Vec::new());
     for member in members {
         let crc = member.crc.unwrap_or_else(|| {
-            let mut hasher = crc32fast::Hasher::new();
+            let mut hasher = flate2::Crc::new();
             hasher.update(member.content);
-            hasher.finalize()
+            hasher.sum()
         });
         let size = member.declared_size.unwrap_or(member.content.len() as u32);
         let common = |bytes: &mut Vec<u8>| {
@@ -577,5 +577,54 @@ fn damage_is_damage_whatever_the_compression() {
             assert!(matches!(error, DataError::Archive { .. }), "{name}, byte {position}: {error:?}");
             assert_pieces(&error, &[name, "the compressed data is damaged"]);
         }
+    }
+}
+
+/// What reading a line of JSON now says, and whether a run of earlier rules reads it.
+fn refused_line(line: &str) -> (String, bool) {
+    let scratch = Scratch::new("hostile");
+    let path = scratch.write("a.jsonl", line);
+    let is_read = |rules| open(&path, &ReadOptions { rules, ..ReadOptions::default() });
+    (is_read(6).map_or_else(|error| error.to_string(), |_| String::new()), is_read(5).is_ok())
+}
+
+#[test]
+fn a_line_without_edges_is_a_bad_row_and_an_empty_list_is_a_graph() {
+    for (line, pieces) in [
+        (r#"{"num_nodes":2,"y":1.5}"#, &["line 1", "`edges`", "nothing", "[] for a graph without edges"][..]),
+        (r#"{"num_nodes":2,"edge_list":[[0,1]],"y":1.5}"#, &["`edges`", "nothing, but `edge_list`"]),
+    ] {
+        let (error, is_read) = refused_line(line);
+        assert_pieces(&error, pieces);
+        assert!(is_read, "{line}");
+    }
+    assert_eq!(refused_line(r#"{"num_nodes":2,"edges":[],"y":1.5}"#), (String::new(), true));
+}
+
+#[test]
+fn a_thing_with_two_names_is_given_once() {
+    let nodes = r#""num_nodes":2,"edges":[[0,1]]"#;
+    for (others, one, other) in [
+        (r#""num_nodes":2,"y":1"#, r#""edges":[[0,1]]"#, r#""edge_index":[[0],[1]]"#),
+        (nodes, r#""node_features":[[1],[2]]"#, r#""x":[[1],[2]]"#),
+        (nodes, r#""edge_features":[[1]]"#, r#""edge_attr":[[1]]"#),
+        (
+            r#""num_nodes":2,"edges":[],"pair_target":[1]"#,
+            r#""pairs":[[0,1]]"#,
+            r#""edge_label_index":[[0],[1]]"#,
+        ),
+        (r#""num_nodes":2,"edges":[],"pairs":[[0,1]]"#, r#""pair_target":[1]"#, r#""edge_label":[1]"#),
+        (
+            r#""num_nodes":2,"edges":[],"node_target":[0,1]"#,
+            r#""valid_mask":[true,false]"#,
+            r#""val_mask":[false,true]"#,
+        ),
+    ] {
+        for fields in [[one, other], [other, one]] {
+            let (error, is_read) = refused_line(&format!("{{{others},{}}}", fields.join(",")));
+            assert_pieces(&error, &["line 1", "as well, which is the same thing"]);
+            assert!(is_read, "{fields:?}");
+        }
+        assert_eq!(refused_line(&format!("{{{others},{other}}}")), (String::new(), true));
     }
 }

@@ -326,6 +326,142 @@ fn predictions_keep_the_cells_of_tables_with_other_separators() {
 }
 
 #[test]
+fn cells_of_a_semicolon_table_are_written_as_they_are() {
+    let content = "smiles;id;logS;dose;trust\nCCO;1,2;-0,5;0,25;1,5\nCCC;10,20;\"1,5\";2;1\nC;x;<3,5;1;1\n";
+    let options = ReadOptions {
+        descriptors: vec!["dose".to_owned()],
+        weight_column: Some("trust".to_owned()),
+        targets: Some(vec!["logS".to_owned()]),
+        ..ReadOptions::default()
+    };
+    let found = read(content, &options).unwrap();
+    let dataset = &found.dataset;
+    let ids: Vec<&str> = dataset.samples.iter().map(|sample| sample.id.as_str()).collect();
+    assert_eq!((ids, targets(&found)[..2].to_vec()), (vec!["1,2", "10,20", "x"], vec![-0.5, 1.5]));
+    assert_eq!(dataset.samples[0].graph.graph_features().number_values().last(), Some(&0.25));
+    assert_eq!((dataset.qualifiers.weights[0], dataset.qualifiers.bounds[2][0].value), (1.5, 3.5));
+    // A run of earlier rules reads what it read.
+    let earlier = read(content, &ReadOptions { rules: 5, ..options }).unwrap();
+    assert_eq!((earlier.dataset.samples[0].id.as_str(), targets(&earlier)[0]), ("1.2", -0.5));
+
+    let format = Some(graphminnet_data::formats::Format::SmilesCsv);
+    let options = ReadOptions { format, ..ReadOptions::with_schema(found.dataset.schema) };
+    let stream = Box::new(content.as_bytes());
+    let mut reader = graphminnet_data::RowReader::from_stream(stream, "input", &options).unwrap();
+    let texts = reader.next_rows(10).unwrap().into_iter().map(|row| String::from_utf8(row.text).unwrap());
+    let expected = ["CCO,\"1,2\",\"-0,5\",\"0,25\",\"1,5\"", "CCC,\"10,20\",\"1,5\",2,1", "C,x,\"<3,5\",1,1"];
+    assert_eq!(texts.collect::<Vec<_>>(), expected);
+
+    // A list of two values has no decimal comma.
+    let node = ReadOptions { level: Some(Level::Node), ..ReadOptions::default() };
+    let found = read("smiles;charge\nCC;1,2\nCO;0.5,3\n", &node).unwrap();
+    assert_eq!(targets(&found), [1.0, 2.0, 0.5, 3.0]);
+}
+
+#[test]
+fn columns_without_a_name_are_numbered_and_are_no_targets() {
+    // As spreadsheets leave them, and as pandas writes the numbers of rows.
+    let trailing = "smiles,y,,\nCCO,1.5,,\nCCC,2,,\n";
+    let index = ",smiles,y\n0,CCO,1.5\n1,CCC,2\n2,CCCC,2.5\n";
+    for (content, numbers) in [(trailing, "`column_3`, `column_4`"), (index, "`column_1`")] {
+        let found = read(content, &ReadOptions::default()).unwrap();
+        assert_eq!(
+            (found.dataset.schema.targets.as_slice(), targets(&found)[0]),
+            (&["y".to_owned()][..], 1.5)
+        );
+        let notes = found.report.notes.join("; ");
+        assert!(notes.contains(&format!("columns without a name were ignored: {numbers}")), "{notes}");
+        let scratch = Scratch::new("tables");
+        let path = scratch.write("a.csv", content);
+        let reader =
+            graphminnet_data::RowReader::open(&path, &ReadOptions::with_schema(found.dataset.schema));
+        // What is written is what was there.
+        let written = content.lines().next().map(str::as_bytes);
+        assert_eq!(reader.unwrap().header(), written);
+    }
+    let named = |name: &str, rules| ReadOptions {
+        targets: Some(vec![name.to_owned()]),
+        rules,
+        ..ReadOptions::default()
+    };
+    let found = read(index, &named("column_1", 6)).unwrap();
+    assert_eq!(found.dataset.schema.targets, ["column_1"]);
+    // A run or model of earlier rules that learnt such a column still has it.
+    let earlier = read(index, &ReadOptions { rules: 5, ..ReadOptions::default() }).unwrap();
+    assert_eq!(earlier.dataset.schema.targets, ["", "y"]);
+    let again = read(index, &ReadOptions::with_schema(earlier.dataset.schema.clone())).unwrap();
+    assert_eq!(targets(&again), targets(&earlier));
+    assert!(read(trailing, &named("y", 5)).is_err());
+}
+
+#[test]
+fn a_name_with_a_comma_is_one_column_where_the_table_has_it() {
+    let content = "smiles,\"IC50, nM\",y,IC50\nCCO,1.5,2.5,7\nCCC,2,3,8\n";
+    let asked = |names: &[&str]| ReadOptions {
+        // As a list with commas is taken apart.
+        targets: Some(names.iter().map(|&name| name.to_owned()).collect()),
+        ..ReadOptions::default()
+    };
+    for (names, found) in [
+        (&["IC50", " nM"][..], &["IC50, nM"][..]),
+        (&["y", "ic50", " nM"], &["y", "IC50, nM"]),
+        (&["IC50, nM", "y"], &["IC50, nM", "y"]),
+        (&["IC50", "y"], &["IC50", "y"]),
+    ] {
+        assert_eq!(read(content, &asked(names)).unwrap().dataset.schema.targets, found, "{names:?}");
+    }
+    let described = ReadOptions { descriptors: asked(&["IC50", " nM"]).targets.unwrap(), ..asked(&["y"]) };
+    let table = read(content, &described).unwrap().dataset.schema.molecules.unwrap();
+    assert_eq!(table.descriptors, ["IC50, nM"]);
+    let error = read(content, &asked(&["IC50", " mM"])).unwrap_err().to_string();
+    assert!(error.contains("a column called ` mM`"), "{error}");
+    // Under earlier rules the pieces are what they were.
+    let two = "smiles,a,b,\"a,b\"\nC,1.5,2,3\nCC,2,3,4\n";
+    let earlier = read(two, &ReadOptions { rules: 5, ..asked(&["a", "b"]) }).unwrap();
+    assert_eq!(earlier.dataset.schema.targets, ["a", "b"]);
+}
+
+#[test]
+fn line_ends_that_make_one_line_of_a_table_are_an_error_that_names_them() {
+    for (name, content) in [
+        ("a.csv", "smiles,y\rCCO,1\rCCC,2\r"),
+        ("a.csv", "CCO,1\rCCC,2\r"),
+        ("a.tsv", "smiles\ty\rCCO\t1\r"),
+        ("a.smi", "CCO ethanol\rCCC propane\r"),
+    ] {
+        let error = read_as(name, content, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("line 1") && error.contains("CR alone") && error.contains("tr '"), "{error}");
+    }
+    // Between quotes, and at the end of a line, it is what it was.
+    let found = read("smiles,\"y\rz\",w\r\r\nCCO,1.5,2\r\n", &ReadOptions::default()).unwrap();
+    assert_eq!(found.dataset.schema.targets, ["y\rz", "w"]);
+}
+
+#[test]
+fn true_and_false_are_found_in_any_case() {
+    let options = ReadOptions { targets: Some(vec!["hit".to_owned()]), ..ReadOptions::default() };
+    let table = |words: [&str; 3]| format!("smiles,hit\nC,{}\nCC,{}\nCCC,{}\n", words[0], words[1], words[2]);
+    let schema = |words| read(&table(words), &options).unwrap().dataset.schema;
+    // pandas, Parquet and Excel.
+    for words in [["True", "False", "True"], ["true", "false", "true"], ["TRUE", "FALSE", "TRUE"]] {
+        let known = ReadOptions::with_schema(schema(words));
+        for others in [["True", "False", "True"], ["true", "false", "true"], ["TRUE", "FALSE", "TRUE"]] {
+            assert_eq!(
+                targets(&read(&table(others), &known).unwrap()),
+                [1.0, 0.0, 1.0],
+                "{words:?} {others:?}"
+            );
+        }
+    }
+    // Not where two classes differ by their case alone, and not other words.
+    let both = ReadOptions::with_schema(schema(["True", "true", "False"]));
+    assert_eq!(targets(&read(&table(["True", "true", "FALSE"]), &both).unwrap())[2], 0.0);
+    assert!(read(&table(["TRUE", "true", "False"]), &both).is_err());
+    let words = ReadOptions::with_schema(schema(["Yes", "No", "Yes"]));
+    assert!(read(&table(["yes", "No", "Yes"]), &words).is_err());
+}
+
+#[test]
 fn hydrogens_stereo_and_salts_are_as_asked_for_and_the_schema_keeps_it() {
     use graphminnet_data::{MoleculeForm, MoleculeReading};
     let with = |form: MoleculeForm| ReadOptions { molecules: form, ..ReadOptions::default() };

@@ -585,3 +585,367 @@ fn names_of_equal_numbers_have_one_order() {
         assert_eq!(*names, ["01", "1", "02", "2", "+3", "003", "03", "3"]);
     }
 }
+
+/// A folder in OGB's layout: a graph of one node for every row of features, with these labels.
+fn ogb(scratch: &Scratch, name: &str, features: &[&str], labels: &[String]) -> PathBuf {
+    let lines = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    scratch.write(&format!("{name}/raw/num-node-list.csv"), "1\n".repeat(features.len()));
+    scratch.write(&format!("{name}/raw/num-edge-list.csv"), "0\n".repeat(features.len()));
+    scratch.write(&format!("{name}/raw/edge.csv"), "");
+    scratch.write(&format!("{name}/raw/node-feat.csv"), lines(features));
+    if !labels.is_empty() {
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        scratch.write(&format!("{name}/raw/graph-label.csv"), lines(&labels));
+    }
+    scratch.path().join(name)
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn the_ogb_layout_is_inferred_as_json_lines_are() {
+    let scratch = Scratch::new("ogb");
+    let counts: Vec<String> = (0..40).map(|graph| (graph * 150 / 39).to_string()).collect();
+    let forty = ["0.5"; 40];
+    let regression = |columns| (Task::Regression, columns);
+    for (at, (features, labels, earlier)) in [
+        (&["0,0.5", "3,1.5", "1,2"][..], texts(&["0", "1", "0"]), (Task::Binary, [0, 2])),
+        (&["2.0", "3.0"], texts(&["0.5", "1.5"]), regression([1, 0])),
+        (&["7", "1"], texts(&["1", "2"]), (Task::MultiClass { classes: 3 }, [1, 0])),
+        (&["7", "1"], texts(&["-1", "1"]), regression([1, 0])),
+        (&["7,-1", "1,2"], texts(&["1,", "0,1"]), (Task::Binary, [0, 2])),
+        (&["0.5", "1000"], texts(&["3", "4"]), (Task::MultiClass { classes: 5 }, [0, 1])),
+        (&forty, counts, (Task::MultiClass { classes: 151 }, [0, 1])),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = ogb(&scratch, &format!("o{at}"), features, &labels);
+        let line = |(features, label): (&&str, &String)| {
+            let label = match label.split(',').map(|cell| if cell.is_empty() { "null" } else { cell }) {
+                cells if label.contains(',') => format!("[{}]", cells.collect::<Vec<_>>().join(",")),
+                _ => label.clone(),
+            };
+            format!("{{\"num_nodes\":1,\"edges\":[],\"x\":[[{features}]],\"target\":{label}}}\n")
+        };
+        let lines: String = features.iter().zip(&labels).map(line).collect();
+        let lines = scratch.write(&format!("o{at}.jsonl"), lines);
+        let [of_folder, of_lines] =
+            [&folder, &lines].map(|path| open(path, &ReadOptions::default()).unwrap().dataset);
+        assert_eq!(of_folder.schema, of_lines.schema, "{at}");
+        let bits = |dataset: &graphminnet_data::Dataset| -> Vec<Vec<u32>> {
+            let samples = dataset.samples.iter();
+            samples.map(|sample| sample.targets.iter().map(|value| value.to_bits()).collect()).collect()
+        };
+        assert_eq!(bits(&of_folder), bits(&of_lines), "{at}");
+        for (found, expected) in of_folder.samples.iter().zip(&of_lines.samples) {
+            assert_eq!(found.graph, expected.graph, "{at}");
+        }
+        // A run of an earlier version reads its data as it did.
+        let before =
+            open(&folder, &ReadOptions { rules: 5, ..ReadOptions::default() }).unwrap().dataset.schema;
+        let columns = [before.node_vocabulary().len(), before.node_numbers()];
+        assert_eq!((before.task, columns), earlier, "{at}");
+    }
+}
+
+#[test]
+fn what_the_meta_file_of_the_ogb_layout_says_is_not_inferred() {
+    let scratch = Scratch::new("ogb-meta");
+    let folder = ogb(&scratch, "o", &["0,2", "1,3"], &texts(&["1", "2"]));
+    let stated = r#"{"node_cardinality": [5, 4], "task": "multiclass classification", "num_classes": 3}"#;
+    scratch.write("o/meta.json", stated);
+    let [now, before] = [RULES, 5].map(|rules| {
+        let read = open(&folder, &ReadOptions { rules, ..ReadOptions::default() }).unwrap();
+        (read.dataset, read.report)
+    });
+    assert_eq!(now, before);
+    assert_eq!(now.0.schema.node_vocabulary(), [5, 4]);
+    assert_eq!(now.0.schema.task, Task::MultiClass { classes: 3 });
+    // Where it says nothing of the labels, they are judged by what they are.
+    scratch.write("o/meta.json", r#"{"node_feat": "real"}"#);
+    let schema = open(&folder, &ReadOptions::default()).unwrap().dataset.schema;
+    assert_eq!(
+        (schema.node_numbers(), schema.task, schema.class_names),
+        (2, Task::Binary, texts(&["1", "2"]))
+    );
+}
+
+#[test]
+fn options_of_columns_and_classes_have_their_effect_on_the_ogb_layout() {
+    let scratch = Scratch::new("ogb-options");
+    let folder = ogb(&scratch, "o", &["0,2", "3,7"], &texts(&["0", "1"]));
+    let options = ReadOptions {
+        numeric: texts(&["node_feature_0"]),
+        text: texts(&["node_feature_1"]),
+        positive_class: Some("0".to_owned()),
+        ..ReadOptions::default()
+    };
+    let read = open(&folder, &options).unwrap();
+    let kinds: Vec<&ColumnKind> =
+        read.dataset.schema.node_columns.iter().map(|column| &column.kind).collect();
+    let text = ColumnKind::Category { size: 2, names: texts(&["2", "7"]) };
+    assert_eq!(kinds, [&text, &ColumnKind::Number]);
+    assert_eq!(read.dataset.schema.positive_class.as_deref(), Some("0"));
+    assert_eq!(labels(&read), [1.0, 0.0]);
+    // Of two tables of labels one can be asked for.
+    scratch.write("o/raw/node-label.csv", "0.5\n1.5\n");
+    let nodes = open(&folder, &ReadOptions { level: Some(Level::Node), ..ReadOptions::default() }).unwrap();
+    assert_eq!((nodes.dataset.schema.level, labels(&nodes)), (Level::Node, vec![0.5, 1.5]));
+}
+
+#[test]
+fn an_option_without_effect_on_the_ogb_layout_is_refused() {
+    let scratch = Scratch::new("ogb-effects");
+    let folder = ogb(&scratch, "o", &["0,2", "3,7"], &texts(&["0", "1"]));
+    let default = ReadOptions::default;
+    let name = |name: &str| Some(name.to_owned());
+    let numeric = ReadOptions { numeric: texts(&["node_feature_0"]), ..default() };
+    let positive = ReadOptions { positive_class: name("0"), ..default() };
+    let always = [
+        (ReadOptions { targets: Some(texts(&["target"])), ..default() }, "neither targets nor"),
+        (ReadOptions { id_column: name("zz"), ..default() }, "no names"),
+        (ReadOptions { split_column: name("zz"), ..default() }, "--split-scheme"),
+        (ReadOptions { level: Some(Level::Node), ..default() }, "raw/node-label.csv"),
+        (ReadOptions { level: Some(Level::Edge), ..default() }, "no targets of edges"),
+        (ReadOptions { numeric: texts(&["nope"]), ..default() }, "no column is called `nope` (--numeric)"),
+        (ReadOptions { text: texts(&["target_7"]), ..default() }, "no column is called `target_7` (--text)"),
+        (ReadOptions { positive_class: name("5"), ..default() }, "`5`"),
+    ];
+    for (options, expected) in &always {
+        let error = said(&folder, options);
+        assert!(error.contains(expected), "{error}");
+    }
+    // A run of an earlier version goes on with whatever it was given.
+    for (options, _) in always.into_iter().chain([(numeric.clone(), ""), (positive.clone(), "")]) {
+        let earlier = open(&folder, &ReadOptions { rules: 5, ..options }).unwrap().dataset;
+        assert_eq!(earlier, open(&folder, &ReadOptions { rules: 5, ..default() }).unwrap().dataset);
+    }
+    scratch.write("o/meta.json", r#"{"node_cardinality": [4, 8], "task": "binary classification"}"#);
+    for (options, expected) in [(numeric, "`--numeric node_feature_0`"), (positive, "`--positive-class 0`")] {
+        let error = said(&folder, &options);
+        assert!(error.contains(expected) && error.contains("meta.json"), "{error}");
+    }
+}
+
+#[test]
+fn graphs_of_the_ogb_layout_are_predicted_without_labels_and_with_fewer_categories() {
+    let scratch = Scratch::new("ogb-new");
+    let whole = ogb(&scratch, "whole", &["0,0.5", "1,1.5", "3,2.5"], &texts(&["1", "2", "1"]));
+    let whole = open(&whole, &ReadOptions::default()).unwrap().dataset;
+    let options = ReadOptions::with_schema(whole.schema.clone());
+    let rows = |path: &Path| RowReader::open(path, &options).unwrap().next_rows(10).unwrap();
+    let some = ogb(&scratch, "some", &["0,0.5", "1,1.5"], &[]);
+    for (row, sample) in rows(&some).into_iter().zip(&whole.samples) {
+        assert_eq!((row.id, row.graph.unwrap()), (sample.id.clone(), sample.graph.clone()));
+    }
+    // A value that the model does not know costs its graph the prediction, and no other one.
+    let other = rows(&ogb(&scratch, "other", &["0,0.5", "9,1.5", "1,2"], &[]));
+    assert_eq!(other.iter().map(|row| row.graph.is_ok()).collect::<Vec<_>>(), [true, false, true]);
+    let reason = other[1].graph.as_ref().unwrap_err().to_string();
+    for piece in ["node-feat.csv, line 2", "`node_feature_0`", "`9`", "a category from 0 to 3"] {
+        assert!(reason.contains(piece), "{reason}");
+    }
+    // Labels are read by the schema, too; whoever needs some is told which files may hold them.
+    let labelled = ogb(&scratch, "labelled", &["1,0.5"], &texts(&["2"]));
+    assert_eq!(labels(&open(&labelled, &options).unwrap()), [1.0]);
+    let error = said(&some, &ReadOptions::default());
+    assert!(error.contains("raw/graph-label.csv or raw/node-label.csv is missing"), "{error}");
+    assert!(!error.contains("raw/node-label.csv.gz"), "{error}");
+    let error = said(&ogb(&scratch, "wide", &["1,0.5,2"], &texts(&["1"])), &options);
+    assert!(error.contains("3 values") && error.contains("2 values"), "{error}");
+}
+
+#[test]
+fn a_graph_number_that_is_skipped_is_refused() {
+    let scratch = Scratch::new("skipped");
+    let folder = three_graphs(&scratch, "0\n1\n0\n1\n");
+    scratch.write("T/T_A.txt", "1, 2\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n1\n4\n");
+    let error = said(&folder, &ReadOptions::default());
+    for piece in ["T_graph_indicator.txt", "no node of graph 2", "nodes of graph 4", "out of the labels"] {
+        assert!(error.contains(piece), "{error}");
+    }
+    let earlier = open(&folder, &ReadOptions { rules: 5, ..ReadOptions::default() }).unwrap().dataset;
+    assert_eq!(earlier.samples.len(), 4);
+    // Graphs may come in any order.
+    scratch.write("T/T_graph_labels.txt", "0\n1\n0\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n3\n2\n");
+    assert_eq!(open(&folder, &ReadOptions::default()).unwrap().dataset.samples.len(), 3);
+}
+
+#[test]
+fn a_name_of_a_split_file_is_that_of_one_graph() {
+    let scratch = Scratch::new("names");
+    let folder = edge_lists(&scratch, "lists", &["a", "b", "c"]);
+    let default = ReadOptions::default();
+    let read = |train: &str| {
+        scratch.write("lists/train.txt", train);
+        open(&folder, &default).map(|read| read.dataset.official_split)
+    };
+    let error = read("g\n").unwrap_err().to_string();
+    for piece in ["train.txt, line 1", "`g`", "`a/g`, `b/g`, `c/g`", "write the folder"] {
+        assert!(error.contains(piece), "{error}");
+    }
+    let error = read("a/g\nb/g\nc/g\nnope\n").unwrap_err().to_string();
+    assert!(error.contains("train.txt, line 4") && error.contains("`nope`"), "{error}");
+    // The longest name counts; parts that nobody asks for may be anything, and so may those of an earlier run.
+    scratch.write("lists/test.txt", "g\n");
+    assert_eq!(read("a/g\nb/g\n").unwrap(), Some(vec![Split::Train, Split::Train, Split::Test]));
+    scratch.write("lists/test.txt", "nope\n");
+    assert!(read("g\n").is_err());
+    for options in
+        [ReadOptions { ignore_split: true, ..default.clone() }, ReadOptions { rules: 5, ..default }]
+    {
+        assert!(open(&folder, &options).is_ok());
+    }
+}
+
+/// What reading says now, and whether a run of earlier rules reads the file.
+fn refused(path: &Path, options: &ReadOptions) -> (String, bool) {
+    let before = open(path, &ReadOptions { rules: 5, ..options.clone() });
+    (said(path, &ReadOptions { rules: 6, ..options.clone() }), before.is_ok())
+}
+
+#[test]
+fn a_level_that_targets_do_not_have_is_refused_in_every_format() {
+    let scratch = Scratch::new("level");
+    let at = |level| ReadOptions { level: Some(level), ..ReadOptions::default() };
+    let lines = scratch.write(
+        "l.jsonl",
+        "{\"num_nodes\":3,\"edges\":[[0,1],[1,2]],\"target\":1.5}\n{\"num_nodes\":2,\"edges\":[],\"target\":2.5}\n",
+    );
+    for (level, expected) in
+        [(Level::Node, "expected 3 at node level"), (Level::Edge, "expected 2 at edge level")]
+    {
+        let (error, is_read) = refused(&lines, &at(level));
+        assert!(error.contains(expected) && is_read, "{error}");
+    }
+    // Nothing at all is no target of nodes or edges either.
+    let bare = scratch.write("bare.jsonl", "{\"num_nodes\":2,\"edges\":[[0,1]]}\n");
+    scratch.write("tables/nodes.csv", "node_id,label\n0,1\n1,0\n");
+    scratch.write("tables/edges.csv", "source,destination,w\n0,1,0.5\n");
+    let tables = scratch.path().join("tables");
+    for (path, level) in [(&bare, Level::Node), (&bare, Level::Edge), (&tables, Level::Edge)] {
+        let (error, is_read) = refused(path, &at(level));
+        assert!(error.contains(&format!("no targets of {level}s")) && is_read, "{error}");
+    }
+    // Pairs may be asked about without a target, and whoever asks a model needs none.
+    assert!(open(&bare, &at(Level::Pair)).is_ok());
+    let nodes = r#"{"num_nodes":1,"edges":[],"node_target":[1.5]}"#;
+    let schema = read("nodes.jsonl", nodes, &at(Level::Node)).unwrap().dataset.schema;
+    assert_eq!(usable(&bare, &ReadOptions::with_schema(schema)), [true]);
+}
+
+#[test]
+fn a_mask_that_is_no_list_is_refused() {
+    for mask in ["\"0-29\"", "true", "{}", "1"] {
+        for target in ["\"node_target\":[0,1]", "\"target\":1.5"] {
+            let scratch = Scratch::new("mask");
+            let line = format!("{{\"num_nodes\":2,\"edges\":[],{target},\"train_mask\":{mask}}}");
+            let (error, is_read) = refused(&scratch.write("a.jsonl", line), &ReadOptions::default());
+            assert!(error.contains("`train_mask`") && error.contains("a list with true or false"), "{error}");
+            assert!(is_read, "{mask}");
+        }
+    }
+    let line = r#"{"num_nodes":2,"edges":[],"node_target":[0,1],"train_mask":null,"test_mask":[true,false]}"#;
+    let parts = read("a.jsonl", line, &ReadOptions::default()).unwrap().dataset.node_parts.unwrap();
+    assert_eq!(parts.graph(0), [Some(Split::Test), None]);
+}
+
+#[test]
+fn masks_with_several_columns_need_a_number() {
+    let scratch = Scratch::new("masks");
+    let mask = |cells: &str| {
+        let line = format!("{{\"num_nodes\":2,\"edges\":[],\"node_target\":[0,1],\"train_mask\":{cells}}}");
+        scratch.write("a.jsonl", line)
+    };
+    let path = mask("[[true,false],[false,true]]");
+    let (error, is_read) = refused(&path, &ReadOptions::default());
+    assert!(error.contains("2 masks side by side") && error.contains("--split-column 0"), "{error}");
+    assert!(is_read);
+    let parts = |path: &Path, column: Option<&str>| {
+        let options = ReadOptions { split_column: column.map(str::to_owned), ..ReadOptions::default() };
+        open(path, &options).unwrap().dataset.node_parts.unwrap().graph(0).to_vec()
+    };
+    assert_eq!(parts(&path, Some("0")), [Some(Split::Train), None]);
+    assert_eq!(parts(&path, Some("1")), [None, Some(Split::Train)]);
+    assert_eq!(parts(&mask("[[true],[false]]"), None), [Some(Split::Train), None]);
+    // Whoever splits otherwise needs none.
+    let otherwise = ReadOptions { ignore_split: true, ..ReadOptions::default() };
+    assert_eq!(open(&path, &otherwise).unwrap().dataset.node_parts, None);
+}
+
+#[test]
+fn large_numbers_in_a_column_of_text_stay_apart() {
+    let line = r#"{"num_nodes":3,"edges":[],"x":[[9007199254740993],[9007199254740992],[7]],"target":1.5}"#;
+    let names = |rules: u32| {
+        let options =
+            ReadOptions { text: vec!["node_feature_0".to_owned()], rules, ..ReadOptions::default() };
+        let schema = read("a.jsonl", line, &options).unwrap().dataset.schema;
+        let ColumnKind::Category { names, .. } = &schema.node_columns[0].kind else { panic!("{schema:?}") };
+        names.clone()
+    };
+    assert_eq!(names(6), ["7", "9007199254740992", "9007199254740993"]);
+    assert_eq!(names(5), ["7", "9007199254740992"]);
+}
+
+#[test]
+fn targets_of_a_csv_folder_have_the_order_in_which_they_are_asked_for() {
+    let scratch = Scratch::new("order");
+    let graphs = |header: &str, rows: [&str; 2]| {
+        let [first, second] = rows;
+        two_graphs(&scratch, &format!("graph_id,{header}\na,{first}\nb,{second}\n"))
+    };
+    let asked = |names: &[&str], rules: u32| ReadOptions {
+        targets: Some(names.iter().map(|name| (*name).to_owned()).collect()),
+        rules,
+        ..ReadOptions::default()
+    };
+    let path = graphs("big,small", ["1000.5,0.1", "1001.5,0.2"]);
+    let found = open(&path, &asked(&["small", "big"], 6)).unwrap();
+    assert_eq!(found.dataset.schema.targets, ["small", "big"]);
+    assert_eq!(labels(&found), [0.1, 1000.5, 0.2, 1001.5]);
+    // A run of an earlier version goes on in the order of the file.
+    let before = open(&path, &asked(&["small", "big"], 5)).unwrap();
+    assert_eq!(before.dataset.schema.targets, ["big", "small"]);
+    assert_eq!(labels(&before), [1000.5, 0.1, 1001.5, 0.2]);
+    // A model knows its targets by name; one that is not there is missing in every graph.
+    let model = ReadOptions::with_schema(found.dataset.schema);
+    assert_eq!(labels(&open(&path, &model).unwrap()), [0.1, 1000.5, 0.2, 1001.5]);
+    let without = open(&graphs("big,other", ["1000.5,7", "1001.5,8"]), &model).unwrap();
+    let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&labels(&without)), bits(&[f32::NAN, 1000.5, f32::NAN, 1001.5]));
+}
+
+#[test]
+fn a_graph_with_every_edge_in_both_directions_is_not_read_both_ways_again() {
+    let scratch = Scratch::new("directions");
+    let line = |edges: &str| format!("{{\"num_nodes\":3,\"edges\":{edges},\"target\":1.5}}\n");
+    let both = ReadOptions { edges: Some(EdgeDirection::BothWays), ..ReadOptions::default() };
+    let twice = scratch.write("twice.jsonl", line("[[0,1],[1,2],[2,2],[2,1],[1,0]]"));
+    let (error, is_read) = refused(&twice, &both);
+    assert!(
+        error.contains("every edge is listed in both directions") && error.contains("as-given"),
+        "{error}"
+    );
+    assert!(is_read);
+    // Some of them may be meant, and are said.
+    let some = scratch.write("some.jsonl", line("[[0,1],[1,2],[2,1]]"));
+    let notes = open(&some, &both).unwrap().report.notes;
+    assert!(
+        notes.iter().any(|note| note.contains("2 of 3 edges are listed in both directions")),
+        "{notes:?}"
+    );
+    let once = scratch.write("once.jsonl", line("[[0,1],[1,2],[2,2]]"));
+    let found = open(&once, &both).unwrap();
+    assert!(found.report.notes.is_empty(), "{found:?}");
+    assert!(open(&twice, &ReadOptions::default()).is_ok());
+    // A model that reads edges both ways does so whatever it is given.
+    let model = ReadOptions { edges: both.edges, ..ReadOptions::with_schema(found.dataset.schema) };
+    for (path, is_usable) in [(&twice, false), (&some, true), (&once, true)] {
+        assert_eq!(usable(path, &model), [is_usable]);
+    }
+}

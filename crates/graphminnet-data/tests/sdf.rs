@@ -173,3 +173,84 @@ fn no_damage_stops_the_reader() {
         }
     }
 }
+
+/// A block of atoms with their places, and bonds with their kinds and marks.
+fn drawn(atoms: &[(&str, [f64; 3])], bonds: &[[usize; 4]]) -> String {
+    let mut text = format!("\n\n\n{:3}{:3}  0  0  0  0  0  0  0  0999 V2000\n", atoms.len(), bonds.len());
+    for (symbol, [x, y, z]) in atoms {
+        text += &format!("{x:10.4}{y:10.4}{z:10.4} {symbol:<3} 0  0  0  0  0  0\n");
+    }
+    for [from, to, kind, mark] in bonds {
+        text += &format!("{from:3}{to:3}{kind:3}{mark:3}\n");
+    }
+    text + "M  END\n$$$$\n"
+}
+
+/// A molecule of 2-butene, flat or in space.
+fn butene(depth: f64, marks: [usize; 3]) -> String {
+    let places = [[1.46, -0.51, -0.06], [0.71, 0.75, -0.10], [-0.62, 0.84, -0.02], [-1.52, -0.31, 0.11]];
+    let atoms = places.map(|[x, y, z]| ("C", [x, y, z * depth]));
+    drawn(&atoms, &[[1, 2, 1, marks[0]], [2, 3, 2, marks[1]], [3, 4, 1, marks[2]]])
+}
+
+#[test]
+fn marks_that_leave_stereo_open_are_heeded_in_both_dimensions() {
+    for depth in [0.0, 1.0] {
+        assert_same(&butene(depth, [0, 0, 0]), "C/C=C\\C");
+        // Crossed, or beside a wavy bond.
+        for marks in [[0, 3, 0], [4, 0, 0], [0, 0, 4]] {
+            assert_same(&butene(depth, marks), "CC=CC");
+        }
+    }
+    let centre = |mark| {
+        let atoms = [
+            ("C", [-1.16, -0.37, 0.19]),
+            ("C", [0.16, 0.27, -0.18]),
+            ("N", [1.20, -0.57, 0.38]),
+            ("O", [0.20, 1.56, 0.29]),
+        ];
+        drawn(&atoms, &[[2, 1, 1, 0], [2, 3, 1, mark], [2, 4, 1, 0]])
+    };
+    assert_same(&centre(0), "C[C@H](N)O");
+    assert_same(&centre(4), "CC(N)O");
+    // In the newer form wavy and crossed are one number.
+    let newer = as_v3000(&centre(0)).replace("M  V30 2 1 20 30\n", "M  V30 2 1 20 30 CFG=2\n");
+    assert!(newer.contains("CFG=2"), "{newer}");
+    assert_same(&newer, "CC(N)O");
+    // A run of earlier rules reads what it read.
+    let read_as = |rules: u32| {
+        let content = butene(1.0, [0, 3, 0]) + &butene(0.0, [4, 0, 0]) + &centre(4);
+        let graphs =
+            read(&content, &ReadOptions { rules, ..ReadOptions::default() }).unwrap().dataset.samples;
+        graphs.into_iter().map(|sample| colours(&sample.graph)).collect::<Vec<_>>()
+    };
+    let known = ["C/C=C\\C", "C/C=C\\C", "C[C@H](N)O"]
+        .map(|smiles| colours(&molecule_graph(smiles, Featurizer::Cip, &Limits::default()).unwrap()));
+    assert_eq!(read_as(5), known);
+    assert_ne!(read_as(6), known);
+}
+
+#[test]
+fn the_lone_pair_of_a_sulfoxide_is_a_neighbour_in_space() {
+    // As RDKit reads these places.
+    let sulfur = |oxygen: &str, charges: &str, side: f64| {
+        let atoms = [
+            ("C", [-2.03, -0.24, -0.20 * side]),
+            ("C", [-0.65, -0.09, 0.40 * side]),
+            ("S", [0.56, -0.07, -0.90 * side]),
+            ("C", [2.24, 0.10, -0.33 * side]),
+            (oxygen, [0.14, 0.97, -1.92 * side]),
+        ];
+        let kind = if charges.is_empty() && oxygen == "O" { 2 } else { 1 };
+        let bonds = [[1, 2, 1, 0], [2, 3, 1, 0], [3, 4, 1, 0], [3, 5, kind, 0]];
+        drawn(&atoms, &bonds).replace("M  END", &format!("{charges}M  END"))
+    };
+    assert_same(&sulfur("O", "", 1.0), "CC[S@](C)=O");
+    assert_same(&sulfur("O", "", -1.0), "CC[S@@](C)=O");
+    let charged = "M  CHG  2   3   1   5  -1\n";
+    assert_same(&sulfur("O", charged, 1.0), "CC[S@+](C)[O-]");
+    let earlier = ReadOptions { rules: 5, ..ReadOptions::default() };
+    let found = read(&sulfur("O", "", 1.0), &earlier).unwrap();
+    let graph = molecule_graph("CCS(C)=O", Featurizer::Cip, &Limits::default()).unwrap();
+    assert_eq!(colours(&found.dataset.samples[0].graph), colours(&graph));
+}

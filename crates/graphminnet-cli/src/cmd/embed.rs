@@ -24,6 +24,7 @@ const DESCRIBED: usize = 20;
 
 /// What to embed, with what.
 #[derive(Args)]
+#[command(mut_arg("models", |model| model.help("A model: a `.gmn` file, or the folder of a seed or of a run with a single one")))]
 pub struct Arguments {
     #[command(flatten)]
     model: ModelArguments,

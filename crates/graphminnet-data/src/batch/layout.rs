@@ -1,6 +1,7 @@
 //! Where the graphs of a batch stand: nodes and edges numbered through, with offsets that say where each graph begins.
 
 use super::Topology;
+use crate::dataset::Level;
 use crate::graph::{Graph, GraphError, offsets};
 
 /// The indices of a batch: which rows belong to which graph, and who is connected to whom.
@@ -74,6 +75,17 @@ impl Layout {
     /// Where the pairs of each graph begin; length graphs + 1.
     pub fn pair_offsets(&self) -> &[u32] {
         &self.pair_offsets
+    }
+
+    /// Rows that a graph of the batch has at a level; see [`Level::rows`].
+    pub fn rows_of(&self, graph: usize, level: Level) -> usize {
+        let offsets = match level {
+            Level::Graph => return 1,
+            Level::Node => &self.node_offsets,
+            Level::Edge => &self.edge_offsets,
+            Level::Pair => &self.pair_offsets,
+        };
+        (offsets[graph + 1] - offsets[graph]) as usize
     }
 
     /// The first (0) and the second (1) node of every pair that is asked about, in the order given.

@@ -67,13 +67,7 @@ impl Batch {
         let masked = graphs.iter().any(|rows| rows.mask.is_some());
         let (mut values, mut mask) = (Vec::new(), Vec::new());
         for (graph, targets) in graphs.iter().enumerate() {
-            let count = |offsets: &[u32]| (offsets[graph + 1] - offsets[graph]) as usize;
-            let rows = match level {
-                Level::Graph => 1,
-                Level::Node => count(layout.node_offsets()),
-                Level::Edge => count(layout.edge_offsets()),
-                Level::Pair => count(layout.pair_offsets()),
-            };
+            let rows = layout.rows_of(graph, level);
             if targets.values.len() != rows.saturating_mul(columns) {
                 return wrong(graph, "targets", targets.values.len(), rows.saturating_mul(columns));
             }

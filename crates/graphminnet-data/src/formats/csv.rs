@@ -37,6 +37,9 @@ enum Separator {
     Blanks,
 }
 
+/// The first version of the rules under which columns without a name are numbered, and are no targets.
+pub(super) const NAMELESS: u32 = 6;
+
 /// The rows of a table that is not text.
 pub(super) trait TableRows: Send {
     /// Adds the cells of the next row to `text`, and where each ends to `ends`; the number of the row, counted from 1, or
@@ -60,6 +63,8 @@ pub struct CsvReader {
     row: u64,
     limits: Limits,
     header: Vec<String>,
+    /// Columns that have a number for a name.
+    nameless: Vec<usize>,
     /// Text of the current record's fields, one after the other, and where each ends.
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -108,6 +113,7 @@ impl CsvReader {
             row: 0,
             limits: limits.clone(),
             header: Vec::new(),
+            nameless: Vec::new(),
             text: Vec::new(),
             ends: Vec::new(),
             raw: Vec::new(),
@@ -122,11 +128,42 @@ impl CsvReader {
 
     /// Takes the current record for the header.
     fn take_header(&mut self) -> Result<(), DataError> {
+        self.check_line_ends()?;
         for field in 0..self.ends.len() {
             let name = self.checked_field(field)?.trim().to_owned();
             self.header.push(name);
         }
         Ok(())
+    }
+
+    /// Fails for line ends by which a whole file is one line.
+    fn check_line_ends(&self) -> Result<(), DataError> {
+        let mut quoted = false;
+        let is_end = |byte: &u8| {
+            quoted ^= *byte == b'"';
+            !quoted && *byte == b'\r'
+        };
+        match self.raw.trim_ascii_end().iter().any(is_end) {
+            false => Ok(()),
+            true => Err(DataError::malformed(
+                self.place(),
+                "lines that end with CR alone, as on old Macintosh computers",
+                "LF or CR LF at line ends (`tr '\\r' '\\n' <FILE >NEW` writes such a file)",
+            )),
+        }
+    }
+
+    /// Numbers the columns without a name as those of a table without a header.
+    fn number_nameless(&mut self) {
+        for (column, name) in self.header.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {
+            *name = format!("column_{}", column + 1);
+            self.nameless.push(column);
+        }
+    }
+
+    /// Whether a column has a number for a name.
+    pub(super) fn is_nameless(&self, column: usize) -> bool {
+        self.nameless.contains(&column)
     }
 
     fn check_names(&self) -> Result<(), DataError> {
@@ -147,7 +184,9 @@ impl CsvReader {
 
     /// Position of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
-        self.header.iter().position(|column| column == name)
+        let named = self.header.iter().position(|column| column == name);
+        // So are columns without a name called in models of earlier versions.
+        named.or_else(|| self.nameless.first().copied().filter(|_| name.is_empty()))
     }
 
     /// Position of the first of several names, ignoring case.
@@ -299,9 +338,6 @@ impl CsvReader {
             }
             if !quoted {
                 self.ends.push(self.text.len());
-                if separator == b';' {
-                    self.read_decimal_commas();
-                }
                 return Ok(true);
             }
             self.text.push(b'\n');

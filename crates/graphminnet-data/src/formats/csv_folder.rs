@@ -3,7 +3,7 @@
 //! | file | columns |
 //! |---|---|
 //! | `graphs.csv` | `graph_id`, `num_nodes` (needed without `nodes.csv`), `split` (optional); every other one is a target |
-//! | `nodes.csv` | `graph_id`, `node_id`; `split` (or `train_mask`, `valid_mask`, `test_mask`) for parts of nodes; `target`, `target_…` and `label` are node-level targets; the others are features |
+//! | `nodes.csv` | `graph_id`, `node_id`; `split` (or `train_mask`, `valid_mask`, `test_mask`) for parts of nodes; `target`, `target_…` and `label` are node-level targets, and nothing where others are asked for; the others are features |
 //! | `edges.csv` | `graph_id`, `source`, `destination` (or `src_id`, `dst_id`); the others are features; where neither graphs nor nodes have targets, `target`, `target_…` and `label` are targets of edges, and `split` or masks name parts of edges |
 //! | `pairs.csv` (optional) | `graph_id`, `source`, `destination`; `split` or masks; every other one is a target of pairs of nodes that a model is asked about |
 //!
@@ -13,10 +13,13 @@
 //! `nodes.csv` or `edges.csv` makes its graph a bad row.
 
 mod again;
+mod columns;
+mod draft;
 mod edges;
 mod in_parts;
 mod names;
 mod node_ids;
+mod nodes;
 mod parts;
 mod write;
 
@@ -31,11 +34,11 @@ use crate::budget::{Share, bytes_of};
 use crate::formats::weight_column::WeightColumn;
 use crate::formats::{Tree, lines_of};
 use crate::limits::within;
-use crate::schema::{Collector, Record, Table};
-use crate::{BadRow, DataError, Level, Place, Read, ReadOptions, Split};
+use crate::schema::Collector;
+use crate::{DataError, Level, Place, Read, ReadOptions};
+use columns::TargetColumns;
+use draft::Draft;
 use in_parts::Kept;
-use node_ids::NodeIds;
-use parts::PartColumns;
 use std::collections::HashMap;
 
 /// Reads the layout from a folder or archive.
@@ -102,107 +105,6 @@ fn collect<'a>(
     Ok(graphs)
 }
 
-/// A graph while its rows come in.
-struct Draft {
-    id: String,
-    place: Place,
-    split: Option<Split>,
-    weight: Option<f32>,
-    node_split: Option<Vec<Option<Split>>>,
-    /// Parts of edges or pairs.
-    row_split: Option<Vec<Option<Split>>>,
-    pairs: Vec<[u32; 2]>,
-    num_nodes: Option<u64>,
-    node_ids: NodeIds,
-    /// Features of the nodes, or of those that are kept.
-    nodes: Vec<f64>,
-    /// Edges in the file, and those of them that end where they begin.
-    num_edges: u64,
-    num_loops: u64,
-    /// These, or those that are kept with their features.
-    edges: Vec<[u32; 2]>,
-    edge_rows: Vec<f64>,
-    /// Edges of which no more is kept than that they are there.
-    bare_edges: Vec<[u32; 2]>,
-    targets: Table,
-    problem: Option<BadRow>,
-}
-
-impl Draft {
-    fn new(id: String, place: Place) -> Self {
-        Self {
-            id,
-            place,
-            split: None,
-            weight: None,
-            node_split: None,
-            row_split: None,
-            pairs: Vec::new(),
-            num_nodes: None,
-            node_ids: NodeIds::default(),
-            nodes: Vec::new(),
-            num_edges: 0,
-            num_loops: 0,
-            edges: Vec::new(),
-            edge_rows: Vec::new(),
-            bare_edges: Vec::new(),
-            targets: Table::default(),
-            problem: None,
-        }
-    }
-
-    fn spoil(&mut self, error: DataError, place: Place) -> Result<(), DataError> {
-        let problem = error.into_bad_row(place)?;
-        self.problem.get_or_insert(problem);
-        Ok(())
-    }
-
-    fn finish(self, has_nodes: bool, level: Level) -> Result<Record, BadRow> {
-        if let Some(problem) = self.problem {
-            return Err(problem);
-        }
-        let listed = u64::from(self.node_ids.len());
-        let num_nodes = match self.num_nodes {
-            Some(stated) if has_nodes && stated != listed => {
-                let place = self.place.in_column("num_nodes");
-                return Err(BadRow::new(
-                    place,
-                    stated.to_string(),
-                    format!("nodes.csv has {listed} rows for this graph"),
-                ));
-            }
-            Some(stated) => stated,
-            None if has_nodes => listed,
-            None => {
-                let place = self.place.in_column("num_nodes");
-                return Err(BadRow::new(
-                    place,
-                    "",
-                    "needed, because there is no nodes.csv (it is never guessed from edges)",
-                ));
-            }
-        } as usize;
-        Ok(Record {
-            place: self.place,
-            id: Some(self.id),
-            num_nodes,
-            nodes: Table { rows: num_nodes, values: self.nodes },
-            edge_rows: Table { rows: self.edges.len(), values: self.edge_rows },
-            edges: self.edges,
-            targets: self.targets,
-            split: self.split,
-            node_split: match level {
-                Level::Edge | Level::Pair => self.row_split,
-                _ => self.node_split,
-            },
-            pairs: self.pairs,
-            graph: None,
-            weight: self.weight,
-            bounds: Vec::new(),
-        })
-    }
-}
-
 /// All graphs of a folder while its tables are read.
 struct Graphs<'a> {
     /// What is kept of the only graph, where not all of it is.
@@ -245,15 +147,16 @@ impl<'a> Graphs<'a> {
             _ => table.column_called(&[split_name]),
         };
         let weights = WeightColumn::find(&table, options, &[Some(id), count, split])?;
-        let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
-        let elsewhere = matches!(level_asked(options), Some(Level::Edge | Level::Pair));
+        let wanted = options.asked_targets();
+        let elsewhere = matches!(options.asked_level(), Some(Level::Edge | Level::Pair));
         let is_used = !elsewhere && !ignores_targets(options);
-        let columns: Vec<(usize, String)> = named_columns(&table, &[Some(id), count, split])
+        let columns = named_columns(&table, &[Some(id), count, split])
             .filter(|(column, _)| !weights.as_ref().is_some_and(|weights| weights.is(*column)))
             .filter(|(_, name)| is_used && wanted.is_none_or(|wanted| wanted.contains(name)))
             .collect();
-        if !columns.is_empty() {
-            collector.name_target_columns(columns.iter().map(|(_, name)| name.clone()).collect())?;
+        let targets = TargetColumns::new(columns, options);
+        if !targets.is_empty() {
+            collector.name_target_columns(targets.names())?;
         }
         while let Some(row) = table.advance()? {
             let place = table.place();
@@ -275,12 +178,7 @@ impl<'a> Graphs<'a> {
                     .filter(|_| !options.ignore_targets && !options.ignore_split)
                     .map(|split| table.field(split));
                 draft.split = parse_split(part, split_name, &place)?;
-                for (target, (column, _)) in columns.iter().enumerate() {
-                    let value = collector.target_columns.label(target, table.field(*column), &place)?;
-                    draft.targets.values.push(value);
-                }
-                draft.targets.rows = usize::from(!columns.is_empty());
-                Ok(())
+                targets.take_row(&table, collector, &place, &mut draft.targets)
             });
             if let Err(error) = result {
                 draft.spoil(error, place.clone())?;
@@ -292,77 +190,6 @@ impl<'a> Graphs<'a> {
                 self.by_id.insert(name, self.drafts.len());
             }
             self.add(draft)?;
-        }
-        Ok(())
-    }
-
-    fn read_nodes(
-        &mut self,
-        mut table: CsvReader,
-        collector: &mut Collector<'_>,
-        options: &ReadOptions,
-    ) -> Result<(), DataError> {
-        let NodeColumns { graph: graph_column, id, features, targets, parts } =
-            NodeColumns::find(&table, options)?;
-        let has_graph_targets = collector.target_columns.len() > 0;
-        if has_graph_targets && !targets.is_empty() {
-            return Err(DataError::malformed(
-                table.place(),
-                "targets in nodes.csv as well as in graphs.csv",
-                "one level of targets (name those to use)",
-            ));
-        }
-        if !targets.is_empty() {
-            collector.level = Level::Node;
-            collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
-        }
-        collector.name_node_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
-        let label_bytes = bytes_of::<f64>(2 * targets.len() + 1);
-        let feature_bytes = bytes_of::<f64>(2 * features.len());
-        while let Some(row) = table.advance()? {
-            let place = table.place();
-            self.held.grow(label_bytes).map_err(DataError::limit(place.clone()))?;
-            let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
-            let Some(position) = self.draft(&name, &place, options)? else {
-                return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
-            };
-            let Self { drafts, held, kept, .. } = &mut *self;
-            let Some(draft) = drafts.get_mut(position) else { continue };
-            let result = row.and_then(|()| {
-                let node = draft.node_ids.len();
-                within("nodes_per_graph", u64::from(node) + 1, options.limits.nodes_per_graph)
-                    .map_err(DataError::limit(place.clone()))?;
-                let is_new = draft.node_ids.add(table.field(id).trim(), held);
-                if !is_new.map_err(DataError::limit(place.clone()))? {
-                    let place = place.clone().in_column("node_id");
-                    return Err(DataError::value(place, table.field(id), "unique within its graph"));
-                }
-                let is_kept = kept.is_none_or(|kept| kept.has(node));
-                if is_kept {
-                    held.grow(feature_bytes).map_err(DataError::limit(place.clone()))?;
-                }
-                for (position, (column, name)) in features.iter().enumerate() {
-                    let text = present(table.field(*column), name, &place)?;
-                    // A column is judged by all of its cells, also by those that are not kept.
-                    let value = collector.node_columns.cell(position, text, &place)?;
-                    if is_kept {
-                        draft.nodes.push(value);
-                    }
-                }
-                for (position, (column, _)) in targets.iter().enumerate() {
-                    let value = collector.target_columns.label(position, table.field(*column), &place)?;
-                    draft.targets.values.push(value);
-                }
-                draft.targets.rows += usize::from(!targets.is_empty());
-                if parts.are_used() {
-                    let part = parts.part(&table, &place)?;
-                    draft.node_split.get_or_insert_default().push(part);
-                }
-                Ok(())
-            });
-            if let Err(error) = result {
-                draft.spoil(error, place)?;
-            }
         }
         Ok(())
     }
@@ -389,41 +216,6 @@ impl<'a> Graphs<'a> {
     }
 }
 
-/// The columns of `nodes.csv` by what they are for.
-struct NodeColumns {
-    graph: Option<usize>,
-    id: usize,
-    features: Vec<(usize, String)>,
-    targets: Vec<(usize, String)>,
-    parts: PartColumns,
-}
-
-impl NodeColumns {
-    fn find(table: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
-        let graph = table.column_called(&["graph_id"]);
-        let id = require(table, &["node_id", "id"])?;
-        let (mut features, mut targets) = (Vec::new(), Vec::new());
-        let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.node_columns);
-        let parts = PartColumns::find(table, known, options)?;
-        for (column, name) in named_columns(table, &[graph, Some(id)]) {
-            if parts.names.contains(&name) {
-                continue;
-            }
-            let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
-            let is_target = match wanted {
-                _ if matches!(level_asked(options), Some(Level::Edge | Level::Pair)) => false,
-                Some(wanted) => wanted.contains(&name),
-                None => is_target_name(&name),
-            };
-            if is_target { targets.push((column, name)) } else { features.push((column, name)) }
-        }
-        if ignores_targets(options) {
-            targets.clear();
-        }
-        Ok(Self { graph, id, features, targets, parts })
-    }
-}
-
 fn unknown_graph(name: &str, place: Place) -> DataError {
     DataError::value(place.in_column("graph_id"), name, "a graph_id of graphs.csv")
 }
@@ -447,14 +239,9 @@ fn named_columns<'a>(
     columns.filter(|(column, _)| !special.contains(&Some(*column)))
 }
 
-/// The level of targets that was asked for.
-fn level_asked(options: &ReadOptions) -> Option<Level> {
-    options.schema.as_ref().map(|schema| schema.level).or(options.level)
-}
-
 /// Whether targets are left out, whatever they are: then the level is that of whoever asks.
 fn ignores_targets(options: &ReadOptions) -> bool {
-    options.ignore_targets && level_asked(options).is_some()
+    options.ignore_targets && options.asked_level().is_some()
 }
 
 /// Fails for a target that was asked for and not found.
@@ -483,12 +270,6 @@ fn check_targets(
             Err(DataError::Schema { place, reason })
         }
     }
-}
-
-/// Whether a column of nodes or edges holds targets by its name.
-fn is_target_name(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
-    lower == "target" || lower == "label" || lower.starts_with("target_")
 }
 
 fn integer(text: &str, place: &Place, expected: &str) -> Result<u64, DataError> {

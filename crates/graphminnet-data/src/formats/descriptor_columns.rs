@@ -53,10 +53,10 @@ impl DescriptorColumns {
     /// [`DataError::Value`] for a cell that holds no finite number: a model has no answer without it.
     pub(super) fn values(&self, reader: &CsvReader, place: &Place) -> Result<Vec<f32>, DataError> {
         let value = |(name, column): &(String, usize)| {
-            let text = reader.field(*column);
+            let text = reader.number_field(*column);
             let number = text.trim().parse::<f32>().ok().filter(|number| number.is_finite());
             number.ok_or_else(|| {
-                DataError::value(place.clone().in_column(name), text, "a finite number (a descriptor)")
+                DataError::value(place.clone().in_column(name), &text, "a finite number (a descriptor)")
             })
         };
         self.columns.iter().map(value).collect()

@@ -8,13 +8,14 @@
 //! by blanks, tabs or a comma; lines that start with `#` are comments. Files carry no node count, so **this format's
 //! rule is: number of nodes = largest index + 1**; nodes that no edge names and that come last cannot be expressed, and
 //! a number far beyond the nodes that edges name is refused ([`Limits::numbering_gap`]). The
-//! split files name graphs by their path, with or without the leading folders and the extension.
+//! split files name graphs by their path, with or without the leading folders and the extension; a name is that of one file.
 
 use crate::budget::{Budget, Share, bytes_of};
 use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::{DataError, Limits, Read, ReadOptions, Split};
+use crate::text::quoted_some;
+use crate::{DataError, Limits, Place, Read, ReadOptions, Split};
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -31,6 +32,9 @@ pub(crate) enum Numbering {
     WithoutGaps,
 }
 
+/// The first version of the rules under which a name in a split file is that of one graph.
+const ONE_EACH: u32 = 6;
+
 /// Number of nodes, edges, and the memory that they take.
 type EdgeList = (usize, Vec<[u32; 2]>, Share);
 
@@ -44,6 +48,10 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
         true => HashMap::new(),
         false => read_splits(tree, &all, options)?,
     };
+    // The published lists of MalNet are taken as they are, and parts that are not asked for may be anything.
+    if numbering == Numbering::AsGiven && options.rules >= ONE_EACH && !options.ignore_split {
+        check_names(tree, &all, &splits, &files)?;
+    }
     let mut collector = Collector::new(tree.root(), options);
     let has_classes = !options.ignore_targets && files.iter().any(|file| folder_at(file, skipped).is_some());
     if has_classes {
@@ -72,7 +80,7 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
                     edges,
                     nodes: Table { rows: num_nodes, values: Vec::new() },
                     targets: Table { rows: values.len(), values },
-                    split: stem(name).and_then(|stem| split_of(&splits, stem)),
+                    split: stem(name).and_then(|stem| Some(splits.get(named(&splits, stem)?)?.part)),
                     node_split: None,
                     pairs: Vec::new(),
                     graph: None,
@@ -192,14 +200,22 @@ fn renumber(edges: &mut [[u32; 2]]) -> u64 {
     nodes.len() as u64
 }
 
+/// Where a split file names a graph, and its part.
+struct Named {
+    part: Split,
+    /// Position of the split file among all files, and line there.
+    file: usize,
+    line: u64,
+}
+
 /// Part of every path that a split file names.
 fn read_splits(
     tree: &dyn Tree,
     all: &[String],
     options: &ReadOptions,
-) -> Result<HashMap<String, Split>, DataError> {
-    let mut splits = HashMap::new();
-    for name in all {
+) -> Result<HashMap<String, Named>, DataError> {
+    let mut splits: HashMap<String, Named> = HashMap::new();
+    for (file, name) in all.iter().enumerate() {
         let wanted = options.split.as_deref().is_none_or(|scheme| name.contains(&format!("{scheme}/")));
         let part = match name.rsplit('/').next() {
             Some("train.txt") if wanted => Split::Train,
@@ -216,8 +232,9 @@ fn read_splits(
             }
             within("graphs", splits.len() as u64 + 1, options.limits.graphs)
                 .map_err(DataError::limit(lines.place()))?;
-            if let Some(earlier) = splits.insert(key.clone(), part).filter(|earlier| *earlier != part) {
-                let expected = format!("in one part only (it is also in {earlier:?})");
+            let named = Named { part, file, line: lines.number() };
+            if let Some(earlier) = splits.insert(key.clone(), named).filter(|earlier| earlier.part != part) {
+                let expected = format!("in one part only (it is also in {:?})", earlier.part);
                 return Err(DataError::value(lines.place(), key, expected));
             }
         }
@@ -225,15 +242,39 @@ fn read_splits(
     Ok(splits)
 }
 
-/// The part of a file, by its full path or the longest tail of it that a split file names.
-fn split_of(splits: &HashMap<String, Split>, stem: &str) -> Option<Split> {
+/// The name of a file in the split files: its full path or the longest tail of it that is there.
+fn named<'a>(splits: &HashMap<String, Named>, stem: &'a str) -> Option<&'a str> {
     let mut tail = stem;
     loop {
-        if let Some(split) = splits.get(tail) {
-            return Some(*split);
+        if splits.contains_key(tail) {
+            return Some(tail);
         }
         tail = tail.split_once('/')?.1;
     }
+}
+
+/// Fails for a name that is not that of exactly one file.
+fn check_names(
+    tree: &dyn Tree,
+    all: &[String],
+    splits: &HashMap<String, Named>,
+    files: &[&String],
+) -> Result<(), DataError> {
+    let mut files_of: HashMap<&str, Vec<&str>> = HashMap::new();
+    for stem in files.iter().filter_map(|name| stem(name)) {
+        if let Some(name) = named(splits, stem) {
+            files_of.entry(name).or_default().push(stem);
+        }
+    }
+    let files_of = |name: &str| files_of.get(name).map_or(&[][..], Vec::as_slice);
+    let wrong = splits.iter().filter(|(name, _)| files_of(name).len() != 1);
+    let Some((name, at)) = wrong.min_by_key(|(_, named)| (named.file, named.line)) else { return Ok(()) };
+    let expected = match files_of(name) {
+        [] => "the name of a file (without `.edgelist`): correct it, or leave the line out".to_owned(),
+        several => format!("the name of one file, not of {}: write the folder, too", quoted_some(several)),
+    };
+    let place = all.get(at.file).map_or_else(|| Place::file(tree.root()), |file| tree.place(file));
+    Err(DataError::value(place.at_line(at.line), name, expected))
 }
 
 /// Whether a tree looks like this layout.

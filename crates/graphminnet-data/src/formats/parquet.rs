@@ -15,6 +15,7 @@ use super::csv::TableRows;
 use crate::budget::Budget;
 use crate::fs::{open, without_compression};
 use crate::limits::{Exceeded, within};
+use crate::text::quoted;
 use crate::{DataError, Limits, Place, ReadOptions};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -131,11 +132,9 @@ impl ParquetRows {
             }
         }
         if !left_out.is_empty() {
-            let names: Vec<String> =
-                left_out.iter().map(|name| format!("`{}`", crate::escape(name))).collect();
             self.notes.push(format!(
                 "columns that hold neither text nor numbers are left out: {}",
-                names.join(", ")
+                quoted(&left_out)
             ));
         }
         match self.wanted.is_empty() {

@@ -6,7 +6,7 @@
 use super::Lines;
 use crate::limits::within;
 use crate::smiles::molblock;
-use crate::{DataError, Limits, Place};
+use crate::{DataError, Limits, Place, ReadOptions};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -26,11 +26,13 @@ pub(super) struct SdfRecord {
 /// The columns of a file: those of this reader, and a name for every property.
 pub(super) struct SdfColumns {
     properties: Vec<String>,
+    rules: u32,
 }
 
 impl SdfColumns {
     /// Looks for the properties of a file.
-    pub(super) fn find(path: &Path, limits: &Limits) -> Result<Self, DataError> {
+    pub(super) fn find(path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
+        let limits = &options.limits;
         let mut lines = Lines::open(path, limits)?;
         let (mut properties, mut seen) = (Vec::new(), HashSet::new());
         while lines.advance()? {
@@ -41,7 +43,7 @@ impl SdfColumns {
                     .map_err(DataError::limit(lines.place()))?;
             }
         }
-        Ok(Self { properties })
+        Ok(Self { properties, rules: options.rules })
     }
 
     /// Names of the columns. A property that is called like one of the reader's own gets a longer name.
@@ -78,7 +80,7 @@ impl SdfColumns {
         }
         let end = text.iter().position(|line| line.starts_with("M  END")).map_or(text.len(), |end| end + 1);
         let (block, data) = text.split_at(end.min(text.len()));
-        let found = molblock::to_smiles(block, limits);
+        let found = molblock::to_smiles(block, self.rules, limits);
         let mut cells = vec![String::new(); OWN.len() + self.properties.len()];
         if let Some(title) = block.first() {
             title.trim().clone_into(&mut cells[1]);

@@ -4,7 +4,7 @@
 //! ZIP archive of XML files: how much they are is measured before they are understood, and the cells are counted one by
 //! one, because a sheet of two cells may claim to be as large as a sheet can be.
 
-use super::csv::TableRows;
+use super::csv::{NAMELESS, TableRows};
 use crate::budget::{Budget, Share, bytes_of};
 use crate::fs::{open, without_compression};
 use crate::limits::{Exceeded, within};
@@ -57,7 +57,7 @@ impl SheetRows {
         measure(open(path)?, &options.limits).map_err(DataError::stream(place()))?;
         let file = BufReader::new(open(path)?);
         // The reader of workbooks is not ours: if it panics, the file is to blame, and must not end the program.
-        let read = || read(file, &options.limits);
+        let read = || read(file, options);
         let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
         let read = read.unwrap_or_else(|_| Err(Trouble::Other("its reader gave up".to_owned())));
         read.map_err(|trouble| match trouble {
@@ -110,7 +110,8 @@ fn measure(file: File, limits: &Limits) -> io::Result<()> {
     within("ratio", if total > 1 << 24 { total / length.max(1) } else { 0 }, limits.ratio).map_err(exceeded)
 }
 
-fn read(file: BufReader<File>, limits: &Limits) -> Result<SheetRows, Trouble> {
+fn read(file: BufReader<File>, options: &ReadOptions) -> Result<SheetRows, Trouble> {
+    let limits = &options.limits;
     let mut workbook = Xlsx::new(file)?;
     let sheets = workbook.sheet_names();
     let Some(first) = sheets.first().cloned() else {
@@ -156,7 +157,7 @@ fn read(file: BufReader<File>, limits: &Limits) -> Result<SheetRows, Trouble> {
         return Err(Trouble::Other("its first sheet is empty".to_owned()));
     };
     let name = |(column, name): (usize, String)| match name.trim() {
-        "" => format!("column_{}", column + 1),
+        "" if options.rules < NAMELESS => format!("column_{}", column + 1),
         name => name.to_owned(),
     };
     let names: Vec<String> = header.into_iter().enumerate().map(name).collect();

@@ -7,21 +7,23 @@
 //! A cell such as `>3.5` in a column of numbers is a bound. At node level a cell is a list with a value for every atom,
 //! at edge level one with a value for every bond.
 
+mod columns;
+
+use super::Format;
 use super::csv::CsvReader;
-use super::descriptor_columns::DescriptorColumns;
-use super::molecule_columns::{MoleculeColumn, bad_molecule, molecule_columns, named_column};
+use super::molecule_columns::{MoleculeColumn, bad_molecule};
 use super::parquet::ParquetRows;
 use super::sheet::SheetRows;
 use super::target_columns::{labels, usable};
 use super::value_lists::{self as lists, Items};
-use super::weight_column::WeightColumn;
-use super::{Format, parse_split};
 use crate::budget::{Budget, bytes_of};
 use crate::formats::Lines;
 use crate::graph::Graph;
 use crate::schema::{Collector, Record, Table};
 use crate::smiles::MoleculeReading;
+use crate::text::quoted;
 use crate::{BadRow, DataError, EdgeDirection, Level, MoleculeTable, Place, Read, ReadOptions, Split};
+use columns::{Columns, kept_table, whole_names};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -82,12 +84,12 @@ pub(super) fn open_table(
 ) -> Result<(CsvReader, Vec<String>), DataError> {
     let mut notes = Vec::new();
     let reader = match format {
-        Format::Sdf => CsvReader::of_blocks(path, &options.limits)?,
+        Format::Sdf => CsvReader::of_blocks(path, options)?,
         Format::Xlsx => {
             let mut rows = SheetRows::open(path, options)?;
             let (names, about) = rows.take_names();
             notes.extend(about);
-            CsvReader::of_rows(path, names, 0, Box::new(rows), &options.limits)?
+            CsvReader::of_rows(path, names, 0, Box::new(rows), options)?
         }
         Format::Parquet => of_parquet(ParquetRows::open(path, options)?, path, options, &mut notes)?,
         _ => {
@@ -112,7 +114,7 @@ fn of_parquet(
     let (names, about) = rows.take_names();
     notes.extend(about);
     let before = rows.rows_before();
-    CsvReader::of_rows(path, names, before, Box::new(rows), &options.limits)
+    CsvReader::of_rows(path, names, before, Box::new(rows), options)
 }
 
 /// Reads a table of molecules from the bytes of a Parquet file.
@@ -130,15 +132,16 @@ pub(crate) fn read_parquet_bytes(
 
 fn read_table(
     mut reader: CsvReader,
-    notes: Vec<String>,
+    mut notes: Vec<String>,
     path: &Path,
     options: &ReadOptions,
 ) -> Result<Read, DataError> {
-    let columns = Columns::find(&reader, options)?;
+    let options = &whole_names(&reader, options);
+    let columns = Columns::find(&reader, options, &mut notes)?;
     let options =
         &ReadOptions { repeated_ids: options.repeated_ids || reader.has_loose_names(), ..options.clone() };
     let reading = reading(path, options)?;
-    let refused = match (asked_level(options), options.edges) {
+    let refused = match (options.asked_level(), options.edges) {
         (Some(Level::Edge), _) if reading.form.reactions => {
             Some("lists of values are of the bonds of molecules, not of reactions")
         }
@@ -203,11 +206,6 @@ fn read_table(
     collect(collector, columns, reading, rows)
 }
 
-/// The level that was asked for.
-pub(super) fn asked_level(options: &ReadOptions) -> Option<Level> {
-    options.schema.as_ref().map(|schema| schema.level).or(options.level)
-}
-
 /// How molecules are read.
 ///
 /// # Errors
@@ -242,7 +240,9 @@ pub(crate) fn smiles_of_lines(
 
 fn strings(mut reader: CsvReader, options: &ReadOptions) -> Result<Vec<Option<(Place, String)>>, DataError> {
     // Of several molecules the first one counts.
-    let (column, name) = match Columns::find(&reader, options)?.molecules.into_iter().next() {
+    let options = &whole_names(&reader, options);
+    let (column, name) = match Columns::find(&reader, options, &mut Vec::new())?.molecules.into_iter().next()
+    {
         Some(MoleculeColumn { column, name }) => (column, name),
         None => return Ok(Vec::new()),
     };
@@ -267,10 +267,9 @@ fn collect(
     let mut names: Vec<String> = columns.molecules.iter().map(|column| column.name.clone()).collect();
     collector.fixed_columns = Some(reading.columns_of(names.clone()));
     if names.len() > 1 {
-        let listed = names.iter().map(|name| format!("`{}`", crate::escape(name))).collect::<Vec<_>>();
         collector.notes.push(format!(
             "the molecules of {} are one graph for each row; the node column `role` tells them apart",
-            listed.join(", ")
+            quoted(&names)
         ));
     }
     let further = names.split_off(1.min(names.len()));
@@ -326,112 +325,4 @@ fn collect(
         collector.push(record)?;
     }
     collector.finish()
-}
-
-/// The columns that were named as targets, each of them a column of its own: a model that is told its target learns nothing.
-fn asked_targets(
-    reader: &CsvReader,
-    names: &[String],
-    taken: &[Option<usize>],
-    descriptors: &DescriptorColumns,
-) -> Result<Vec<(Option<usize>, String)>, DataError> {
-    let mut found: Vec<(Option<usize>, String)> = Vec::with_capacity(names.len());
-    for name in names {
-        let column = named_column(reader, Some(name))?;
-        let again = found.iter().any(|(other, _)| *other == column);
-        if again || taken.contains(&column) || column.is_some_and(|column| descriptors.holds(column)) {
-            let what = if again { "twice" } else { "and as something else" };
-            let found = format!("`{}` as a target {what}", crate::escape(name));
-            return Err(DataError::malformed(reader.place(), found, "a column of its own for every target"));
-        }
-        // It is called what the file calls it.
-        let name = column.and_then(|column| reader.header().get(column)).unwrap_or(name);
-        found.push((column, name.clone()));
-    }
-    Ok(found)
-}
-
-/// Which column is what.
-struct Columns {
-    molecules: Vec<MoleculeColumn>,
-    id: Option<usize>,
-    split: Option<usize>,
-    descriptors: DescriptorColumns,
-    weight: Option<WeightColumn>,
-    /// Position in the file and name of the columns that are, or may be, targets.
-    targets: Vec<(Option<usize>, String)>,
-    /// Whether the targets were asked for by name.
-    explicit: bool,
-}
-
-/// How the table was read that a model was trained on.
-fn kept_table(options: &ReadOptions) -> Option<&MoleculeTable> {
-    options.schema.as_ref()?.molecules.as_ref()
-}
-
-impl Columns {
-    fn find(reader: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
-        let named = |name: &Option<String>| named_column(reader, name.as_ref());
-        let molecules = molecule_columns(reader, options)?;
-        // Columns that the training named are found by these names, and missed by nobody where they are not there.
-        let usual = |kept: Option<&String>, word: &str| {
-            kept.and_then(|name| reader.column_called(&[name])).or_else(|| reader.column_called(&[word]))
-        };
-        let kept = kept_table(options);
-        let id = named(&options.id_column)?
-            .or_else(|| usual(kept.and_then(|table| table.id_column.as_ref()), "id"));
-        let split = named(&options.split_column)?
-            .or_else(|| usual(kept.and_then(|table| table.split_column.as_ref()), "split"));
-        let descriptors = DescriptorColumns::find(reader, options)?;
-        let taken: Vec<Option<usize>> =
-            molecules.iter().map(|found| Some(found.column)).chain([id, split]).collect();
-        let weight = WeightColumn::find(reader, options, &taken)?;
-        let wanted = match &options.schema {
-            Some(schema) => Some(&schema.targets),
-            None => options.targets.as_ref(),
-        };
-        let targets = match wanted {
-            // With a schema the file may be one to predict on: absent targets are missing labels.
-            Some(names) if options.schema.is_some() => {
-                let column = |name: &String| reader.column(name).or_else(|| reader.column_called(&[name]));
-                names.iter().map(|name| (column(name), name.clone())).collect()
-            }
-            Some(names) => asked_targets(reader, names, &taken, &descriptors)?,
-            None => reader
-                .header()
-                .iter()
-                .enumerate()
-                .filter(|(column, _)| !taken.contains(&Some(*column)))
-                .filter(|(column, _)| !descriptors.holds(*column))
-                .filter(|(column, _)| !weight.as_ref().is_some_and(|weight| weight.is(*column)))
-                .map(|(column, name)| (Some(column), name.clone()))
-                .collect(),
-        };
-        // A column of parts that nobody asks for is no target either, and may say what it likes.
-        let split = split.filter(|_| !options.ignore_split);
-        Ok(Self { molecules, id, split, descriptors, weight, targets, explicit: wanted.is_some() })
-    }
-
-    fn row(&self, reader: &CsvReader) -> Result<Row, DataError> {
-        let place = reader.place();
-        Ok(Row {
-            smiles: self.molecules.iter().map(|found| reader.field(found.column).to_owned()).collect(),
-            id: self.id.map(|column| reader.field(column).to_owned()).filter(|id| !id.is_empty()),
-            split: self.part(reader, &place)?,
-            descriptors: self.descriptors.values(reader, &place)?,
-            weight: self.weight.as_ref().map(|weight| weight.value(reader, &place)).transpose()?,
-            cells: self
-                .targets
-                .iter()
-                .map(|(column, _)| column.map_or("", |column| reader.field(column)).into())
-                .collect(),
-            place,
-        })
-    }
-
-    fn part(&self, reader: &CsvReader, place: &Place) -> Result<Option<Split>, DataError> {
-        let Some(column) = self.split else { return Ok(None) };
-        let name = reader.header().get(column).map_or("split", String::as_str);
-        parse_split(Some(reader.field(column)), name, place)
-    }
 }

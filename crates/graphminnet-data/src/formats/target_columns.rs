@@ -1,6 +1,5 @@
 //! Which columns of a table of molecules are targets, and which of their cells are bounds, such as `>3.5`.
 
-use super::smiles_csv::asked_level;
 use super::value_lists as lists;
 use crate::schema::{ColumnSet, is_missing};
 use crate::{Bound, DataError, Level, Place, ReadOptions, Side, Task};
@@ -50,11 +49,11 @@ pub(super) fn usable<'a, C: Iterator<Item = &'a str>>(
         2.. => is_missing(cell),
     };
     let is_number = |text: &str| text.parse::<f64>().is_ok();
-    let are_lists = matches!(asked_level(options), Some(Level::Node | Level::Edge));
+    let are_lists = matches!(options.asked_level(), Some(Level::Node | Level::Edge));
     for (cell, name) in names.enumerate() {
         let values = || cells(cell).filter(|text| !is_missing(text));
         let has_bounds = !are_lists && may_be_bounds(name, options) && {
-            let is_regression = task(options) == Some(Task::Regression);
+            let is_regression = options.asked_task() == Some(Task::Regression);
             let fits = |text: &str| is_number(text.trim()) || bound(text).is_some();
             values().any(|text| bound(text).is_some())
                 && (is_regression || values().any(|text| is_number(text.trim())) && values().all(fits))
@@ -77,16 +76,11 @@ pub(super) fn usable<'a, C: Iterator<Item = &'a str>>(
     used
 }
 
-/// What the targets are known to mean.
-pub(super) fn task(options: &ReadOptions) -> Option<Task> {
-    options.schema.as_ref().map(|schema| schema.task).or(options.task)
-}
-
 /// Whether nothing says that the column holds classes or text.
 pub(super) fn may_be_bounds(name: &str, options: &ReadOptions) -> bool {
     options.rules >= BOUNDS
         && !options.text.iter().any(|text| text == name)
-        && task(options).is_none_or(|task| task == Task::Regression)
+        && options.asked_task().is_none_or(|task| task == Task::Regression)
 }
 
 /// The labels of a molecule; a bound is no label, but is kept beside them.

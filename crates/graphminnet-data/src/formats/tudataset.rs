@@ -16,6 +16,9 @@ use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::{DataError, Read, ReadOptions};
 
+/// The first version of the rules under which numbers of graphs do not skip any.
+const NONE_SKIPPED: u32 = 6;
+
 /// The name before `_A.txt`, with its folder, if a tree has this layout.
 pub(crate) fn prefix(names: &[String]) -> Option<String> {
     names.iter().find_map(|name| {
@@ -132,7 +135,29 @@ impl Files<'_> {
             self.hold(bytes_of::<[u32; 2]>(2), Some(&lines))?;
             graphs.push(graph);
         }
+        self.check_none_is_skipped(&graphs, &lines)?;
         Ok(graphs)
+    }
+
+    /// Fails for the number of a graph that no node has. Earlier rules made it a graph without nodes.
+    fn check_none_is_skipped(&self, graph_of_node: &[u32], lines: &Lines) -> Result<(), DataError> {
+        let mut has_nodes =
+            vec![false; graph_of_node.iter().max().map_or(0, |&largest| largest as usize + 1)];
+        for &graph in graph_of_node {
+            if let Some(has_nodes) = has_nodes.get_mut(graph as usize) {
+                *has_nodes = true;
+            }
+        }
+        match has_nodes.iter().position(|has_nodes| !has_nodes).filter(|_| self.options.rules >= NONE_SKIPPED)
+        {
+            None => Ok(()),
+            Some(skipped) => Err(DataError::malformed(
+                lines.file(),
+                format!("no node of graph {}, and nodes of graph {}", skipped + 1, has_nodes.len()),
+                "numbers of graphs that do not skip any: every graph has a node. Number the graphs anew, and leave the skipped ones \
+                 out of the labels",
+            )),
+        }
     }
 
     fn edges(

@@ -45,7 +45,8 @@ impl WeightColumn {
     ///
     /// As [`weight`].
     pub(super) fn value(&self, reader: &CsvReader, place: &Place) -> Result<f32, DataError> {
-        let text = reader.field(self.column).trim();
+        let text = reader.number_field(self.column);
+        let text = text.trim();
         weight(text.parse().ok(), text, &self.name, place)
     }
 }

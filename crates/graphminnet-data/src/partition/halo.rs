@@ -46,11 +46,6 @@ impl Halo {
         self.border
     }
 
-    /// Rows that are sent to other parts, each counted once for every part that it goes to.
-    pub fn sent(&self) -> usize {
-        self.to.iter().map(Vec::len).sum()
-    }
-
     /// Fills the rows of the border with those of the parts that own them, of `width` values each.
     ///
     /// All ranks call this together.

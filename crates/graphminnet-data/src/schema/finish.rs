@@ -6,7 +6,12 @@ use super::infer::{EncodeError, Encoder};
 use super::targets::TargetEncoder;
 use crate::graph::{Features, Graph};
 use crate::{BadRow, Level, Place, Sample, Schema};
+use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+/// The first version of the rules under which edges that are read both ways must not all be listed both ways.
+const LISTED_ONCE: u32 = 6;
 
 /// Turns records into samples.
 pub(crate) struct Finisher {
@@ -60,6 +65,9 @@ impl Finisher {
 
     fn graph(&self, from: &Collector<'_>, record: &mut Record, id: &str) -> Result<Graph, BadRow> {
         let place = &record.place;
+        if from.is_both_ways() {
+            Directions::of(&record.edges).check(from, place)?;
+        }
         let node_features = self.node_features(from, &record.nodes, place)?;
         let mut edge_features = self.edge_features(from, &record.edge_rows, place)?;
         let mut edges = std::mem::take(&mut record.edges);
@@ -79,6 +87,7 @@ impl Finisher {
             Level::Edge => graph.written_edges(from.is_both_ways()).len(),
             _ => rows,
         };
+        let width = self.schema.num_targets().max(1);
         let mut targets = Vec::with_capacity(record.targets.values.len());
         if record.targets.values.is_empty() {
             targets.resize(rows.saturating_mul(self.schema.num_targets()), f32::NAN);
@@ -88,8 +97,12 @@ impl Finisher {
                 record.targets.rows.to_string(),
                 format!("rows of targets, expected {expected_rows} at {} level", self.schema.level),
             ));
+        } else if record.targets.values.len() != expected_rows.saturating_mul(width) {
+            let columns = record.targets.values.len() / expected_rows.max(1);
+            let reason =
+                format!("target columns, expected {width}: a model has a place for each of its targets");
+            return Err(BadRow::new(place.clone(), columns.to_string(), reason));
         } else {
-            let width = self.schema.num_targets().max(1);
             for (position, value) in record.targets.values.iter().enumerate() {
                 let target = self.targets.encode(*value).map_err(|reason| {
                     let column = position % width;
@@ -109,7 +122,8 @@ impl Finisher {
     }
 }
 
-fn not_encoded(error: EncodeError, place: &Place) -> BadRow {
+/// The reason in words.
+pub(crate) fn not_encoded(error: EncodeError, place: &Place) -> BadRow {
     match error {
         EncodeError::Unknown(unknown) => BadRow::new(
             place.clone().in_column(&unknown.column),
@@ -118,6 +132,60 @@ fn not_encoded(error: EncodeError, place: &Place) -> BadRow {
         ),
         EncodeError::Graph(error) => BadRow::new(place.clone(), "", error.to_string()),
     }
+}
+
+/// Which directions a graph lists its edges in, found out without keeping them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Directions {
+    /// Those that are no loops.
+    edges: u64,
+    /// A sum over them to which an edge and its reverse add nothing.
+    balance: u64,
+}
+
+impl Directions {
+    fn of(edges: &[[u32; 2]]) -> Self {
+        let mut directions = Self::default();
+        edges.iter().for_each(|edge| directions.add(*edge));
+        directions
+    }
+
+    pub(crate) fn add(&mut self, [source, target]: [u32; 2]) {
+        let mut hasher = DefaultHasher::new();
+        [source.min(target), source.max(target)].hash(&mut hasher);
+        self.balance = match source.cmp(&target) {
+            Ordering::Equal => return,
+            Ordering::Less => self.balance.wrapping_add(hasher.finish()),
+            Ordering::Greater => self.balance.wrapping_sub(hasher.finish()),
+        };
+        self.edges += 1;
+    }
+
+    /// Edges that are no loops.
+    pub(crate) fn edges(&self) -> u64 {
+        self.edges
+    }
+
+    /// Fails for a graph that lists every edge in both directions, where each is read both ways. A run of earlier rules has all of
+    /// them twice.
+    pub(crate) fn check(&self, from: &Collector<'_>, place: &Place) -> Result<(), BadRow> {
+        let matters = from.options.schema.is_some() || from.options.rules >= LISTED_ONCE;
+        if !matters || self.edges == 0 || self.balance != 0 {
+            return Ok(());
+        }
+        let reason = "every edge is listed in both directions, and each is read both ways (`--edges both-ways` of the training), so \
+                      that it would be there twice: list each once, or train with `--edges as-given`";
+        Err(BadRow::new(place.clone().in_column("edges"), "", reason))
+    }
+}
+
+/// How many edges have their reverse beside them.
+pub(super) fn count_reversed(edges: &[[u32; 2]]) -> usize {
+    let mut sorted = edges.to_vec();
+    sorted.sort_unstable();
+    let is_reversed =
+        |[source, target]: &&[u32; 2]| source != target && sorted.binary_search(&[*target, *source]).is_ok();
+    edges.iter().filter(is_reversed).count()
 }
 
 /// Every edge followed by its reverse (loops once), with the features repeated.

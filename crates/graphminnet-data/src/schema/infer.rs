@@ -3,6 +3,7 @@
 use super::columns::{ColumnSet, ColumnTrace, Table};
 use crate::graph::{Features, GraphError};
 use crate::limits::within;
+use crate::text::quoted_some;
 use crate::{Column, ColumnKind, DataError, Place, ReadOptions};
 
 /// How one raw column is used.
@@ -16,7 +17,7 @@ enum Use {
 
 /// Turns raw tables into feature tables.
 #[derive(Debug, Clone)]
-pub(super) struct Encoder {
+pub(crate) struct Encoder {
     categories: Vec<Use>,
     numbers: Vec<Use>,
     raw_columns: usize,
@@ -25,21 +26,21 @@ pub(super) struct Encoder {
 
 /// A value that the schema does not know: column name, raw value.
 #[derive(Debug)]
-pub(super) struct Unknown {
+pub(crate) struct Unknown {
     pub(super) column: String,
     pub(super) value: String,
     pub(super) expected: String,
 }
 
 /// Why a raw table did not become a feature table.
-pub(super) enum EncodeError {
+pub(crate) enum EncodeError {
     Unknown(Unknown),
     Graph(GraphError),
 }
 
 impl Encoder {
     /// Infers the columns, or follows `known` ones.
-    pub(super) fn new(
+    pub(crate) fn new(
         raw: &ColumnSet,
         known: Option<&[Column]>,
         options: &ReadOptions,
@@ -63,7 +64,7 @@ impl Encoder {
                     reason: format!(
                         "column `{}` is missing; the schema needs it and the file has {}",
                         crate::escape(&column.name),
-                        list(raw.traces().iter().map(|trace| trace.name.as_str()))
+                        quoted_some(raw.traces().iter().map(|trace| trace.name.as_str()))
                     ),
                 });
             };
@@ -82,7 +83,7 @@ impl Encoder {
     }
 
     /// The feature table of one raw table.
-    pub(super) fn encode(&self, raw: &ColumnSet, table: &Table) -> Result<Features, EncodeError> {
+    pub(crate) fn encode(&self, raw: &ColumnSet, table: &Table) -> Result<Features, EncodeError> {
         let mut categories = Vec::with_capacity(table.rows.saturating_mul(self.categories.len()));
         let mut numbers = Vec::with_capacity(table.rows.saturating_mul(self.numbers.len()));
         for row in table.values.chunks_exact(self.raw_columns.max(1)).take(table.rows) {
@@ -128,15 +129,23 @@ fn is_category(column: &Column) -> bool {
     matches!(column.kind, ColumnKind::Category { .. })
 }
 
-/// Category of every code of a text column; unseen text goes to the reserved slot if there is one.
+/// Category of every code of a text column; unseen text goes to the reserved slot if there is one. Without one, what is `True` in
+/// one file may be `true` or `TRUE` in another.
 pub(super) fn text_map(trace: &ColumnTrace, names: &[String], size: usize) -> Vec<Option<u32>> {
     let reserved = (size > names.len()).then_some(names.len() as u32);
     let mut map = vec![reserved; trace.codes.len()];
     let by_name: std::collections::HashMap<&str, u32> =
         names.iter().enumerate().map(|(category, name)| (name.as_str(), category as u32)).collect();
+    let in_any_case = |text: &str| {
+        ["true", "false"].iter().find(|word| reserved.is_none() && word.eq_ignore_ascii_case(text))?;
+        let mut same = (0..).zip(names).filter(|(_, name)| name.eq_ignore_ascii_case(text));
+        let (category, _) = same.next()?;
+        same.next().is_none().then_some(category)
+    };
     for (text, code) in &trace.codes {
-        if let (Some(slot), Some(category)) = (map.get_mut(*code as usize), by_name.get(text.as_str())) {
-            *slot = Some(*category);
+        let category = by_name.get(text.as_str()).copied().or_else(|| in_any_case(text));
+        if let (Some(slot), Some(category)) = (map.get_mut(*code as usize), category) {
+            *slot = Some(category);
         }
     }
     map
@@ -176,22 +185,4 @@ pub(super) fn sorted_names(trace: &ColumnTrace) -> Vec<String> {
         names.sort_by_key(|name| name.parse::<i64>().unwrap_or(i64::MAX));
     }
     names
-}
-
-/// A short list for messages, escaped.
-pub(super) fn list<T: AsRef<str>>(names: impl Iterator<Item = T>) -> String {
-    let mut text = String::new();
-    for (position, name) in names.enumerate() {
-        if position == 12 {
-            text.push_str(", …");
-            break;
-        }
-        if position > 0 {
-            text.push_str(", ");
-        }
-        text.push('`');
-        text.push_str(&crate::escape(name.as_ref()));
-        text.push('`');
-    }
-    if text.is_empty() { "none".to_owned() } else { text }
 }

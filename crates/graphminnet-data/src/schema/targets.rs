@@ -1,7 +1,8 @@
 //! What targets mean: numbers, yes/no answers or classes, which class is the positive one, and how raw values map to it.
 
 use super::columns::{ColumnSet, ColumnTrace};
-use super::infer::{list, sorted_names, text_map};
+use super::infer::{sorted_names, text_map};
+use crate::text::quoted_some;
 use crate::{DataError, Place, ReadOptions, Schema, Task, escape};
 use std::collections::HashMap;
 
@@ -121,7 +122,7 @@ impl TargetEncoder {
                 "the positive class `{}` has no meaning among the {} classes {}",
                 escape(positive),
                 names.len(),
-                list(names.iter())
+                quoted_some(names.iter())
             );
             return Err(DataError::Schema { place: place.clone().in_column(&trace.name), reason });
         }
@@ -142,7 +143,7 @@ impl TargetEncoder {
         let known = |class: Option<u32>| {
             class
                 .map(f64::from)
-                .ok_or_else(|| format!("not one of the classes {}", list(self.class_names.iter())))
+                .ok_or_else(|| format!("not one of the classes {}", quoted_some(self.class_names.iter())))
         };
         let value = match &self.classes {
             Classes::AsWritten => value,
@@ -173,8 +174,8 @@ fn check_text_is_alone(traces: &[ColumnTrace], place: &Place) -> Result<(), Data
     let reason = format!(
         "text in the target {} (such as {}), beside other targets: a column of text can only be the only target. Name the \
          targets to use with `--target` (in JSON Lines, leave the text out of `target`)",
-        list(text().map(|trace| &trace.name)),
-        list(sorted_names(first).iter().take(1)),
+        quoted_some(text().map(|trace| &trace.name)),
+        quoted_some(sorted_names(first).iter().take(1)),
     );
     Err(DataError::Schema { place: place.clone(), reason })
 }
@@ -221,7 +222,7 @@ fn check_number_of_classes(
     }
     let reason = format!(
         "found the classes {} ({} of them), expected {task} as `--task` says; without it those that are found are taken",
-        list(names.iter()),
+        quoted_some(names.iter()),
         names.len()
     );
     Err(DataError::Schema { place: place.clone().in_column(&trace.name), reason })
@@ -239,7 +240,7 @@ fn put_positive_last(
         Some(positive) => match names.iter().position(|name| name == positive) {
             Some(at) => at == 0,
             None => {
-                let (positive, names) = (escape(positive), list(names.iter()));
+                let (positive, names) = (escape(positive), quoted_some(names.iter()));
                 let reason = format!("the positive class `{positive}` is not one of the classes {names}");
                 return Err(DataError::Schema { place: place.clone(), reason });
             }

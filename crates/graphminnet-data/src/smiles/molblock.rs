@@ -1,7 +1,7 @@
 //! MOL blocks (V2000 and V3000) to SMILES strings, so that molecules of SD files go the way of all others.
 //!
 //! Stereo comes from wedged bonds where there are some, else from three-dimensional coordinates; double bonds from
-//! coordinates of either kind. A block that asks for what a molecule cannot be (query atoms and bonds) is refused.
+//! coordinates of either kind. What a mark leaves open, a crossed double bond or a wavy bond, stays open. A block that asks for what a molecule cannot be (query atoms and bonds) is refused.
 
 mod v2000;
 mod v3000;
@@ -20,6 +20,8 @@ use std::collections::HashSet;
 struct Block {
     atoms: Vec<BlockAtom>,
     bonds: Vec<BlockBond>,
+    /// Version of the rules by which it is understood.
+    rules: u32,
 }
 
 /// One atom of a block.
@@ -50,19 +52,27 @@ enum Mark {
     Plain,
     Wedge,
     Hash,
+    /// A double bond that may be cis or trans.
     Either,
+    /// A single bond that leaves open what is at its beginning, and the sides of double bonds at both ends.
+    Wavy,
 }
 
+/// The first version of the rules under which marks that leave stereo open are heeded also in space, and lone pairs are
+/// neighbours there.
+const OPEN_STEREO: u32 = 6;
+
 /// The SMILES string of a block, given by its lines.
-pub(crate) fn to_smiles(lines: &[String], limits: &Limits) -> Result<String, String> {
+pub(crate) fn to_smiles(lines: &[String], rules: u32, limits: &Limits) -> Result<String, String> {
     let counts = lines.get(3).ok_or("a MOL block has at least four lines")?;
-    let block = if counts.trim_end().ends_with("V3000") {
+    let mut block = if counts.trim_end().ends_with("V3000") {
         v3000::parse(lines.get(4..).unwrap_or_default(), limits)?
     } else if counts.trim_end().ends_with("V2000") || counts.len() >= 6 {
         v2000::parse(counts, lines.get(4..).unwrap_or_default())?
     } else {
         return Err("the fourth line of a MOL block holds its counts".to_owned());
     };
+    block.rules = rules;
     if block.atoms.is_empty() {
         return Err("the MOL block has no atoms".to_owned());
     }
@@ -80,10 +90,11 @@ impl Block {
         for atom in &self.atoms {
             builder.add_atom(atom.build()?);
         }
-        let mut either = HashSet::new();
+        let (wavy, mut either) = (self.wavy().flatten().collect::<HashSet<_>>(), HashSet::new());
         for (number, bond) in self.bonds.iter().enumerate() {
             let index = bond.add(&mut builder).map_err(|reason| format!("bond {}: {reason}", number + 1))?;
-            if bond.mark == Mark::Either {
+            let is_open = || bond.kind == 2 && bond.ends.iter().any(|end| wavy.contains(end));
+            if bond.mark == Mark::Either || is_open() {
                 either.insert(index);
             }
         }
@@ -91,6 +102,12 @@ impl Block {
         self.count_hydrogens(&mut molecule);
         self.orient(&mut molecule, &either)?;
         Ok(molecule)
+    }
+
+    /// The atoms of every wavy bond, first the one at its beginning.
+    fn wavy(&self) -> impl Iterator<Item = [usize; 2]> {
+        let heeded = self.bonds.iter().filter(|bond| bond.mark == Mark::Wavy && self.rules >= OPEN_STEREO);
+        heeded.map(|bond| bond.ends)
     }
 
     /// Where a block says how many bonds or unpaired electrons an atom has, its hydrogens follow.
@@ -127,6 +144,9 @@ impl Block {
         } else if is_spatial {
             self.orient_from_space(molecule);
         }
+        for [beginning, _] in self.wavy() {
+            molecule.set_chirality(AtomIdx(beginning as u32), Chirality::None);
+        }
         for bond in (0..molecule.bond_count() as u32).map(BondIdx) {
             if matches!(molecule.bond(bond).order, BondOrder::Up | BondOrder::Down) {
                 molecule.set_bond_order(bond, BondOrder::Single);
@@ -134,7 +154,11 @@ impl Block {
         }
         if is_spatial {
             let space: Vec<(f64, f64, f64)> = self.atoms.iter().map(|atom| atom.position.into()).collect();
+            // In space no bond can be named that is to stay open: for so long it is of an order without sides.
+            let open = || either.iter().filter(|_| self.rules >= OPEN_STEREO);
+            open().for_each(|bond| molecule.set_bond_order(*bond, BondOrder::Quadruple));
             apply_ez_directions_from_3d(molecule, &space);
+            open().for_each(|bond| molecule.set_bond_order(*bond, BondOrder::Double));
         } else if flat.iter().any(|position| *position != (0.0, 0.0)) {
             apply_ez_directions_from_2d_ex(molecule, &flat, either);
         }
@@ -152,7 +176,8 @@ impl Block {
             let has_place = CENTRES.contains(&molecule.atom(at).element)
                 && match near.len() {
                     4 => true,
-                    3 => is_single && molecule.implicit_hydrogen_count(at) == 1,
+                    3 if is_single && molecule.implicit_hydrogen_count(at) == 1 => true,
+                    3 => self.rules >= OPEN_STEREO && has_lone_pair(molecule, at),
                     _ => false,
                 };
             let position = |atom: AtomIdx| self.atoms.get(atom.0 as usize).map(|atom| atom.position);
@@ -160,7 +185,7 @@ impl Block {
             let mut around: Vec<[f64; 3]> = near.iter().filter_map(|near| position(*near)).collect();
             let mut order: Vec<u32> = near.iter().map(|near| near.0).collect();
             if let [a, b, c] = around[..] {
-                // The hydrogen is opposite to the others.
+                // The hydrogen, or the lone pair, is opposite to the others.
                 around.push(std::array::from_fn(|axis| 4.0 * centre[axis] - a[axis] - b[axis] - c[axis]));
                 order.push(chematic::core::STEREO_H_SENTINEL);
             }
@@ -178,6 +203,12 @@ impl Block {
             }
         }
     }
+}
+
+/// Whether an atom with three neighbours is the sulfur of a sulfoxide or of another group where a lone pair is the fourth.
+fn has_lone_pair(molecule: &Molecule, at: AtomIdx) -> bool {
+    let (atom, bonds) = (molecule.atom(at), chematic::core::valence::bond_order_sum(molecule, at));
+    atom.element == Element::S && i16::from(bonds) + i16::from(atom.charge) == 4
 }
 
 /// Neighbours that span less than this (in cubic ångström) are taken to lie in a plane.

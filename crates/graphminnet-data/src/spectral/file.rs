@@ -1,6 +1,6 @@
 //! Eigenpairs that another program computed: a folder with `eigenvalues.npy`, `[pairs]`, ascending, the trivial one first,
-//! and `eigenvectors.npy`, `[nodes, pairs]`, a row per node. Both are 32- or 64-bit floats, little-endian and in C order,
-//! which is what NumPy writes; more pairs than needed are left out.
+//! and `eigenvectors.npy`, `[nodes, pairs]`, a row per node. Both are 32- or 64-bit floats, little-endian, in C or in
+//! Fortran order, which is what NumPy writes; more pairs than needed are left out.
 //!
 //! They are checked: `L v = λ v` on this graph, orthonormal columns, ascending values. That they are the lowest is taken on trust.
 
@@ -114,11 +114,9 @@ impl Array {
         let width = match () {
             () if text.contains("'<f4'") => 4,
             () if text.contains("'<f8'") => 8,
-            () => return Err(wrong(&text, "32- or 64-bit floats, little-endian (<f4 or <f8)")),
+            () => return Err(wrong(text.trim_end(), "32- or 64-bit floats, little-endian (<f4 or <f8)")),
         };
-        if !text.contains("'fortran_order': False") {
-            return Err(wrong(&text, "an array in C order"));
-        }
+        let is_fortran = text.contains("'fortran_order': True");
         let shape = text.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(shape, _)| shape);
         let sizes = shape.unwrap_or_default().split(',').map(str::trim).filter(|size| !size.is_empty());
         let shape = sizes.map(str::parse).collect::<Result<Vec<usize>, _>>().map_err(|_| not_npy())?;
@@ -135,6 +133,13 @@ impl Array {
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
             return Err(wrong(&format!("{} at position {at}", values[at]), "finite numbers"));
         }
+        // Column by column, as NumPy writes what it selected columns of.
+        let values = match shape[..] {
+            [rows, _] if is_fortran => {
+                (0..rows).flat_map(|row| values.iter().skip(row).step_by(rows).copied()).collect()
+            }
+            _ => values,
+        };
         Ok(Self { path, shape, values })
     }
 
@@ -159,12 +164,30 @@ mod tests {
     use std::sync::Arc;
 
     fn npy(kind: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
-        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        ordered("False", kind, shape, numbers)
+    }
+
+    fn ordered(is_fortran: &str, kind: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': {is_fortran}, 'shape': {shape}, }}\n");
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         bytes.extend((header.len() as u16).to_le_bytes());
         bytes.extend(header.as_bytes());
         bytes.extend(numbers);
         bytes
+    }
+
+    #[test]
+    fn a_table_in_fortran_order_is_transposed() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |is_fortran: &str, values: [f32; 6]| {
+            let numbers: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let path = folder.path().join("table.npy");
+            std::fs::write(&path, ordered(is_fortran, "<f4", "(3, 2)", &numbers)).unwrap();
+            let array = Array::read(path).unwrap();
+            (array.shape, array.values)
+        };
+        let rows = read("False", [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]);
+        assert_eq!(read("True", [0.0, 1.0, 2.0, 0.5, 1.5, 2.5]), rows);
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub use size::DataSize;
 
 use crate::config::{ConfigError, Loss, ModelConfig, Override, Recipe, Spread, TrainConfig, with_overrides};
 use graphminnet_data::{Column, ColumnKind, Schema, Task, escape};
-use rules::{SQUARED_ERRORS, inferred_table};
+use rules::{OF_MOLECULES, inferred_table, is_as_for_molecules};
 use toml::{Table, Value};
 
 /// A recipe made for a data set, and why it is what it is.
@@ -54,9 +54,8 @@ fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Resul
         });
     }
     notes.extend(unread_columns(&recipe.model, schema));
-    if recipe.train.loss != Loss::Mse {
-        // Another loss was asked for.
-        notes.iter_mut().for_each(|note| *note = note.replace(SQUARED_ERRORS, ""));
+    if !is_as_for_molecules(&recipe, schema) {
+        notes.retain(|note| !note.starts_with(OF_MOLECULES));
     }
     match spread {
         Spread::None => {}

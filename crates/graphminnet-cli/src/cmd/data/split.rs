@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;
 use clap::{Args, ValueEnum};
+use graphminnet::train::{Loaded, SplitChoice};
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::split::{GroupBy, Ratios, Splits, read_with_groups};
 use graphminnet_data::text::grouped;
@@ -25,7 +26,7 @@ pub struct Arguments {
     /// Shares of train, valid and test (default: 80, 10 and 10).
     #[arg(long, value_name = "TRAIN,VALID,TEST", value_parser = ratios)]
     ratios: Option<Ratios>,
-    /// Seed of the random, stratified and kmeans schemes (default: 0); with scaffold, groups go to the parts at random.
+    /// Seed of the random, stratified, kmeans and auto schemes (default: 0); with scaffold, groups go to the parts at random.
     #[arg(long = "split-seed", alias = "seed", value_name = "SEED")]
     seed: Option<u64>,
     /// Where to write the parts, as JSON (default: on standard output).
@@ -47,8 +48,11 @@ enum Scheme {
     Scaffold,
     /// Molecules with similar fingerprints (clusters found by k-means) stay together.
     Kmeans,
-    /// As the file's own split column (or the split scheme of its folder) says.
+    /// As the file's own split column (or the split scheme of its folder) says; also `official`.
+    #[value(alias = "official")]
     Column,
+    /// As `train` does if nothing is said: the file's own split, or at random.
+    Auto,
 }
 
 fn ratios(text: &str) -> Result<Ratios, String> {
@@ -64,8 +68,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.seed.is_some() && arguments.scheme == Scheme::Column {
         return Err(Failure::usage("--split-seed has no effect on `--split column`"));
     }
-    if arguments.ratios.is_some() && arguments.scheme == Scheme::Column {
-        return Err(Failure::usage("--ratios has no effect on the column scheme"));
+    if arguments.ratios.is_some() && matches!(arguments.scheme, Scheme::Column | Scheme::Auto) {
+        return Err(Failure::usage(
+            "--ratios has no effect on `--split column` and `--split auto`; name another split",
+        ));
     }
     let Divided { read, splits, are_rows } = divide(arguments)?;
     say_report(&read.report);
@@ -95,13 +101,17 @@ struct Divided {
 }
 
 fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
-    let ignore_split = arguments.scheme != Scheme::Column;
+    let ignore_split = !matches!(arguments.scheme, Scheme::Column | Scheme::Auto);
     let options = arguments.limits.on(ReadOptions { ignore_split, ..arguments.reading.options() });
     if ignore_split && options.split_column.is_some() {
-        return Err(Failure::usage("--split-column has an effect on the column scheme only"));
+        return Err(Failure::usage(
+            "--split-column has an effect on `--split column` and `--split auto` only",
+        ));
     }
     if ignore_split && options.split.is_some() {
-        return Err(Failure::usage("--split-scheme has an effect on the column scheme only"));
+        return Err(Failure::usage(
+            "--split-scheme has an effect on `--split column` and `--split auto` only",
+        ));
     }
     let (ratios, seed) = (arguments.ratios.unwrap_or_default(), arguments.seed.unwrap_or(0));
     let by = match arguments.scheme {
@@ -118,10 +128,23 @@ fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
         return Ok(Divided { read, splits, are_rows: false });
     }
     let read = open(&arguments.file, &options)?;
-    if let Some(parts) = parts_of_rows(&read.dataset, arguments.scheme, ratios, seed)? {
+    let has_own = read.dataset.node_parts.is_some() || read.dataset.official_split.is_some();
+    let scheme = match arguments.scheme {
+        Scheme::Auto if has_own => Scheme::Column,
+        scheme => scheme,
+    };
+    if let Some(parts) = parts_of_rows(&read.dataset, scheme, ratios, seed)? {
         return Ok(Divided { read, splits: parts.nodes_by_part(), are_rows: true });
     }
-    let splits = match arguments.scheme {
+    let splits = match scheme {
+        // The training decides, so that both have the same parts.
+        Scheme::Auto => {
+            let Loaded { dataset, splits, .. } = Loaded::split(read.dataset, &SplitChoice::Auto { seed })?;
+            let rows = dataset.node_parts.as_ref().map(NodeParts::nodes_by_part);
+            let are_rows = rows.is_some();
+            let read = Read { dataset, report: read.report };
+            return Ok(Divided { read, splits: rows.unwrap_or(splits), are_rows });
+        }
         Scheme::Random => Splits::random(read.dataset.samples.len(), ratios, seed)?,
         Scheme::Stratified => Splits::stratified_by_target(&read.dataset, ratios, seed)?,
         Scheme::Column | Scheme::Scaffold | Scheme::Kmeans => Splits::official(&read.dataset)?,
@@ -145,6 +168,6 @@ fn parts_of_rows(
             )))
         }
         Scheme::Column => Ok(dataset.node_parts.clone()),
-        Scheme::Scaffold | Scheme::Kmeans => Ok(None),
+        Scheme::Scaffold | Scheme::Kmeans | Scheme::Auto => Ok(None),
     }
 }

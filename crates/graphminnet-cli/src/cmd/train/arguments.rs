@@ -45,9 +45,9 @@ pub struct DataArguments {
     /// training part; metrics count every row alike.
     #[arg(help_heading = crate::cmd::READING, long, value_name = "COLUMN", requires = "data")]
     pub weight_column: Option<String>,
-    /// How to split a file of your own: auto (its own split, or at random), official, random, stratified, scaffold
-    /// (molecules with a common core stay together), kmeans (molecules with similar fingerprints stay together), or a
-    /// split file.
+    /// How to split a file of your own: auto (its own split, or at random), column or official (its own split),
+    /// random, stratified, scaffold (molecules with a common core stay together), kmeans (molecules with similar
+    /// fingerprints stay together), or a split file.
     #[arg(long, default_value = "auto", value_name = "HOW")]
     pub split: String,
     /// Seed of a split that has to do with chance (default: 0); with scaffold, groups go to the parts at random.

@@ -195,7 +195,7 @@ fn split_choice(text: &str, seed: Option<u64>) -> Result<SplitChoice, Failure> {
         "auto" => SplitChoice::Auto { seed: seed.unwrap_or(0) },
         "random" => SplitChoice::Random { seed: seed.unwrap_or(0) },
         "stratified" => SplitChoice::Stratified { seed: seed.unwrap_or(0) },
-        "official" => SplitChoice::Official,
+        "official" | "column" => SplitChoice::Official,
         "scaffold" => match seed {
             Some(seed) => SplitChoice::Groups { by: GroupBy::Scaffold, seed },
             None => SplitChoice::Scaffold,
@@ -245,6 +245,14 @@ pub fn read_seeds(text: &str) -> Result<Vec<u64>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_own_split_of_a_file_has_the_name_that_data_split_gives_it() {
+        for word in ["official", "column"] {
+            assert!(matches!(split_choice(word, None), Ok(SplitChoice::Official)), "{word}");
+            assert!(split_choice(word, Some(1)).is_err(), "{word}");
+        }
+    }
 
     #[test]
     fn seeds_are_one_a_list_or_a_range_with_both_ends() {

@@ -5,11 +5,12 @@
 //! them is a molecule: a header that was taken for a molecule would be a bad row, but a molecule that is taken for
 //! a header is lost without a word.
 
-use super::{CsvReader, CsvWriter, Lines, SdfColumns, Separator, TableRows};
+use super::{CsvReader, CsvWriter, Lines, NAMELESS, SdfColumns, Separator, TableRows};
 use crate::fs::without_compression;
 use crate::limits::within;
 use crate::smiles::{Featurizer, molecule_graph};
-use crate::{DataError, Limits, ReadOptions};
+use crate::{DataError, ReadOptions};
+use std::borrow::Cow;
 use std::path::Path;
 
 impl CsvReader {
@@ -39,7 +40,7 @@ impl CsvReader {
         match options.header.unwrap_or(found.is_none()) {
             true => {
                 reader.take_header()?;
-                reader.check_names()?;
+                reader.finish_names(options)?;
             }
             false => {
                 if options.header.is_none() && reader.separator != Separator::Blanks {
@@ -56,8 +57,8 @@ impl CsvReader {
     }
 
     /// Reads the records of an SD file as those of a table.
-    pub(in crate::formats) fn of_blocks(path: &Path, limits: &Limits) -> Result<Self, DataError> {
-        let columns = SdfColumns::find(path, limits)?;
+    pub(in crate::formats) fn of_blocks(path: &Path, options: &ReadOptions) -> Result<Self, DataError> {
+        let (columns, limits) = (SdfColumns::find(path, options)?, &options.limits);
         let mut reader = Self::without_header(Lines::open(path, limits)?, limits);
         reader.header = columns.names();
         reader.molecules = Some(0);
@@ -72,16 +73,23 @@ impl CsvReader {
         header: Vec<String>,
         before: u64,
         rows: Box<dyn TableRows>,
-        limits: &Limits,
+        options: &ReadOptions,
     ) -> Result<Self, DataError> {
-        let mut reader =
-            Self::without_header(Lines::new(Box::new(std::io::empty()), path, None, limits), limits);
+        let lines = Lines::new(Box::new(std::io::empty()), path, None, &options.limits);
+        let mut reader = Self::without_header(lines, &options.limits);
         reader.header = header;
         reader.rows = Some(rows);
         reader.row = before;
         reader.records_before = usize::try_from(before).unwrap_or(usize::MAX);
-        reader.check_names()?;
+        reader.finish_names(options)?;
         Ok(reader)
+    }
+
+    fn finish_names(&mut self, options: &ReadOptions) -> Result<(), DataError> {
+        if options.rules >= NAMELESS {
+            self.number_nameless();
+        }
+        self.check_names()
     }
 
     /// Reads the next record of an SD file; false at the end.
@@ -145,6 +153,7 @@ impl CsvReader {
 
     /// Names the columns of a table without a header, whose first record is in place.
     fn number_columns(&mut self, molecules: usize) -> Result<(), DataError> {
+        self.check_line_ends()?;
         self.header = match self.separator {
             Separator::Byte(_) => (1..=self.ends.len()).map(|number| format!("column_{number}")).collect(),
             // A molecule and its name.
@@ -183,15 +192,11 @@ impl CsvReader {
         Ok(())
     }
 
-    /// Writes the numbers of the current record that have a decimal comma with a point.
-    pub(super) fn read_decimal_commas(&mut self) {
-        let mut start = 0;
-        for end in &self.ends {
-            if let Some(field) = self.text.get_mut(start..*end) {
-                with_decimal_point(field);
-            }
-            start = *end;
-        }
+    /// A field of the current record where a number is asked for: with semicolons between fields, a decimal comma is a point.
+    pub(in crate::formats) fn number_field(&self, position: usize) -> Cow<'_, str> {
+        let field = self.field(position);
+        let number = (self.separator == Separator::Byte(b';')).then(|| with_decimal_point(field)).flatten();
+        number.map_or(field.into(), Cow::from)
     }
 }
 
@@ -227,16 +232,11 @@ fn said(separator: u8) -> &'static str {
     }
 }
 
-/// Writes a number with a decimal comma as one with a point; it may be a bound, such as `>3,5`.
-fn with_decimal_point(field: &mut [u8]) {
-    let is_digits = |bytes: &[u8]| !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit);
-    let sign = field.iter().take_while(|byte| b"<>= ".contains(byte)).count();
-    let number = &field[sign..];
-    let number = number.strip_prefix(b"-").or(number.strip_prefix(b"+")).unwrap_or(number);
-    let Some(comma) = number.iter().position(|byte| *byte == b',') else { return };
-    let (whole, decimals) = (&number[..comma], &number[comma + 1..]);
-    if is_digits(whole) && is_digits(decimals) {
-        let at = field.len() - number.len() + comma;
-        field[at] = b'.';
-    }
+/// A number with a decimal comma as one with a point; it may be a bound, such as `>3,5`. `None` for anything else.
+fn with_decimal_point(field: &str) -> Option<String> {
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, decimals) = field.split_once(',')?;
+    let number = whole.trim_start_matches(['<', '>', '=', ' ']);
+    let number = number.strip_prefix(['-', '+']).unwrap_or(number);
+    (is_digits(number) && is_digits(decimals)).then(|| format!("{whole}.{decimals}"))
 }

@@ -3,7 +3,8 @@
 use super::edges::EdgeColumns;
 use super::in_parts::{changed, directions, spoilt};
 use super::node_ids::NodeIds;
-use super::{NodeColumns, open_table, present};
+use super::nodes::NodeColumns;
+use super::{open_table, present};
 use crate::cache::{Structure, StructureHasher};
 use crate::content::{ContentHash, ContentSizes};
 use crate::formats::Tree;

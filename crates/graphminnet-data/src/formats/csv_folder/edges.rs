@@ -1,13 +1,11 @@
 //! `edges.csv` and `pairs.csv`: rows that name two nodes.
 
 use super::super::csv::CsvReader;
+use super::columns::{TargetColumns, is_target_name, is_unused, note_unused};
 use super::in_parts::Keeping;
 use super::node_ids::NodeIds;
 use super::parts::PartColumns;
-use super::{
-    Draft, Graphs, ignores_targets, is_target_name, level_asked, named_columns, present, require,
-    unknown_graph,
-};
+use super::{Draft, Graphs, ignores_targets, named_columns, present, require, unknown_graph};
 use crate::budget::bytes_of;
 use crate::limits::within;
 use crate::schema::Collector;
@@ -75,22 +73,25 @@ impl Ends {
 pub(super) struct EdgeColumns {
     ends: Ends,
     pub(super) features: Vec<(usize, String)>,
-    targets: Vec<(usize, String)>,
+    targets: TargetColumns,
+    /// Names of those that are neither.
+    unused: Vec<String>,
     parts: PartColumns,
     /// Whether rows have targets, or are to have them.
     has_targets: bool,
 }
 
 impl EdgeColumns {
-    /// `may_have_targets` unless others have them, or the caller asks for those of others.
-    fn find(table: &CsvReader, may_have_targets: bool, options: &ReadOptions) -> Result<Self, DataError> {
+    /// `level` is that of the targets, unless the caller asks for those of another.
+    fn find(table: &CsvReader, level: Level, options: &ReadOptions) -> Result<Self, DataError> {
         let ends = Ends::find(table)?;
-        let asked = level_asked(options);
+        let asked = options.asked_level();
+        let level = asked.unwrap_or(level);
         // Columns of these names have always been features where graphs or nodes have targets.
-        let may_have_targets = asked.map_or(may_have_targets, |level| level == Level::Edge);
-        let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
+        let may_be_unused = matches!(level, Level::Edge | Level::Pair);
+        let wanted = options.asked_targets();
         let is_target = |name: &String| {
-            may_have_targets
+            level == Level::Edge
                 && match wanted {
                     Some(wanted) => wanted.contains(name),
                     None => is_target_name(name),
@@ -100,10 +101,12 @@ impl EdgeColumns {
             || named_columns(table, &ends.special()).any(|(_, name)| is_target(&name));
         let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.edge_columns);
         let parts = PartColumns::find(table, known, options)?;
-        let (mut features, mut targets) = (Vec::new(), Vec::new());
+        let (mut features, mut targets, mut unused) = (Vec::new(), Vec::new(), Vec::new());
         for (column, name) in named_columns(table, &ends.special()) {
             if is_target(&name) {
                 targets.push((column, name));
+            } else if may_be_unused && is_unused(&name, known, options) {
+                unused.push(name);
             } else if !(has_targets && parts.names.contains(&name)) {
                 features.push((column, name));
             }
@@ -111,12 +114,13 @@ impl EdgeColumns {
         if ignores_targets(options) {
             targets.clear();
         }
-        Ok(Self { ends, features, targets, parts, has_targets })
+        let targets = TargetColumns::new(targets, options);
+        Ok(Self { ends, features, targets, unused, parts, has_targets })
     }
 
     /// Those of a graph whose nodes have the targets.
     pub(super) fn beside_nodes(table: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
-        Self::find(table, false, options)
+        Self::find(table, Level::Node, options)
     }
 
     /// The nodes that the current row names.
@@ -137,12 +141,17 @@ impl Graphs<'_> {
         collector: &mut Collector<'_>,
         options: &ReadOptions,
     ) -> Result<(), DataError> {
-        let may_have_targets = collector.target_columns.len() == 0 && !has_pairs;
-        let EdgeColumns { ends, features, targets, parts, has_targets } =
-            EdgeColumns::find(&table, may_have_targets, options)?;
+        let level = match collector.target_columns.len() {
+            0 if has_pairs => Level::Pair,
+            0 => Level::Edge,
+            _ => collector.level,
+        };
+        let EdgeColumns { ends, features, targets, unused, parts, has_targets } =
+            EdgeColumns::find(&table, level, options)?;
+        note_unused(&unused, "edges.csv", collector);
         if has_targets {
             collector.level = Level::Edge;
-            collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
+            collector.name_target_columns(targets.names())?;
         }
         collector.name_edge_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
         let has_nodes = self.has_nodes;
@@ -159,7 +168,7 @@ impl Graphs<'_> {
             let result = row.and_then(|()| {
                 let edge = ends.read(&table, draft, has_nodes, &place)?;
                 draft.num_edges += 1;
-                draft.num_loops += u64::from(edge[0] == edge[1]);
+                draft.directions.add(edge);
                 within("edges_per_graph", draft.num_edges, options.limits.edges_per_graph)
                     .map_err(DataError::limit(place.clone()))?;
                 let keeping = kept.map_or(Keeping::Whole, |kept| kept.keeping(edge));
@@ -197,7 +206,7 @@ impl Graphs<'_> {
         collector: &mut Collector<'_>,
         options: &ReadOptions,
     ) -> Result<(), DataError> {
-        let asked = level_asked(options);
+        let asked = options.asked_level();
         if asked.is_some_and(|asked| asked != Level::Pair) {
             collector.notes.push("pairs.csv is not used: targets are read at another level".to_owned());
             return Ok(());
@@ -211,15 +220,16 @@ impl Graphs<'_> {
         }
         let ends = Ends::find(&table)?;
         let parts = PartColumns::find(&table, &[], options)?;
-        let wanted = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
-        let targets: Vec<(usize, String)> = named_columns(&table, &ends.special())
+        let wanted = options.asked_targets();
+        let targets = named_columns(&table, &ends.special())
             .filter(|(_, name)| !parts.names.contains(name))
             .filter(|(_, name)| {
                 !ignores_targets(options) && wanted.is_none_or(|wanted| wanted.contains(name))
             })
             .collect();
+        let targets = TargetColumns::new(targets, options);
         collector.level = Level::Pair;
-        collector.name_target_columns(targets.iter().map(|(_, name)| name.clone()).collect())?;
+        collector.name_target_columns(targets.names())?;
         let has_nodes = self.has_nodes;
         let cells = bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * targets.len() + 1);
         while let Some(row) = table.advance()? {
@@ -250,16 +260,12 @@ impl Draft {
     fn take_labels(
         &mut self,
         table: &CsvReader,
-        targets: &[(usize, String)],
+        targets: &TargetColumns,
         parts: Option<&PartColumns>,
         collector: &mut Collector<'_>,
         place: &Place,
     ) -> Result<(), DataError> {
-        for (position, (column, _)) in targets.iter().enumerate() {
-            let value = collector.target_columns.label(position, table.field(*column), place)?;
-            self.targets.values.push(value);
-        }
-        self.targets.rows += usize::from(!targets.is_empty());
+        targets.take_row(table, collector, place, &mut self.targets)?;
         if let Some(parts) = parts.filter(|parts| parts.are_used()) {
             let part = parts.part(table, place)?;
             self.row_split.get_or_insert_default().push(part);

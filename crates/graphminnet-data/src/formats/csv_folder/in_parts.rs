@@ -12,7 +12,8 @@
 use super::again::Again;
 use super::edges::EdgeColumns;
 use super::node_ids::NodeIds;
-use super::{Draft, Graphs, NodeColumns, collect, level_asked, open_table};
+use super::nodes::NodeColumns;
+use super::{Draft, Graphs, collect, open_table};
 use crate::budget::{Budget, bytes_of};
 use crate::content::ContentSizes;
 use crate::formats::Tree;
@@ -21,7 +22,7 @@ use crate::limits::within;
 use crate::partition::{Partition, part_graph};
 use crate::preparation::GraphInParts;
 use crate::read::{InParts, ReadInParts};
-use crate::schema::{Collector, Finisher, Table};
+use crate::schema::{Collector, Directions, Finisher, Table};
 use crate::spectral::{PreparedGraph, log_degree};
 use crate::{BadRow, DataError, Level, Place, ReadOptions};
 use std::ops::Range;
@@ -107,6 +108,9 @@ pub(crate) fn read_in_parts(
     record.graph = Some(outline.map_err(|source| DataError::Graph { place: place.clone(), source })?);
     collector.push(Ok(record))?;
     let (read, (own, hashes)) = collector.finish_beside(|collector, finisher| {
+        if kept.both_ways {
+            tables.directions.check(collector, &place).map_err(spoilt)?;
+        }
         let num_kept = (kept.own.end - kept.own.start) as usize;
         let features = tables.features(collector, finisher, num_kept, &place).map_err(spoilt)?;
         let mut hashes = None;
@@ -152,7 +156,7 @@ fn columns(features: &Features) -> [usize; 2] {
 fn count_nodes(tree: &dyn Tree, options: &ReadOptions) -> Result<Option<usize>, DataError> {
     let Some(mut table) = open_table(tree, "nodes.csv", options)? else { return Ok(None) };
     let columns = NodeColumns::find(&table, options)?;
-    let asked = level_asked(options);
+    let asked = options.asked_level();
     let of_nodes = asked == Some(Level::Node) || asked.is_none() && !columns.targets.is_empty();
     if !of_nodes {
         return Ok(None);
@@ -209,7 +213,7 @@ fn structure(tree: &dyn Tree, options: &ReadOptions) -> Result<Graph, DataError>
 struct Tables {
     nodes: Vec<f64>,
     num_edges: u64,
-    num_loops: u64,
+    directions: Directions,
     edges: Vec<[u32; 2]>,
     edge_rows: Vec<f64>,
     bare_edges: Vec<[u32; 2]>,
@@ -220,7 +224,7 @@ impl Tables {
         Self {
             nodes: std::mem::take(&mut draft.nodes),
             num_edges: draft.num_edges,
-            num_loops: draft.num_loops,
+            directions: draft.directions,
             edges: std::mem::take(&mut draft.edges),
             edge_rows: std::mem::take(&mut draft.edge_rows),
             bare_edges: std::mem::take(&mut draft.bare_edges),
@@ -229,7 +233,7 @@ impl Tables {
 
     /// Edges of the whole graph.
     fn all_edges(&self, both_ways: bool) -> usize {
-        let reverse = if both_ways { self.num_edges - self.num_loops } else { 0 };
+        let reverse = if both_ways { self.directions.edges() } else { 0 };
         (self.num_edges + reverse) as usize
     }
 

@@ -1,5 +1,6 @@
 //! Columns of `nodes.csv`, `edges.csv` or `pairs.csv` that say which part of the data a row belongs to.
 
+use super::columns::is_feature;
 use crate::formats::csv::CsvReader;
 use crate::formats::{Masks, parse_split};
 use crate::{Column, DataError, Place, ReadOptions, Split};
@@ -27,18 +28,12 @@ impl PartColumns {
         known: &[Column],
         options: &ReadOptions,
     ) -> Result<Self, DataError> {
-        let is_feature = |name: &str| {
-            known.iter().any(|column| column.name == name)
-                || [&options.text, &options.numeric]
-                    .iter()
-                    .any(|names| names.iter().any(|asked| asked == name))
-        };
         let chosen = options.split_column.as_deref();
         let mut names = Vec::new();
         for name in table.header() {
             let holds_parts =
                 chosen == Some(name) || is_numbered(name, "split") || Masks::part_of(name).is_some();
-            if options.rules >= 3 && holds_parts && !is_feature(name) {
+            if options.rules >= 3 && holds_parts && !is_feature(name, known, options) {
                 names.push(name.clone());
             }
         }

@@ -1,6 +1,6 @@
 //! Texts such as `">3.5"` among the targets of graphs: bounds in a column of numbers, names of classes in one of text.
 
-use crate::formats::target_columns::{bound, may_be_bounds, task};
+use crate::formats::target_columns::{bound, may_be_bounds};
 use crate::schema::Collector;
 use crate::{Bound, DataError, Level, Place, Task};
 
@@ -30,7 +30,7 @@ pub(super) fn read(
     let bound = Bound { place: column, value: value as f32, side };
     match collector.target_columns.holds_text(column) {
         Some(true) => Ok(Said::Text),
-        None if task(options) != Some(Task::Regression) => Ok(Said::Either(bound)),
+        None if options.asked_task() != Some(Task::Regression) => Ok(Said::Either(bound)),
         _ => {
             // Whatever it looks like, it says that the column holds measurements.
             collector.target_columns.bound(column, value, place)?;

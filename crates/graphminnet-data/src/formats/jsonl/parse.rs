@@ -1,46 +1,20 @@
-//! One line of JSON to flat vectors, without an intermediate tree: ragged rows and out-of-range numbers are noticed
-//! where they stand, and nothing is stored that the graph does not need.
+//! One line of JSON to its fields, without an intermediate tree: nothing is stored that the graph does not need.
 
+use super::values::{Cell, CellSeed, Pairs, Rows, Table, Target, from_index};
 use crate::budget::{Share, bytes_of};
 use crate::formats::Masks;
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
-
-/// A value of a feature table or a target.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Cell {
-    Integer(i64),
-    Number(f64),
-    Text(String),
-    Null,
-}
-
-/// A rectangular table, row-major.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Rows {
-    pub(super) rows: usize,
-    pub(super) columns: usize,
-    pub(super) cells: Vec<Cell>,
-}
-
-/// The `target` of a line.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Target {
-    /// A value, or a list of values.
-    Flat(Vec<Cell>),
-    /// A list of lists.
-    Nested(Rows),
-}
 
 /// One parsed line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Line {
     pub(super) id: Option<String>,
     pub(super) num_nodes: Option<u64>,
-    pub(super) edges: Vec<[u32; 2]>,
+    pub(super) edges: Option<Vec<[u32; 2]>>,
     pub(super) node_features: Option<Rows>,
     pub(super) edge_features: Option<Rows>,
     pub(super) target: Option<Target>,
@@ -76,6 +50,22 @@ fn expected_in(field: &str) -> &'static str {
     }
 }
 
+/// The other name of a field, where both mean the same; `target` and `y` have a rule of their own, and so have masks.
+fn other_name(field: &str) -> Option<&'static str> {
+    const NAMES: [[&str; 2]; 5] = [
+        ["edges", "edge_index"],
+        ["node_features", "x"],
+        ["edge_features", "edge_attr"],
+        ["pairs", "edge_label_index"],
+        ["pair_target", "edge_label"],
+    ];
+    NAMES.into_iter().find_map(|[one, other]| match field {
+        _ if field == one => Some(other),
+        _ if field == other => Some(one),
+        _ => None,
+    })
+}
+
 /// Fields that have a meaning because of the options.
 pub(super) struct Asked<'a> {
     /// The one that names parts.
@@ -86,6 +76,8 @@ pub(super) struct Asked<'a> {
     pub(super) targets: Vec<&'a str>,
     /// Which of `target` and `y` counts where there are both; `None` for the last one.
     pub(super) preferred: Option<&'a str>,
+    /// Whether a thing that has two names may be given under both; the last one counts.
+    pub(super) both_names: bool,
 }
 
 /// Parses one line.
@@ -211,6 +203,13 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
             if seen.contains(&key) {
                 return Err(A::Error::custom("this field appears twice"));
             }
+            let is_one_of_two = !self.asked.both_names && !self.asked.targets.contains(&key.as_str());
+            let other = other_name(&key).filter(|_| is_one_of_two);
+            if let Some(other) = other.filter(|other| seen.iter().any(|name| name == other)) {
+                let reason =
+                    format!("`{other}` in the line as well, which is the same thing (give one of the two)");
+                return Err(A::Error::custom(reason));
+            }
             let line = &mut *self.line;
             match key.as_str() {
                 name if self.asked.targets.contains(&name) => {
@@ -226,9 +225,10 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
                         _ => return Err(A::Error::custom("something that is not a non-negative integer")),
                     }
                 }
-                "edges" => line.edges = map.next_value_seed(Pairs)?,
+                "edges" => line.edges = Some(map.next_value_seed(Pairs)?),
                 "edge_index" => {
-                    line.edges = from_index(&map.next_value_seed(Table)?).map_err(A::Error::custom)?
+                    let index = map.next_value_seed(Table)?;
+                    line.edges = Some(from_index(&index).map_err(A::Error::custom)?);
                 }
                 "node_features" | "x" => line.node_features = Some(map.next_value_seed(Table)?.into_rows()),
                 "edge_features" | "edge_attr" => {
@@ -270,263 +270,5 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
         }
         self.field.clear();
         Ok(())
-    }
-}
-
-impl Cell {
-    fn into_id(self) -> Option<String> {
-        match self {
-            Self::Integer(value) => Some(value.to_string()),
-            Self::Number(value) => Some(value.to_string()),
-            Self::Text(text) => Some(text),
-            Self::Null => None,
-        }
-    }
-}
-
-impl Target {
-    pub(super) fn into_rows(self) -> Rows {
-        match self {
-            Self::Nested(rows) => rows,
-            Self::Flat(cells) => Rows { rows: cells.len(), columns: 1, cells },
-        }
-    }
-}
-
-/// Edges from two rows of equal length: sources and targets.
-fn from_index(table: &Target) -> Result<Vec<[u32; 2]>, String> {
-    let Target::Nested(rows) = table else {
-        return match table {
-            Target::Flat(cells) if cells.is_empty() => Ok(Vec::new()),
-            _ => Err("a flat list, expected two lists: sources and targets".to_owned()),
-        };
-    };
-    if rows.rows != 2 {
-        return Err(format!("{} lists, expected two: sources and targets", rows.rows));
-    }
-    let (sources, targets) = rows.cells.split_at(rows.cells.len() / 2);
-    sources.iter().zip(targets).map(|(source, target)| Ok([node(source)?, node(target)?])).collect()
-}
-
-fn node(cell: &Cell) -> Result<u32, String> {
-    match cell {
-        Cell::Integer(value) => {
-            u32::try_from(*value).map_err(|_| format!("node {value}, which is out of range"))
-        }
-        Cell::Number(value) => Err(format!("node {value}, which is not an integer")),
-        Cell::Text(_) | Cell::Null => Err("a node that is not a number".to_owned()),
-    }
-}
-
-/// A scalar.
-struct CellSeed;
-
-impl<'de> DeserializeSeed<'de> for CellSeed {
-    type Value = Cell;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cell, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for CellSeed {
-    type Value = Cell;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a number, a text or null")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Cell, E> {
-        Ok(Cell::Integer(i64::from(value)))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Cell, E> {
-        Ok(Cell::Integer(value))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Cell, E> {
-        i64::try_from(value)
-            .map(Cell::Integer)
-            .map_err(|_| E::custom(format!("{value}, which is out of range")))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Cell, E> {
-        Ok(Cell::Number(value))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Cell, E> {
-        Ok(Cell::Text(value.to_owned()))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Cell, E> {
-        Ok(Cell::Null)
-    }
-}
-
-/// A scalar, a list of scalars or a list of lists of scalars, flattened as it is read.
-struct Table;
-
-impl<'de> DeserializeSeed<'de> for Table {
-    type Value = Target;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Target, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Table {
-    type Value = Target;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a value, a list of values or a list of rows")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Target, E> {
-        CellSeed.visit_bool(value).map(|cell| Target::Flat(vec![cell]))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Target, E> {
-        CellSeed.visit_i64(value).map(|cell| Target::Flat(vec![cell]))
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Target, E> {
-        CellSeed.visit_u64(value).map(|cell| Target::Flat(vec![cell]))
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Target, E> {
-        CellSeed.visit_f64(value).map(|cell| Target::Flat(vec![cell]))
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Target, E> {
-        CellSeed.visit_str(value).map(|cell| Target::Flat(vec![cell]))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Target, E> {
-        Ok(Target::Flat(vec![Cell::Null]))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Target, A::Error> {
-        let mut rows = Rows::default();
-        let mut is_nested = None;
-        while let Some(width) = list.next_element_seed(RowSeed { cells: &mut rows.cells })? {
-            let nested = width.is_some();
-            if *is_nested.get_or_insert(nested) != nested {
-                return Err(A::Error::custom("a mixture of values and lists"));
-            }
-            let width = width.unwrap_or(1);
-            if rows.rows > 0 && rows.columns != width {
-                return Err(A::Error::custom(format!(
-                    "{width} values in row {}, {} in the rows before",
-                    rows.rows, rows.columns
-                )));
-            }
-            rows.columns = width;
-            rows.rows += 1;
-        }
-        Ok(if is_nested == Some(true) { Target::Nested(rows) } else { Target::Flat(rows.cells) })
-    }
-}
-
-/// One entry of a table; gives its width, or `None` for a scalar.
-struct RowSeed<'a> {
-    cells: &'a mut Vec<Cell>,
-}
-
-impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for RowSeed<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a value or a list of values")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
-        self.cells.push(Cell::Integer(i64::from(value)));
-        Ok(None)
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
-        self.cells.push(Cell::Integer(value));
-        Ok(None)
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
-        self.cells.push(CellSeed.visit_u64(value)?);
-        Ok(None)
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-        self.cells.push(Cell::Number(value));
-        Ok(None)
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
-        self.cells.push(Cell::Text(value.to_owned()));
-        Ok(None)
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        self.cells.push(Cell::Null);
-        Ok(None)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let start = self.cells.len();
-        while let Some(cell) = list.next_element_seed(CellSeed)? {
-            self.cells.push(cell);
-        }
-        Ok(Some(self.cells.len() - start))
-    }
-}
-
-/// A list of `[source, target]`.
-struct Pairs;
-
-impl<'de> DeserializeSeed<'de> for Pairs {
-    type Value = Vec<[u32; 2]>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Pairs {
-    type Value = Vec<[u32; 2]>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a list of [source, target]")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut edges = Vec::new();
-        let mut cells = Vec::with_capacity(2);
-        while let Some(width) = {
-            cells.clear();
-            list.next_element_seed(RowSeed { cells: &mut cells })?
-        } {
-            let [source, target] = cells.as_slice() else {
-                return Err(A::Error::custom(format!(
-                    "{} values for edge {}, expected 2",
-                    cells.len(),
-                    edges.len()
-                )));
-            };
-            if width.is_none() {
-                return Err(A::Error::custom(format!("a single value for edge {}", edges.len())));
-            }
-            let end = |cell| {
-                node(cell).map_err(|reason| A::Error::custom(format!("edge {}: {reason}", edges.len())))
-            };
-            let pair = [end(source)?, end(target)?];
-            edges.push(pair);
-        }
-        Ok(edges)
     }
 }

@@ -1,6 +1,7 @@
 //! The parts that a line names: one for the graph, or one for every node, edge or pair; and how much the graph counts.
 
-use super::parse::Cell;
+use super::AS_SAID;
+use super::values::Cell;
 use crate::formats::weight_column::weight;
 use crate::formats::{Masks, parse_split};
 use crate::{DataError, Place, ReadOptions, Split};
@@ -74,11 +75,30 @@ impl Parts {
             };
         }
         let mut flags = vec![[false; 3]; rows];
-        let mut has_masks = false;
+        let mut masks: [Option<&str>; 3] = [None; 3];
         for (field, value) in fields {
-            let (Some(part), Value::Array(list)) = (Masks::part_of(field), value) else { continue };
-            has_masks = true;
+            let Some(part) = Masks::part_of(field) else { continue };
+            let Value::Array(list) = value else {
+                if value.is_null() || options.rules < AS_SAID {
+                    continue;
+                }
+                return Err(DataError::malformed(
+                    place.clone().in_column(field),
+                    "something else",
+                    format!(
+                        "a list with true or false for each {what} (the part of a graph is named in `split`)"
+                    ),
+                ));
+            };
+            if let Some(other) = masks[part as usize].replace(field).filter(|_| options.rules >= AS_SAID) {
+                return Err(DataError::malformed(
+                    place.clone().in_column(field),
+                    format!("`{other}` in the line as well, which is the same thing"),
+                    "one of the two",
+                ));
+            }
             check_length(field, list.len(), rows, what, place)?;
+            check_columns(field, list, options, place)?;
             for (row, (flags, item)) in flags.iter_mut().zip(list).enumerate() {
                 flags[part as usize] = flag(item, options).ok_or_else(|| {
                     DataError::malformed(
@@ -90,11 +110,24 @@ impl Parts {
                 })?;
             }
         }
-        if !has_masks {
+        if masks == [None; 3] {
             return Ok(Self::default());
         }
         let parts = flags.into_iter().map(|flags| Masks::part(flags, place));
         Ok(Self { graph: None, nodes: Some(parts.collect::<Result<_, _>>()?) })
+    }
+}
+
+/// Fails for several masks side by side of which none is chosen; earlier rules took the first one.
+fn check_columns(field: &str, mask: &[Value], options: &ReadOptions, place: &Place) -> Result<(), DataError> {
+    let several = mask.iter().filter_map(Value::as_array).map(Vec::len).find(|columns| *columns > 1);
+    match several.filter(|_| options.split_column.is_none() && options.rules >= AS_SAID) {
+        None => Ok(()),
+        Some(columns) => Err(DataError::malformed(
+            place.clone().in_column(field),
+            format!("{columns} masks side by side"),
+            "one of them, which `--split-column` numbers from 0, as in `--split-column 0`",
+        )),
     }
 }
 

@@ -1,7 +1,10 @@
 //! Which fields of a line are its targets: those that were asked for by name, or else the usual ones.
 
-use super::parse::{Cell, Line, Rows, Target};
+use super::AS_SAID;
+use super::parse::Line;
 use super::parts::{split_field, weight_field};
+use super::values::{Cell, Rows, Target};
+use crate::text::quoted;
 use crate::{DataError, Level, Place, ReadOptions};
 use std::path::Path;
 
@@ -78,7 +81,7 @@ impl Fields {
         num_edges: usize,
         options: &ReadOptions,
     ) -> (Level, Option<Rows>) {
-        let asked = asked_level(options);
+        let asked = options.asked_level();
         if let (true, Some(level)) = (options.ignore_targets, asked) {
             return (level, None);
         }
@@ -110,6 +113,8 @@ impl Fields {
                 let per_node = asked
                     .map_or_else(|| is_per_node(&cells, num_nodes, options), |level| level == Level::Node);
                 let level = match asked {
+                    // How many there are is checked as in every format.
+                    Some(level @ (Level::Node | Level::Edge)) if options.rules >= AS_SAID => level,
                     Some(Level::Edge) if cells.len() == num_edges => Level::Edge,
                     Some(Level::Pair) => Level::Pair,
                     _ if per_node && cells.len() == num_nodes => Level::Node,
@@ -122,11 +127,6 @@ impl Fields {
     }
 }
 
-/// The level that was asked for.
-pub(super) fn asked_level(options: &ReadOptions) -> Option<Level> {
-    options.schema.as_ref().map(|schema| schema.level).or(options.level)
-}
-
 /// Targets that a graph may well have: a flat list of more, as long as the graph has nodes, has one for each node.
 const FEW_TARGETS: usize = 64;
 
@@ -136,9 +136,8 @@ fn is_per_node(cells: &[Cell], num_nodes: usize, options: &ReadOptions) -> bool 
 
 /// Names of so many targets that nothing was found out about.
 pub(super) fn target_names(columns: usize, options: &ReadOptions) -> Vec<String> {
-    let known = options.schema.as_ref().map(|schema| &schema.targets).or(options.targets.as_ref());
-    match known {
-        Some(known) if known.len() == columns => known.clone(),
+    match options.asked_targets() {
+        Some(known) if known.len() == columns => known.to_vec(),
         _ => by_position(columns),
     }
 }
@@ -339,10 +338,10 @@ impl<'a> TargetFields<'a> {
         };
         let mut there = vec![match targets {
             [] => "no targets".to_owned(),
-            _ => format!("targets: {}", quoted(targets.iter())),
+            _ => format!("targets: {}", quoted(targets)),
         }];
         if !others.is_empty() {
-            there.push(format!("other fields: {}", quoted(others.iter())));
+            there.push(format!("other fields: {}", quoted(others)));
         }
         let reason = format!("{whose}: {} (the lines have {})", quoted(names), there.join("; "));
         DataError::Schema { place: place.clone(), reason }
@@ -350,7 +349,7 @@ impl<'a> TargetFields<'a> {
 
     /// What a person should know when all lines are read.
     pub(super) fn note(&self) -> Option<String> {
-        let names = || quoted(self.names.iter());
+        let names = || quoted(self.names);
         self.has_others
             .then(|| format!("the targets are those of {}; others (`target`) are not used", names()))
     }
@@ -425,10 +424,4 @@ fn joined(
         }
     }
     Ok((level, Some(Rows { rows, columns: names.len(), cells })))
-}
-
-/// Names for messages.
-pub(super) fn quoted<'n>(names: impl Iterator<Item = &'n String>) -> String {
-    let names: Vec<String> = names.map(|name| format!("`{}`", crate::escape(name))).collect();
-    names.join(", ")
 }

@@ -10,7 +10,7 @@
 use super::features::read_features;
 use super::meta::Meta;
 use super::split::{scheme_of, schemes, unnamed};
-use super::{Counts, expected_schema, missing, stored_edges};
+use super::{Counts, check_effects, expected_schema, missing, stored_edges, whole};
 use crate::budget::{Budget, Share};
 use crate::formats::Tree;
 use crate::links::{GivenPair, HideLinks, LINK};
@@ -28,7 +28,7 @@ pub(super) fn scheme(
     meta: &Meta,
     options: &ReadOptions,
 ) -> Result<Option<String>, DataError> {
-    let asked = options.schema.as_ref().map(|schema| schema.level).or(options.level);
+    let asked = options.asked_level();
     let has = |name: &str| ["", ".gz", ".zst"].iter().any(|end| tree.contains(&format!("{name}{end}")));
     let has_labels = has("raw/graph-label.csv") || has("raw/node-label.csv");
     if asked.is_some_and(|level| level != Level::Pair) || asked.is_none() && has_labels {
@@ -56,17 +56,11 @@ pub(super) fn read(
     budget: &Budget,
     held: &mut Share,
 ) -> Result<Read, DataError> {
-    let nodes = read_features(
-        tree,
-        "node",
-        &counts.nodes,
-        meta.node_feat.as_deref(),
-        &meta.node_cardinality,
-        options,
-        held,
-    )?;
-    let (edge_columns, graphs) = stored_edges(tree, meta, counts, nodes.tables, options, held)?;
-    let [graph] = <[_; 1]>::try_from(graphs).map_err(|graphs: Vec<_>| {
+    let mut nodes = read_features(tree, "node", &counts.nodes, meta, options, (budget, &mut *held))?;
+    let tables = std::mem::take(&mut nodes.tables);
+    let (edges, graphs) = stored_edges(tree, meta, counts, tables, options, (budget, held))?;
+    check_effects(tree, [&nodes, &edges], Err("the targets are links"), options)?;
+    let [graph] = <[_; 1]>::try_from(whole(graphs)?).map_err(|graphs: Vec<_>| {
         let place = tree.place("raw/num-node-list.csv");
         DataError::malformed(place, format!("{} graphs with links", graphs.len()), "one graph")
     })?;
@@ -98,7 +92,7 @@ pub(super) fn read(
         positive_class: None,
         molecules: None,
         node_columns: nodes.columns,
-        edge_columns,
+        edge_columns: edges.columns,
     };
     let dataset = Dataset {
         name: super::name(tree, meta),

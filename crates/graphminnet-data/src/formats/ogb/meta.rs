@@ -72,6 +72,11 @@ impl Meta {
         })
     }
 
+    /// Whether it says what the labels mean.
+    pub(super) fn states_labels(&self, limits: &Limits, place: &Place) -> Result<bool, DataError> {
+        Ok(self.classes.is_some() || self.task(limits, place)?.is_some())
+    }
+
     /// Graph level or node level, if stated.
     pub(super) fn level(&self, place: &Place) -> Result<Option<Level>, DataError> {
         match self.level.as_deref() {

@@ -8,9 +8,9 @@
 //! meta.json                  optional: what the tables mean
 //! ```
 //!
-//! Tables have no header. Without `meta.json` columns are inferred, and edges are taken as they are unless the options
-//! say otherwise. With a stated number of categories every value is checked against it. Superpixel data sets may leave
-//! out the edges and name the rule by which they are computed.
+//! Tables have no header. What `meta.json` does not say of columns and labels is inferred as in any other format, and edges
+//! are taken as they are unless the options say otherwise. With a stated number of categories every value is checked against
+//! it. Superpixel data sets may leave out the edges and name the rule by which they are computed.
 
 mod features;
 mod labels;
@@ -24,18 +24,23 @@ use crate::budget::{Budget, Share, bytes_of};
 use crate::formats::{Tree, lines_of};
 use crate::graph::{Features, Graph};
 use crate::limits::within;
-use crate::schema::both_ways;
+use crate::schema::{Collector, ColumnSet, Record, Table, both_ways};
+use crate::text::quoted_some;
 use crate::{
-    Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, Limits, NodeParts, Place, Read,
-    ReadOptions, Report, Sample, Schema, escape_up_to,
+    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, Limits, NodeParts, Place, Read,
+    ReadOptions, Report, Sample, Schema, Split, escape, escape_up_to,
 };
-use features::read_features;
-use labels::{check_labels, infer_task, read_labels};
+use features::{FeatureTables, read_features};
+use labels::{LabelFile, check_labels, infer_task};
 use meta::{EdgeRule, Meta};
 use rayon::prelude::*;
 use split::read_split;
 use std::sync::Arc;
 use table::{Label, Pieces, read_column, read_pieces};
+
+/// The first version of the rules by which columns and labels are understood as in other formats, and by which options must have
+/// an effect.
+const AS_OTHERS: u32 = 6;
 
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
@@ -52,34 +57,94 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     }
     let graphs = counts.nodes.len();
     held.grow(bytes_of::<(Sample, Graph, usize)>(graphs)).map_err(DataError::limit(tree.place("raw")))?;
-    let (level, labels) = read_labels(tree, &meta, &counts, options, &mut held)?;
-
-    let nodes = read_features(
-        tree,
-        "node",
-        &counts.nodes,
-        meta.node_feat.as_deref(),
-        &meta.node_cardinality,
-        options,
-        &mut held,
-    )?;
-    let graphs = match &meta.edges {
-        Some(rule) => computed_edges(tree, rule, nodes.tables)?,
-        None => stored_edges(tree, &meta, &counts, nodes.tables, options, &mut held)?,
+    let labels = LabelFile::find(tree, &meta, options)?;
+    let (level, labels_at) = (labels.level, labels.place.clone());
+    let one_each = vec![1; graphs];
+    let rows = match level {
+        Level::Node if !options.ignore_targets => &counts.nodes,
+        _ => &one_each,
     };
-    let (node_columns, (edge_columns, graphs)) = (nodes.columns, graphs);
+    let is_stated = meta.states_labels(limits, &tree.place("meta.json"))?;
 
-    let schema = schema(&meta, level, &labels, node_columns, edge_columns, options, tree)?;
-    let (official_split, node_parts) = match (level, graphs.as_slice()) {
-        (Level::Node, [only]) if options.rules >= 3 => {
-            let parts = read_split(tree, &meta, (only.num_nodes(), "node"), options, &mut held)?;
-            (None, parts.map(|parts| NodeParts::new(vec![parts])))
-        }
-        _ => {
-            let parts = read_split(tree, &meta, (graphs.len(), "graph"), options, &mut held)?;
-            (parts.and_then(|parts| parts.into_iter().collect()), None)
-        }
+    let mut nodes = read_features(tree, "node", &counts.nodes, &meta, options, (&budget, &mut held))?;
+    let tables = std::mem::take(&mut nodes.tables);
+    let (edges, graphs) = match &meta.edges {
+        Some(rule) => computed_edges(tree, rule, whole(tables)?)?,
+        None => stored_edges(tree, &meta, &counts, tables, options, (&budget, &mut held))?,
     };
+    let parts = match options.ignore_targets {
+        // Parts are those of targets.
+        true => Parts::default(),
+        false => Parts::read(tree, &meta, level, &counts, options, &mut held)?,
+    };
+    let mut read = if options.ignore_targets || options.rules >= AS_OTHERS && !is_stated {
+        check_columns(&nodes.columns, &edges.columns, options, tree)?;
+        // What is said of columns of features has had its effect.
+        let mut of_labels = options.clone();
+        for names in [&mut of_labels.numeric, &mut of_labels.text] {
+            names.retain(|name| !nodes.has(name) && !edges.has(name));
+        }
+        let mut collector = Collector::within(tree.root(), &of_labels, budget);
+        collector.level = level;
+        let labels = labels.collect(rows, &mut collector, &mut held)?;
+        check_effects(tree, [&nodes, &edges], Ok(&collector.target_columns), options)?;
+        collector.fixed_columns = Some((nodes.columns, edges.columns));
+        // From here on the collector counts what it takes over.
+        drop(held);
+        collect(&mut collector, &labels_at, graphs, labels.into_iter().zip(rows), parts)?;
+        collector.finish()?
+    } else {
+        let why = "meta.json says what the labels mean (`task`, `num_classes`, `classes`): take it out there";
+        check_effects(tree, [&nodes, &edges], Err(why), options)?;
+        let labels = labels.read(rows, options, &mut held)?;
+        let schema = schema(&meta, level, &labels, nodes.columns, edges.columns, options, tree)?;
+        as_stated(schema, whole(graphs)?, labels, parts)
+    };
+    read.dataset.name = name(tree, &meta);
+    let stated = meta.deviations.iter().flatten().take(20);
+    read.report.differences = stated.map(|difference| escape_up_to(difference, 600)).collect();
+    if !has_meta {
+        read.report.notes.insert(0, "no meta.json: columns and task were inferred".to_owned());
+    }
+    Ok(read)
+}
+
+/// Hands the graphs over to be finished with the labels that were collected, and the number of rows that each has of them.
+fn collect<'a>(
+    collector: &mut Collector<'_>,
+    labels_at: &Place,
+    graphs: Graphs,
+    labels: impl Iterator<Item = (Table, &'a usize)>,
+    parts: Parts,
+) -> Result<(), DataError> {
+    let Parts { of_graphs, mut of_nodes } = parts;
+    let mut of_graphs = of_graphs.unwrap_or_default().into_iter();
+    let mut line = 1u64;
+    for (graph, (targets, rows)) in graphs.into_iter().zip(labels) {
+        let place = labels_at.clone().at_line(line);
+        line += *rows as u64;
+        let split = of_graphs.next();
+        collector.push(graph.map(|graph| Record {
+            place,
+            id: None,
+            num_nodes: graph.num_nodes(),
+            edges: Vec::new(),
+            nodes: Table::default(),
+            edge_rows: Table::default(),
+            targets,
+            split,
+            node_split: of_nodes.take(),
+            pairs: Vec::new(),
+            graph: Some(graph),
+            weight: None,
+            bounds: Vec::new(),
+        }))?;
+    }
+    Ok(())
+}
+
+/// The data as `meta.json` or earlier rules understand it.
+fn as_stated(schema: Schema, graphs: Vec<Graph>, labels: Pieces<Label>, parts: Parts) -> Read {
     let samples = graphs
         .into_iter()
         .zip(labels.pieces)
@@ -90,17 +155,86 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             targets: targets.into_iter().map(|Label(value)| value).collect(),
         })
         .collect::<Vec<_>>();
-    let mut notes = Vec::new();
-    let stated = meta.deviations.iter().flatten().take(20);
-    let differences = stated.map(|difference| escape_up_to(difference, 600)).collect();
-    if !has_meta {
-        notes.push("no meta.json: columns and task were inferred".to_owned());
-    }
-    let name = name(tree, &meta);
     let rows = (0..samples.len()).map(Some).collect();
+    let node_parts = parts.of_nodes.map(|parts| NodeParts::new(vec![parts]));
+    let official_split = parts.of_graphs;
+    let name = String::new();
     let dataset =
         Dataset { name, schema, samples, official_split, node_parts, qualifiers: Default::default() };
-    Ok(Read { dataset, report: Report { notes, differences, rows, ..Report::default() } })
+    Read { dataset, report: Report { rows, ..Report::default() } }
+}
+
+/// The parts of the graphs, or of the nodes of the only graph.
+#[derive(Default)]
+struct Parts {
+    of_graphs: Option<Vec<Split>>,
+    of_nodes: Option<Vec<Option<Split>>>,
+}
+
+impl Parts {
+    fn read(
+        tree: &dyn Tree,
+        meta: &Meta,
+        level: Level,
+        counts: &Counts,
+        options: &ReadOptions,
+        held: &mut Share,
+    ) -> Result<Self, DataError> {
+        match (level, counts.nodes.as_slice()) {
+            (Level::Node, [nodes]) if options.rules >= 3 => {
+                let of_nodes = read_split(tree, meta, (*nodes, "node"), options, held)?;
+                Ok(Self { of_graphs: None, of_nodes })
+            }
+            (_, graphs) => {
+                let parts = read_split(tree, meta, (graphs.len(), "graph"), options, held)?;
+                Ok(Self { of_graphs: parts.and_then(|parts| parts.into_iter().collect()), of_nodes: None })
+            }
+        }
+    }
+}
+
+/// All of them, or the first reason why one is not there.
+fn whole<T>(all: Vec<Result<T, BadRow>>) -> Result<Vec<T>, DataError> {
+    all.into_iter().collect::<Result<_, _>>().map_err(|bad| DataError::BadRows { rows: vec![bad], total: 1 })
+}
+
+/// Fails for options about columns and classes that nothing is left for to decide, and for names of columns that are not there.
+/// `labels` are the target columns, or why nothing can be said of them.
+fn check_effects(
+    tree: &dyn Tree,
+    tables: [&FeatureTables; 2],
+    labels: Result<&ColumnSet, &str>,
+    options: &ReadOptions,
+) -> Result<(), DataError> {
+    if options.rules < AS_OTHERS || options.schema.is_some() {
+        return Ok(());
+    }
+    let refuse = |reason: String| Err(DataError::Schema { place: Place::file(tree.root()), reason });
+    if let (Some(class), Err(why)) = (&options.positive_class, labels) {
+        return refuse(format!("`--positive-class {}` has no effect: {why}", escape(class)));
+    }
+    let is_target = |name: &str| labels.is_ok_and(|set| set.traces().iter().any(|trace| trace.name == name));
+    let numeric = options.numeric.iter().map(|name| ("--numeric", name));
+    for (option, name) in numeric.chain(options.text.iter().map(|name| ("--text", name))) {
+        let shown = escape(name);
+        match tables.iter().find(|table| table.has(name)) {
+            Some(table) if table.is_stated => {
+                return refuse(format!(
+                    "`{option} {shown}` has no effect: meta.json says what the column holds (`node_feat`, `node_cardinality`, \
+                     `edge_feat`, `edge_cardinality`): take it out there"
+                ));
+            }
+            None if !is_target(name) => {
+                let [nodes, edges] =
+                    tables.map(|table| quoted_some(table.columns.iter().map(|column| &column.name)));
+                return refuse(format!(
+                    "no column is called `{shown}` ({option}): nodes have {nodes}; edges have {edges}"
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Name of the data: that of the folder unless `meta.json` says another.
@@ -174,22 +308,14 @@ fn stored_edges(
     tree: &dyn Tree,
     meta: &Meta,
     counts: &Counts,
-    nodes: Vec<Features>,
+    nodes: Vec<Result<Features, BadRow>>,
     options: &ReadOptions,
-    held: &mut Share,
-) -> Result<(Vec<Column>, Vec<Graph>), DataError> {
+    (budget, held): (&Budget, &mut Share),
+) -> Result<(FeatureTables, Graphs), DataError> {
     let file = "raw/edge.csv";
     let Some(mut lines) = lines_of(tree, file, &options.limits)? else { return Err(missing(tree, file)) };
     let ends: Pieces<u32> = read_pieces(&mut lines, &counts.edges, Some(2), 2, held)?;
-    let features = read_features(
-        tree,
-        "edge",
-        &counts.edges,
-        meta.edge_feat.as_deref(),
-        &meta.edge_cardinality,
-        options,
-        held,
-    )?;
+    let mut features = read_features(tree, "edge", &counts.edges, meta, options, (budget, held))?;
     let direction = options.edges.unwrap_or(match meta.add_inverse_edge {
         Some(true) => EdgeDirection::BothWays,
         _ => EdgeDirection::AsGiven,
@@ -197,12 +323,20 @@ fn stored_edges(
     let place = tree.place(file);
     let mut first_row = 1u64;
     let mut graphs = Vec::with_capacity(nodes.len());
+    let edge_tables = std::mem::take(&mut features.tables);
     for (index, ((ends, node_features), edge_features)) in
-        ends.pieces.into_iter().zip(nodes).zip(features.tables).enumerate()
+        ends.pieces.into_iter().zip(nodes).zip(edge_tables).enumerate()
     {
         let mut edges: Vec<[u32; 2]> = ends.as_chunks::<2>().0.to_vec();
         let rows = edges.len() as u64;
-        let mut edge_features = edge_features;
+        let (node_features, mut edge_features) = match (node_features, edge_features) {
+            (Ok(nodes), Ok(edges)) => (nodes, edges),
+            (Err(bad), _) | (_, Err(bad)) => {
+                graphs.push(Err(BadRow { id: Some(index.to_string()), ..bad }));
+                first_row += rows;
+                continue;
+            }
+        };
         if direction == EdgeDirection::BothWays {
             held.grow(bytes_of::<[u32; 2]>(edges.len()) + edge_features.bytes())
                 .map_err(DataError::limit(place.clone().at_line(first_row)))?;
@@ -215,24 +349,27 @@ fn stored_edges(
                     source,
                 }
             })?;
-        graphs.push(graph);
+        graphs.push(Ok(graph));
         first_row += rows;
     }
-    Ok((features.columns, graphs))
+    Ok((features, graphs))
 }
+
+/// The graphs, or why one is not there: a value that a schema does not know.
+type Graphs = Vec<Result<Graph, BadRow>>;
 
 fn computed_edges(
     tree: &dyn Tree,
     rule: &EdgeRule,
     nodes: Vec<Features>,
-) -> Result<(Vec<Column>, Vec<Graph>), DataError> {
+) -> Result<(FeatureTables, Graphs), DataError> {
     let place = tree.place("meta.json").in_column("edges");
     if rule.rule != "symmetrised-gaussian-knn" {
         return Err(DataError::value(place, &rule.rule, "a known rule: `symmetrised-gaussian-knn`"));
     }
     /// A similarity matrix larger than this is refused.
     const MAX_NODES: usize = 4_096;
-    let graphs: Result<Vec<Graph>, DataError> = nodes
+    let graphs: Result<Graphs, DataError> = nodes
         .into_par_iter()
         .enumerate()
         .map_init(superpixels::Workspace::default, |work, (index, features)| {
@@ -258,11 +395,12 @@ fn computed_edges(
             let (edges, similarity) = superpixels::nearest_neighbours(&points, rule.k, work);
             Features::numbers(edges.len(), 1, similarity)
                 .and_then(|edge_features| Graph::new(features.rows(), edges, features, edge_features))
+                .map(Ok)
                 .map_err(|source| DataError::Graph { place: place.clone(), source })
         })
         .collect();
     let column = Column { name: "similarity".to_owned(), kind: ColumnKind::Number };
-    Ok((vec![column], graphs?))
+    Ok((FeatureTables { columns: vec![column], tables: Vec::new(), is_stated: true }, graphs?))
 }
 
 fn schema(
@@ -280,10 +418,7 @@ fn schema(
         None => meta.task(&options.limits, &place)?.unwrap_or_else(|| infer_task(labels)),
     };
     check_labels(task, labels, &tree.place("raw/graph-label.csv"))?;
-    let targets = match labels.columns {
-        1 => vec!["target".to_owned()],
-        several => (0..several).map(|column| format!("target_{column}")).collect(),
-    };
+    let targets = labels::names(labels.columns);
     let class_names = meta.classes.clone().unwrap_or_default();
     let found = Schema {
         level,
@@ -300,21 +435,44 @@ fn schema(
 
 /// The schema that the data is to be read with, if its columns are those that were found.
 fn expected_schema(found: Schema, options: &ReadOptions, tree: &dyn Tree) -> Result<Schema, DataError> {
-    match &options.schema {
-        None => Ok(found),
-        Some(expected) => {
-            let same = found.node_columns == expected.node_columns
-                && found.edge_columns == expected.edge_columns
-                && found.level == expected.level
-                && found.num_targets() == expected.num_targets();
-            if same {
-                return Ok(expected.clone());
-            }
-            Err(DataError::Schema {
-                place: Place::file(tree.root()),
-                reason: "the columns of this folder are not those of the schema it is to be read with"
-                    .to_owned(),
-            })
+    check_columns(&found.node_columns, &found.edge_columns, options, tree)?;
+    let Some(expected) = &options.schema else { return Ok(found) };
+    let of = |schema: &Schema| format!("{} target columns of {}s", schema.num_targets(), schema.level);
+    if of(&found) != of(expected) {
+        return Err(DataError::malformed(Place::file(tree.root()), of(&found), of(expected)));
+    }
+    Ok(expected.clone())
+}
+
+/// Fails unless the columns are those of the schema that the data is to be read with, if there is one.
+fn check_columns(
+    nodes: &[Column],
+    edges: &[Column],
+    options: &ReadOptions,
+    tree: &dyn Tree,
+) -> Result<(), DataError> {
+    let Some(schema) = &options.schema else { return Ok(()) };
+    for (what, found, expected) in
+        [("nodes", nodes, &schema.node_columns), ("edges", edges, &schema.edge_columns)]
+    {
+        if found != expected {
+            let reason = format!(
+                "the columns of this folder are not those of the schema it is to be read with: {what} have {}, expected {}",
+                described(found),
+                described(expected)
+            );
+            return Err(DataError::Schema { place: Place::file(tree.root()), reason });
         }
     }
+    Ok(())
+}
+
+fn described(columns: &[Column]) -> String {
+    let kind = |column: &Column| match &column.kind {
+        ColumnKind::Category { size, .. } => format!("{size} categories"),
+        ColumnKind::Number => "numbers".to_owned(),
+    };
+    let columns: Vec<String> =
+        columns.iter().map(|column| format!("`{}` ({})", escape(&column.name), kind(column))).collect();
+    if columns.is_empty() { "none".to_owned() } else { columns.join(", ") }
 }

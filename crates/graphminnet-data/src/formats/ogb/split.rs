@@ -6,6 +6,7 @@ use super::missing;
 use super::table::read_column;
 use crate::budget::Share;
 use crate::formats::{Tree, lines_of};
+use crate::text::quoted;
 use crate::{DataError, Place, ReadOptions, Split, escape};
 
 /// The first version of the rules under which one of several schemes must be named.
@@ -95,11 +96,6 @@ pub(super) fn unnamed(tree: &dyn Tree, schemes: &[String]) -> DataError {
         quoted(schemes)
     );
     DataError::Schema { place: Place::file(tree.root()), reason }
-}
-
-fn quoted(schemes: &[String]) -> String {
-    let names: Vec<String> = schemes.iter().map(|name| format!("`{}`", escape(name))).collect();
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 /// The names of the split schemes.

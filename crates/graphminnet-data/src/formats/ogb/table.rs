@@ -85,9 +85,24 @@ pub(super) fn read_pieces<T: Cell>(
     max_columns: u64,
     held: &mut Share,
 ) -> Result<Pieces<T>, DataError> {
+    read_cells(lines, counts, columns, max_columns, held, parse_field)
+}
+
+/// The same with values that `cell` makes of every field and the number of its column.
+///
+/// # Errors
+///
+/// As [`read_pieces`], and those of `cell`.
+pub(super) fn read_cells<T: Copy>(
+    lines: &mut Lines,
+    counts: &[usize],
+    columns: Option<usize>,
+    max_columns: u64,
+    held: &mut Share,
+    mut cell: impl FnMut(&Lines, &[u8], usize) -> Result<T, DataError>,
+) -> Result<Pieces<T>, DataError> {
     held.grow(bytes_of::<Vec<T>>(counts.len())).map_err(DataError::limit(lines.place()))?;
     let mut width = columns;
-    let mut row: Vec<T> = Vec::new();
     let mut pieces = Vec::with_capacity(counts.len());
     let mut total = 0u64;
     for &count in counts {
@@ -103,27 +118,23 @@ pub(super) fn read_pieces<T: Cell>(
                 ));
             }
             total += 1;
+            let fields = fields(lines);
             match width {
-                Some(1) => piece.push(parse_field(lines, lines.bytes(), 0)?),
-                _ => {
-                    let fields = lines.bytes().iter().filter(|byte| **byte == b',').count() + 1;
-                    match width {
-                        Some(expected) if fields != expected => {
-                            let (found, expected) =
-                                (format!("{fields} values"), format!("{expected} values"));
-                            return Err(DataError::malformed(lines.place(), found, expected));
-                        }
-                        Some(_) => {}
-                        None => within("features", fields as u64, max_columns)
-                            .map_err(DataError::limit(lines.place()))?,
-                    }
-                    split_row(lines, &mut row)?;
-                    width.get_or_insert(row.len());
-                    piece.extend_from_slice(&row);
+                Some(expected) if fields != expected => {
+                    let (found, expected) = (format!("{fields} values"), format!("{expected} values"));
+                    return Err(DataError::malformed(lines.place(), found, expected));
+                }
+                Some(_) => {}
+                None => {
+                    within("features", fields as u64, max_columns).map_err(DataError::limit(lines.place()))?
                 }
             }
+            width = Some(fields);
+            for (column, field) in lines.bytes().split(|byte| *byte == b',').enumerate() {
+                piece.push(cell(lines, field, column)?);
+            }
             // Lists that grow take twice what is in them.
-            held.grow(bytes_of::<T>(2 * width.unwrap_or(1))).map_err(DataError::limit(lines.place()))?;
+            held.grow(bytes_of::<T>(2 * fields)).map_err(DataError::limit(lines.place()))?;
         }
         pieces.push(piece);
     }
@@ -137,6 +148,23 @@ pub(super) fn read_pieces<T: Cell>(
         }
     }
     Ok(Pieces { columns: width.unwrap_or(1), pieces })
+}
+
+/// Number of fields of the current line.
+pub(super) fn fields(lines: &Lines) -> usize {
+    lines.bytes().iter().filter(|byte| **byte == b',').count() + 1
+}
+
+/// A field as text without blanks around it.
+///
+/// # Errors
+///
+/// [`DataError::Encoding`] if it is not UTF-8.
+pub(super) fn text<'a>(lines: &Lines, field: &'a [u8]) -> Result<&'a str, DataError> {
+    match std::str::from_utf8(field.trim_ascii()) {
+        Ok(text) => Ok(text),
+        Err(_) => Err(lines.text().err().unwrap_or(DataError::Encoding { place: lines.place() })),
+    }
 }
 
 /// Reads a column of values to the end.
@@ -155,14 +183,6 @@ pub(super) fn read_column<T: Cell>(
         values.push(parse_field(lines, lines.bytes(), 0)?);
     }
     Ok(values)
-}
-
-fn split_row<T: Cell>(lines: &Lines, row: &mut Vec<T>) -> Result<(), DataError> {
-    row.clear();
-    for field in lines.bytes().split(|byte| *byte == b',') {
-        row.push(parse_field(lines, field, row.len())?);
-    }
-    Ok(())
 }
 
 fn parse_field<T: Cell>(lines: &Lines, field: &[u8], column: usize) -> Result<T, DataError> {

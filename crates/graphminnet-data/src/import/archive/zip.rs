@@ -187,7 +187,7 @@ impl Zip {
             declared: member.size,
             seen: 0,
             crc: member.crc,
-            hasher: crc32fast::Hasher::new(),
+            hasher: flate2::Crc::new(),
         }))
     }
 }
@@ -287,7 +287,7 @@ struct Checked {
     declared: u64,
     seen: u64,
     crc: u32,
-    hasher: crc32fast::Hasher,
+    hasher: flate2::Crc,
 }
 
 impl Read for Checked {
@@ -303,7 +303,7 @@ impl Read for Checked {
             if self.seen < self.declared {
                 return damaged("the member is shorter than declared");
             }
-            if self.hasher.clone().finalize() != self.crc {
+            if self.hasher.sum() != self.crc {
                 return damaged("the member's checksum is wrong");
             }
         }

@@ -62,6 +62,7 @@ fn bond(line: &str) -> Option<BlockBond> {
     let mark = match (kind, field(9).unwrap_or(0)) {
         (1, 1) => Mark::Wedge,
         (1, 6) => Mark::Hash,
+        (1, 4) => Mark::Wavy,
         (2, 3) => Mark::Either,
         _ => Mark::Plain,
     };

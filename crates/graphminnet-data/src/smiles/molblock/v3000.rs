@@ -43,6 +43,7 @@ pub(super) fn parse(lines: &[String], limits: &Limits) -> Result<Block, String> 
                 let mark = match (kind, option(options, "CFG=")) {
                     (1, Some("1")) => Mark::Wedge,
                     (1, Some("3")) => Mark::Hash,
+                    (1, Some("2")) => Mark::Wavy,
                     (2, Some("2")) => Mark::Either,
                     _ => Mark::Plain,
                 };

@@ -1,6 +1,7 @@
 //! The defaults themselves: one complete recipe for some data, setting by setting, and the reasons in words.
 
 use super::DataSize;
+use crate::config::{Loss, NodePeKind, Recipe};
 use graphminnet_data::text::counted;
 use graphminnet_data::{Level, MoleculeTable, Schema, Task};
 use toml::{Table, Value};
@@ -18,8 +19,17 @@ pub(super) const MANY_NODES: usize = 10_000;
 const MOLECULE_EPOCHS: usize = 50;
 const MOLECULE_AVERAGE: f64 = 0.99;
 
-/// What is said of numbers of molecules, unless another loss is asked for.
-pub(super) const SQUARED_ERRORS: &str = "squared errors are minimised, ";
+/// How the sentence about the protocol for molecules begins.
+pub(super) const OF_MOLECULES: &str = "molecules and a ";
+
+/// Whether a recipe is as that sentence says; something else may have been asked for.
+pub(super) fn is_as_for_molecules(recipe: &Recipe, schema: &Schema) -> bool {
+    let Recipe { model, train, .. } = recipe;
+    let is_of_numbers = train.loss == Loss::Mse && model.node_pe == NodePeKind::None;
+    train.average_decay > 0.0
+        && train.epochs <= MOLECULE_EPOCHS
+        && (schema.task != Task::Regression || is_of_numbers)
+}
 
 /// A complete recipe for some data, and the reasons. `walks`: whether somebody asks for random walks.
 pub(super) fn inferred_table(
@@ -313,11 +323,11 @@ impl<'a> Draft<'a> {
         if self.of_molecules {
             self.note(match is_regression {
                 true => format!(
-                    "molecules and a number: {SQUARED_ERRORS}weights are averaged, there are no random walks and at most \
-                     {MOLECULE_EPOCHS} epochs"
+                    "{OF_MOLECULES}number: squared errors are minimised, weights are averaged, there are no random walks and at \
+                     most {MOLECULE_EPOCHS} epochs"
                 ),
                 false => format!(
-                    "molecules and a class: weights are averaged, and there are at most {MOLECULE_EPOCHS} epochs"
+                    "{OF_MOLECULES}class: weights are averaged, and there are at most {MOLECULE_EPOCHS} epochs"
                 ),
             });
         }
