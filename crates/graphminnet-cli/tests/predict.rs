@@ -700,13 +700,15 @@ fn edges_in_both_directions_are_refused_where_a_model_reads_each_both_ways() {
     ok(train("once.jsonl"));
     ok(workspace.run("data convert once.jsonl rings.g6"));
     let rows = |data: &str| -> Vec<Vec<String>> {
-        let run = ok(workspace.run(&format!("predict --model run --data {data}")));
+        let run = workspace.run(&format!("predict --model run --data {data}"));
         run.stdout.lines().skip(1).map(cells).collect()
     };
     let once = rows("once.jsonl");
     assert!(once.iter().all(|row| !row[1].is_empty() && row[2].is_empty()), "{once:?}");
     assert_eq!(rows("rings.g6"), once);
-    for (at, row) in rows("twice.jsonl").iter().enumerate() {
+    let twice = rows("twice.jsonl");
+    assert_eq!(twice.len(), once.len());
+    for (at, row) in twice.iter().enumerate() {
         assert!(row[1].is_empty(), "{row:?}");
         let place = format!("line {}, column `edges`", at + 1);
         assert!(row[2].contains(&place) && row[2].contains("list each once"), "{row:?}");

@@ -306,8 +306,8 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
         Format::Ogb if options.schema.is_some() || options.rules < 6 => {}
         Format::Ogb if options.targets.is_some() || options.id_column.is_some() => {
             return without_effect(
-                "neither targets nor a column of names can be named in OGB's layout, whose columns have no names (`graphminnet data \
-                 convert` writes JSON Lines, which have)",
+                "targets (`--target`) and names of graphs (`--id-column`) are chosen by the names of columns, which those of OGB's \
+                 layout do not have (`graphminnet data convert` writes JSON Lines, which have)",
             );
         }
         Format::Ogb if options.split_column.is_some() => {

@@ -221,7 +221,7 @@ fn edges_that_are_all_listed_both_ways_are_the_same_error_on_every_process() {
     write(folder.path(), NODES, "source,destination\n0,1\n1,2\n3,3\n");
     let schema =
         open(folder.path(), &ReadOptions { edges, ..ReadOptions::default() }).unwrap().dataset.schema;
-    write(folder.path(), NODES, "source,destination\n0,1\n1,2\n3,3\n2,1\n1,0\n");
+    write(folder.path(), NODES, "source,destination\n0,1\n1,2\n3,3\n2,1\n1,0\n2,3\n3,2\n");
     for options in [ReadOptions::default(), ReadOptions::with_schema(schema)] {
         let options = ReadOptions { edges, ..options };
         let whole = open(folder.path(), &options).unwrap_err().to_string();

@@ -705,8 +705,8 @@ fn an_option_without_effect_on_the_ogb_layout_is_refused() {
     let numeric = ReadOptions { numeric: texts(&["node_feature_0"]), ..default() };
     let positive = ReadOptions { positive_class: name("0"), ..default() };
     let always = [
-        (ReadOptions { targets: Some(texts(&["target"])), ..default() }, "neither targets nor"),
-        (ReadOptions { id_column: name("zz"), ..default() }, "no names"),
+        (ReadOptions { targets: Some(texts(&["target"])), ..default() }, "--target"),
+        (ReadOptions { id_column: name("zz"), ..default() }, "--id-column"),
         (ReadOptions { split_column: name("zz"), ..default() }, "--split-scheme"),
         (ReadOptions { level: Some(Level::Node), ..default() }, "raw/node-label.csv"),
         (ReadOptions { level: Some(Level::Edge), ..default() }, "no targets of edges"),
@@ -786,7 +786,7 @@ fn a_name_of_a_split_file_is_that_of_one_graph() {
         open(&folder, &default).map(|read| read.dataset.official_split)
     };
     let error = read("g\n").unwrap_err().to_string();
-    for piece in ["train.txt, line 1", "`g`", "`a/g`, `b/g`, `c/g`", "write the folder"] {
+    for piece in ["train.txt, line 1", "`g`", "`a/g`, `b/g`, `c/g`", "Write the folder"] {
         assert!(error.contains(piece), "{error}");
     }
     let error = read("a/g\nb/g\nc/g\nnope\n").unwrap_err().to_string();
@@ -925,7 +925,7 @@ fn a_graph_with_every_edge_in_both_directions_is_not_read_both_ways_again() {
     let scratch = Scratch::new("directions");
     let line = |edges: &str| format!("{{\"num_nodes\":3,\"edges\":{edges},\"target\":1.5}}\n");
     let both = ReadOptions { edges: Some(EdgeDirection::BothWays), ..ReadOptions::default() };
-    let twice = scratch.write("twice.jsonl", line("[[0,1],[1,2],[2,2],[2,1],[1,0]]"));
+    let twice = scratch.write("twice.jsonl", line("[[0,1],[1,2],[2,2],[2,1],[1,0],[0,2],[2,0]]"));
     let (error, is_read) = refused(&twice, &both);
     assert!(
         error.contains("every edge is listed in both directions") && error.contains("as-given"),
@@ -934,6 +934,9 @@ fn a_graph_with_every_edge_in_both_directions_is_not_read_both_ways_again() {
     assert!(is_read);
     // Some of them may be meant, and are said.
     let some = scratch.write("some.jsonl", line("[[0,1],[1,2],[2,1]]"));
+    // Of directed graphs a small one may have its only edges both ways.
+    let small = scratch.write("small.jsonl", line("[[0,1],[1,0]]") + &line("[[0,1],[1,2]]"));
+    assert!(open(&small, &both).is_ok());
     let notes = open(&some, &both).unwrap().report.notes;
     assert!(
         notes.iter().any(|note| note.contains("2 of 3 edges are listed in both directions")),
@@ -945,7 +948,9 @@ fn a_graph_with_every_edge_in_both_directions_is_not_read_both_ways_again() {
     assert!(open(&twice, &ReadOptions::default()).is_ok());
     // A model that reads edges both ways does so whatever it is given.
     let model = ReadOptions { edges: both.edges, ..ReadOptions::with_schema(found.dataset.schema) };
-    for (path, is_usable) in [(&twice, false), (&some, true), (&once, true)] {
-        assert_eq!(usable(path, &model), [is_usable]);
+    for (path, are_usable) in
+        [(&twice, &[false][..]), (&some, &[true]), (&small, &[true, true]), (&once, &[true])]
+    {
+        assert_eq!(usable(path, &model), are_usable);
     }
 }

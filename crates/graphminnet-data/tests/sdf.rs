@@ -213,6 +213,10 @@ fn marks_that_leave_stereo_open_are_heeded_in_both_dimensions() {
     };
     assert_same(&centre(0), "C[C@H](N)O");
     assert_same(&centre(4), "CC(N)O");
+    // In space wedges say nothing that the places do not.
+    for wedge in [1, 6] {
+        assert_same(&centre(wedge), "C[C@H](N)O");
+    }
     // In the newer form wavy and crossed are one number.
     let newer = as_v3000(&centre(0)).replace("M  V30 2 1 20 30\n", "M  V30 2 1 20 30 CFG=2\n");
     assert!(newer.contains("CFG=2"), "{newer}");

@@ -33,7 +33,10 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own.jsonl");
     std::fs::write(&path, text).unwrap();
-    let options = ReadOptions { numeric: vec!["node_1".into(), "edge_0".into()], ..ReadOptions::default() };
+    let options = ReadOptions {
+        numeric: vec!["node_feature_1".into(), "edge_feature_0".into()],
+        ..ReadOptions::default()
+    };
     let dataset = open(&path, &options).unwrap().dataset;
     let fields =
         ["train.epochs=4", "train.batch_size=8", "model.hidden=32", "model.layers=2", "model.pe_dim=8"];

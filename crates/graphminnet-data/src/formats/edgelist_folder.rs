@@ -271,7 +271,9 @@ fn check_names(
     let Some((name, at)) = wrong.min_by_key(|(_, named)| (named.file, named.line)) else { return Ok(()) };
     let expected = match files_of(name) {
         [] => "the name of a file (without `.edgelist`): correct it, or leave the line out".to_owned(),
-        several => format!("the name of one file, not of {}: write the folder, too", quoted_some(several)),
+        several => {
+            format!("the name of one file alone: {} have it. Write the folder, too", quoted_some(several))
+        }
     };
     let place = all.get(at.file).map_or_else(|| Place::file(tree.root()), |file| tree.place(file));
     Err(DataError::value(place.at_line(at.line), name, expected))

@@ -3,6 +3,7 @@
 mod build;
 
 use super::columns::{ColumnSet, Table};
+use super::finish::Directions;
 use super::targets::TEXT_IS_CLASSES;
 use crate::budget::{Budget, Share, bytes_of};
 use crate::graph::Graph;
@@ -82,6 +83,8 @@ pub(crate) struct Collector<'a> {
     pub(crate) molecules: Option<MoleculeTable>,
     /// What the edges mean unless the options say otherwise.
     pub(crate) edges: EdgeDirection,
+    /// How edges are listed that no record has.
+    pub(crate) directions: Directions,
     /// Things worth telling a person.
     pub(crate) notes: Vec<String>,
     /// Memory for this reading.
@@ -114,6 +117,7 @@ impl<'a> Collector<'a> {
             fixed_columns: None,
             molecules: None,
             edges: EdgeDirection::AsGiven,
+            directions: Directions::default(),
             notes: Vec::new(),
             held: budget.share(),
             budget,

@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// The first version of the rules under which edges that are read both ways must not all be listed both ways.
-const LISTED_ONCE: u32 = 6;
+/// So many edges may all have their reverse beside them by chance, as two calls in a small graph of calls.
+const FEW_EDGES: u64 = 5;
 
 /// Turns records into samples.
 pub(crate) struct Finisher {
@@ -65,8 +65,9 @@ impl Finisher {
 
     fn graph(&self, from: &Collector<'_>, record: &mut Record, id: &str) -> Result<Graph, BadRow> {
         let place = &record.place;
-        if from.is_both_ways() {
-            Directions::of(&record.edges).check(from, place)?;
+        // Without a model all graphs are judged together.
+        if from.is_both_ways() && from.options.schema.is_some() {
+            Directions::of(&record.edges).check(place)?;
         }
         let node_features = self.node_features(from, &record.nodes, place)?;
         let mut edge_features = self.edge_features(from, &record.edge_rows, place)?;
@@ -134,7 +135,7 @@ pub(crate) fn not_encoded(error: EncodeError, place: &Place) -> BadRow {
     }
 }
 
-/// Which directions a graph lists its edges in, found out without keeping them.
+/// Which directions graphs list their edges in, found out without keeping them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Directions {
     /// Those that are no loops.
@@ -144,7 +145,7 @@ pub(crate) struct Directions {
 }
 
 impl Directions {
-    fn of(edges: &[[u32; 2]]) -> Self {
+    pub(super) fn of(edges: &[[u32; 2]]) -> Self {
         let mut directions = Self::default();
         edges.iter().for_each(|edge| directions.add(*edge));
         directions
@@ -166,15 +167,19 @@ impl Directions {
         self.edges
     }
 
-    /// Fails for a graph that lists every edge in both directions, where each is read both ways. A run of earlier rules has all of
-    /// them twice.
-    pub(crate) fn check(&self, from: &Collector<'_>, place: &Place) -> Result<(), BadRow> {
-        let matters = from.options.schema.is_some() || from.options.rules >= LISTED_ONCE;
-        if !matters || self.edges == 0 || self.balance != 0 {
+    /// Takes those of another graph as well.
+    pub(super) fn join(&mut self, other: Self) {
+        self.edges += other.edges;
+        self.balance |= other.balance;
+    }
+
+    /// Fails where every edge is listed in both directions, of a graph whose edges are read both ways.
+    pub(crate) fn check(&self, place: &Place) -> Result<(), BadRow> {
+        if self.edges <= FEW_EDGES || self.balance != 0 {
             return Ok(());
         }
-        let reason = "every edge is listed in both directions, and each is read both ways (`--edges both-ways` of the training), so \
-                      that it would be there twice: list each once, or train with `--edges as-given`";
+        let reason = "every edge is listed in both directions, and each is read both ways, so that it would be there twice: list \
+                      each once, or use `--edges as-given` in training (a model keeps what it was trained with)";
         Err(BadRow::new(place.clone().in_column("edges"), "", reason))
     }
 }

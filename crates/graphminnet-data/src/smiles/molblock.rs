@@ -1,7 +1,8 @@
 //! MOL blocks (V2000 and V3000) to SMILES strings, so that molecules of SD files go the way of all others.
 //!
-//! Stereo comes from wedged bonds where there are some, else from three-dimensional coordinates; double bonds from
-//! coordinates of either kind. What a mark leaves open, a crossed double bond or a wavy bond, stays open. A block that asks for what a molecule cannot be (query atoms and bonds) is refused.
+//! Stereo comes from three-dimensional coordinates, else from wedged bonds; double bonds from coordinates of either kind.
+//! What a mark leaves open, a crossed double bond or a wavy bond, stays open. A block that asks for what a molecule cannot
+//! be (query atoms and bonds) is refused.
 
 mod v2000;
 mod v3000;
@@ -59,7 +60,7 @@ enum Mark {
 }
 
 /// The first version of the rules under which marks that leave stereo open are heeded also in space, and lone pairs are
-/// neighbours there.
+/// neighbours there, and places in space count for more than wedges.
 const OPEN_STEREO: u32 = 6;
 
 /// The SMILES string of a block, given by its lines.
@@ -141,7 +142,9 @@ impl Block {
             if let Some(found) = contradiction {
                 return Err(format!("the wedges at atom {} contradict each other", found.atom.0 + 1));
             }
-        } else if is_spatial {
+        }
+        // Wedges are of a drawing: what was projected from space may hide what is in front.
+        if is_spatial && (!is_wedged || self.rules >= OPEN_STEREO) {
             self.orient_from_space(molecule);
         }
         for [beginning, _] in self.wavy() {

@@ -164,8 +164,12 @@ fn other_settings(run: &RunFile) -> Option<String> {
         .filter_map(|system| recipe_of(system, &run.name))
         .find(|wanted| same_branches(&wanted.model, &run.model))?;
     let [changed, _] = changed_keys((&run.model, &run.train), (&wanted.model, &wanted.train));
-    let fewer = |key: &String| key.starts_with("train.epochs = ") && run.train.epochs < wanted.train.epochs;
-    let changed: Vec<String> = changed.into_iter().filter(|key| !fewer(key)).collect();
+    // The warm-up follows the epochs.
+    let follows = |key: &String| {
+        let is_of_epochs = key.starts_with("train.epochs = ") || key.starts_with("train.warmup = ");
+        is_of_epochs && run.train.epochs < wanted.train.epochs
+    };
+    let changed: Vec<String> = changed.into_iter().filter(|key| !follows(key)).collect();
     (!changed.is_empty()).then(|| format!("other settings ({})", changed.join(", ")))
 }
 

@@ -46,6 +46,7 @@ fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Resul
     }
     if let Task::MultiClass { classes } = schema.task
         && recipe.model.out_dim != classes
+        && !recipe.train.loss.is_regression()
     {
         return Err(ConfigError::Invalid {
             key: "model.out_dim".to_owned(),

@@ -108,9 +108,10 @@ pub(crate) fn read_in_parts(
     record.graph = Some(outline.map_err(|source| DataError::Graph { place: place.clone(), source })?);
     collector.push(Ok(record))?;
     let (read, (own, hashes)) = collector.finish_beside(|collector, finisher| {
-        if kept.both_ways {
-            tables.directions.check(collector, &place).map_err(spoilt)?;
+        if kept.both_ways && options.schema.is_some() {
+            tables.directions.check(&place).map_err(spoilt)?;
         }
+        collector.directions = tables.directions;
         let num_kept = (kept.own.end - kept.own.start) as usize;
         let features = tables.features(collector, finisher, num_kept, &place).map_err(spoilt)?;
         let mut hashes = None;

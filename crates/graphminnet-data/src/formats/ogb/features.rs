@@ -212,8 +212,8 @@ fn integer_sizes(pieces: &Pieces<f32>, category_limit: u64) -> Option<Vec<u64>> 
 /// Inferred molecules get the vocabulary of the whole chemistry, not of what happened to occur.
 fn completed(what: &str, columns: Vec<Column>) -> Vec<Column> {
     match sizes_of(&columns).and_then(|sizes| smiles::completed_sizes(&sizes)) {
-        Some(sizes) => category_columns(what, &sizes),
-        None => columns,
+        Some(sizes) if smiles::column_names(what, &sizes).is_some() => category_columns(what, &sizes),
+        _ => columns,
     }
 }
 

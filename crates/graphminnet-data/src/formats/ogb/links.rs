@@ -7,10 +7,11 @@
 //! A share of the edges is hidden and asked about in training, as [`HideLinks`] does: a model that is asked about edges it
 //! sees learns to recognise edges.
 
+use super::edges::stored_edges;
 use super::features::read_features;
 use super::meta::Meta;
 use super::split::{scheme_of, schemes, unnamed};
-use super::{Counts, check_effects, expected_schema, missing, stored_edges, whole};
+use super::{Counts, check_effects, expected_schema, missing, whole};
 use crate::budget::{Budget, Share};
 use crate::formats::Tree;
 use crate::links::{GivenPair, HideLinks, LINK};

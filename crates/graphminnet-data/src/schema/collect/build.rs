@@ -1,7 +1,7 @@
 //! Judges the columns of the records that were collected, and makes the data set of them.
 
 use super::super::columns::ColumnSet;
-use super::super::finish::{Finisher, count_reversed};
+use super::super::finish::{Directions, Finisher, count_reversed};
 use super::super::infer::Encoder;
 use super::super::targets::TargetEncoder;
 use super::{Collector, Record};
@@ -15,6 +15,9 @@ use std::collections::HashMap;
 
 /// The first version of the rules under which levels and columns that are asked for must be there.
 const MUST_BE_THERE: u32 = 6;
+
+/// The first version of the rules under which edges that are read both ways must not all be listed both ways.
+const LISTED_ONCE: u32 = 6;
 
 impl Collector<'_> {
     /// Judges the columns and builds the data set.
@@ -154,6 +157,7 @@ impl Collector<'_> {
             if self.options.schema.is_none() && self.is_both_ways() {
                 edges += record.edges.len();
                 reversed += count_reversed(&record.edges);
+                self.directions.join(Directions::of(&record.edges));
             }
             let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
             let split = record.split;
@@ -166,7 +170,7 @@ impl Collector<'_> {
                     record.place,
                     &id,
                     format!(
-                        "this id was already used in {earlier}; ids must be unique (another column with names: --id-column)"
+                        "this id was already used in {earlier}; ids must be unique (in a table of molecules `--id-column` names another column)"
                     ),
                 )),
                 None => {
@@ -196,6 +200,11 @@ impl Collector<'_> {
         }
         if self.must_stop() {
             return Err(self.bad_rows_error());
+        }
+        // A run of earlier rules has all edges twice.
+        if self.options.schema.is_none() && self.options.rules >= LISTED_ONCE && self.is_both_ways() {
+            let refused = |BadRow { place, reason, .. }| DataError::Schema { place, reason };
+            self.directions.check(&self.place).map_err(refused)?;
         }
         let inferred = if self.options.schema.is_some() { Vec::new() } else { describe(&finisher.schema) };
         self.order_bad_rows();
