@@ -49,18 +49,27 @@ fn check(width: usize, x: &[f32], other: usize) -> usize {
 fn inverse<S: Arithmetic>(bound: Bound, x: &[f32]) -> (f32, f32) {
     let square = dot::<S>(x, x);
     let width = x.len() as f32;
+    let root = match bound {
+        Bound::Rms | Bound::Ball => (square / width + 1e-6).sqrt(),
+        Bound::Unit => square.sqrt(),
+    };
+    // Squares of numbers beyond 1e19 are infinite in single precision, and their row would become 0.
+    let root = if root == f32::INFINITY { wide_root(bound, x) } else { root };
     match bound {
-        Bound::Rms => (1.0 / (square / width + 1e-6).sqrt(), 1.0 / width),
-        Bound::Ball => {
-            let root = (square / width + 1e-6).sqrt();
-            // Written so that NaN is not taken for a short row.
-            if root <= 1.0 { (1.0, 0.0) } else { (1.0 / root, 1.0 / width) }
-        }
-        Bound::Unit => {
-            let norm = square.sqrt();
-            if norm <= 1e-12 { (1e12, 0.0) } else { (1.0 / norm, 1.0) }
-        }
+        Bound::Rms => (1.0 / root, 1.0 / width),
+        // Written so that NaN is not taken for a short row.
+        Bound::Ball if root <= 1.0 => (1.0, 0.0),
+        Bound::Ball => (1.0 / root, 1.0 / width),
+        Bound::Unit if root <= 1e-12 => (1e12, 0.0),
+        Bound::Unit => (1.0 / root, 1.0),
     }
+}
+
+#[cold]
+fn wide_root(bound: Bound, x: &[f32]) -> f32 {
+    let square: f64 = x.iter().map(|x| f64::from(*x).powi(2)).sum();
+    let count = if bound == Bound::Unit { 1.0 } else { x.len() as f64 };
+    (square / count).sqrt() as f32
 }
 
 simd_fn! {

@@ -62,6 +62,17 @@ fn rows_of_zeros_stay_zero_and_finite() {
 }
 
 #[test]
+fn rows_whose_squares_are_infinite_keep_their_direction() {
+    for (bound, expected) in [(Bound::Rms, 1.0), (Bound::Ball, 1.0), (Bound::Unit, 0.5)] {
+        let mut y = [f32::NAN; 4];
+        bound_rows(bound, 4, &[2e30, -2e30, 2e30, 2e30], &mut y);
+        assert_eq!(y, [expected, -expected, expected, expected], "{bound:?}");
+        bound_rows(bound, 4, &[1.0, f32::INFINITY, 0.0, 2.0], &mut y);
+        assert!(y[1].is_nan(), "{bound:?}: an infinite number has no direction: {y:?}");
+    }
+}
+
+#[test]
 fn layer_norm_silu_agrees_with_the_reference() {
     for (rows, width) in [(0, 4), (3, 5), (70, 32), (600, 31), (9, 100)] {
         let mut random = Random::new((rows * width + 1) as u64);
