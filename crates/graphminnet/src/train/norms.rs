@@ -51,11 +51,14 @@ pub struct TrainingLoss {
     pub disagree: bool,
 }
 
-/// The same batches at every time and in every process.
+/// The same batches at every time and in every process. One without edges is not the first: the first measured batch replaces the
+/// estimates of before, and those of edges would outlive it.
 fn sample(data: &TrainingData, train: &TrainConfig, seed: u64, most: usize) -> Vec<Vec<usize>> {
     let order = Order::Shuffled { seed, epoch: u64::MAX };
     let mut plan = plan_batches(&data.dataset, &data.splits.train, batch_limit(train), order);
     plan.truncate(most);
+    let edges = |at: &usize| data.dataset.samples.get(*at).map_or(0, |sample| sample.prepared.graph.num_edges());
+    plan.sort_by_key(|batch| batch.iter().map(edges).sum::<usize>() < 2);
     plan
 }
 
