@@ -58,8 +58,8 @@ pub fn listed(
     let mut reasons: Vec<String> = vec![String::new(); rows.len()];
     let mut of_graph: Vec<Vec<(usize, [u32; 2])>> = vec![Vec::new(); graphs.len()];
     for (at, row) in rows.iter().enumerate() {
-        let usable = row.ends.clone().and_then(|ends| {
-            let graph = graph_of(row)?;
+        let usable = graph_of(row).and_then(|graph| {
+            let ends = row.ends.clone()?;
             let nodes = graphs.get(graph).map_or(Ok(0), |(_, graph)| {
                 graph.as_ref().map(|graph| graph.num_nodes()).map_err(String::clone)
             })?;
