@@ -28,6 +28,7 @@ const EXPLANATIONS: &str = "explanations.jsonl";
 
 /// What to explain, with what.
 #[derive(Args)]
+#[command(mut_arg("models", |model| model.help("A model: a `.gmn` file, or the folder of a seed or of a run with a single one")))]
 pub struct Arguments {
     #[command(flatten)]
     model: ModelArguments,

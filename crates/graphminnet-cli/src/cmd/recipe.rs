@@ -10,7 +10,7 @@ use graphminnet::model::GraphMinNet;
 use graphminnet::train::infer_recipe;
 use graphminnet::{DeviceKind, weights};
 use graphminnet_data::text::{counted, grouped};
-use graphminnet_data::{fs, open};
+use graphminnet_data::{ReadOptions, fs, open};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -121,7 +121,9 @@ impl New {
             self.reading.refuse("a built-in recipe")?;
             return Ok(Recipe::named(self.recipe.as_deref().unwrap_or_default())?.to_toml());
         };
-        let read = open(path, &self.limits.on(self.reading.options()))?;
+        // As `train` reads it.
+        let options = ReadOptions { describe_molecules: true, ..self.limits.on(self.reading.options()) };
+        let read = open(path, &options)?;
         let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let inferred = infer_recipe(&name, &read.dataset.schema, &read.dataset, &[])?;
         let mut text = String::new();
