@@ -474,3 +474,28 @@ fn a_target_that_nobody_asks_for_is_no_feature() {
     let kept = check("--level edge --target target_0 --numeric target_1");
     assert!(kept.stdout.contains("target_1  edge    numbers"), "{kept:?}");
 }
+
+#[test]
+fn two_classes_are_ranked_as_evaluate_ranks_them_and_three_not_at_all() {
+    let workspace = Workspace::new();
+    let rows = |classes: usize| -> String {
+        let part = |at: usize| ["train", "valid", "test"][(at / 9) % 3];
+        let row =
+            |at: usize| format!("{}O,{},{}\n", "C".repeat(1 + at % 9), (at % 9) * classes / 9, part(at));
+        format!("smiles,y,split\n{}", (0..90).map(row).collect::<String>())
+    };
+    workspace.write("two.csv", rows(2));
+    workspace.write("three.csv", rows(3));
+    let small = "--set model.hidden=8 --set model.layers=1 --no-cache -q";
+    let fields = "--set train.loss=cross_entropy --set model.out_dim=2 --set train.metric=roc_auc --set train.epochs=5";
+    ok(workspace.run(&format!("train --data two.csv {small} {fields} --run-dir two")));
+    let json = |bytes: &[u8]| -> serde_json::Value { serde_json::from_slice(bytes).unwrap() };
+    let test = json(&workspace.read("two/seed-0/result.json"))["best"]["test"].as_f64().unwrap();
+    assert!(test > 0.5, "what was learnt is not upside down: {test}");
+    let judged = ok(workspace.run("evaluate --model two --data two.csv --part test --json"));
+    let found = json(judged.stdout.as_bytes());
+    assert!(found.to_string().contains(&format!("\"value\":{test}")), "{test}: {found}");
+    let run = workspace.run(&format!("train --data three.csv --set train.metric=roc_auc {small}"));
+    assert!(run.code != 0 && run.stderr.contains("train.metric"), "{run:?}");
+    assert!(run.stderr.contains("yes/no targets or two classes"), "{run:?}");
+}

@@ -90,7 +90,11 @@ fn any_pairs_can_be_asked_about_and_what_is_wrong_with_one_is_said_in_its_row() 
     assert!(run.stderr.contains("7 rows, 3 of them without a prediction"), "{run:?}");
     workspace.write("elsewhere.csv", "graph_id,source,target\nother,0,2\nother,x,2\n");
     let run = workspace.run("predict --model run --data links.jsonl --pairs elsewhere.csv");
-    assert_eq!(run.stdout.matches("no graph is called `other`").count(), 2, "the graph is missing, not its nodes: {run:?}");
+    assert_eq!(
+        run.stdout.matches("no graph is called `other`").count(),
+        2,
+        "the graph is missing, not its nodes: {run:?}"
+    );
 
     let run = workspace.run("predict --model run --data links.jsonl --top 4");
     let found = rows(&run.stdout);

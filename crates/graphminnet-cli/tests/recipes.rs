@@ -22,7 +22,10 @@ fn ok(run: Run) -> Run {
 fn a_recipe_written_for_a_file_trains_as_the_file_alone_does() {
     let workspace = workspace();
     ok(workspace.run("recipe new --data molecules.csv -o own.toml"));
-    assert!(String::from_utf8_lossy(&workspace.read("own.toml")).contains("graph_in = 12"), "descriptors belong to the shape");
+    assert!(
+        String::from_utf8_lossy(&workspace.read("own.toml")).contains("graph_in = 12"),
+        "descriptors belong to the shape"
+    );
     let checked = ok(workspace.run("recipe check own.toml"));
     assert!(checked.stdout.contains("own.toml: valid; 4 layers of width"), "{checked:?}");
     let shorter = "--set train.epochs=2 --no-cache -q";

@@ -260,6 +260,17 @@ fn nodes_that_are_split_one_by_one_are_not_calibrated_while_training() {
     let refused =
         workspace.run("train --data graphs.jsonl --level node --calibrate --no-cache -q --run-dir run");
     assert!(refused.code == 2 && refused.stderr.contains("needs whole graphs"), "{refused:?}");
+    let nodes: String = (0..9).map(|node| format!("{node},0.{node}\n")).collect();
+    std::fs::create_dir(workspace.path("one")).unwrap();
+    workspace.write("one/nodes.csv", format!("node_id,y\n{nodes}"));
+    workspace.write("one/edges.csv", "source,destination\n0,1\n1,2\n");
+    workspace.write("parts.json", r#"{"train": "0-4", "valid": "5", "test": "6", "calibration": "7-8"}"#);
+    let refused = workspace
+        .run("train --data one --level node --target y --split parts.json --no-cache -q --run-dir run");
+    assert!(
+        refused.code != 0 && refused.stderr.contains("`calibration` part is for whole graphs"),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -29,6 +29,11 @@ impl NodeParts {
         }
         let rows = dataset.schema.level.rows(&only.graph);
         let splits = split(rows)?;
+        if !splits.calibration.is_empty() {
+            let reason = "a `calibration` part is for whole graphs, and this data is one graph; leave it out, and calibrate with \
+                          `predict --calibrate FILE`";
+            return Err(SplitError::Json { reason: reason.to_owned() });
+        }
         let mut nodes = vec![None; rows];
         for part in Split::ALL {
             for &node in splits.part(part) {

@@ -206,37 +206,6 @@ fn a_csv_folder_accepts_any_node_names_and_reports_bad_edges() {
 }
 
 #[test]
-fn the_tudataset_layout_is_read() {
-    let scratch = Scratch::new("tu");
-    scratch.write("T/T_A.txt", "1, 2\n2, 1\n4, 3\n");
-    scratch.write("T/T_graph_indicator.txt", "1\n1\n2\n2\n");
-    scratch.write("T/T_graph_labels.txt", "-1\n1\n");
-    scratch.write("T/T_node_labels.txt", "0\n1\n2\n0\n");
-    scratch.write("T/T_node_attributes.txt", "0.5, 1\n1.5, 2\n2.5, 3\n3.5, 4\n");
-    let dataset = open(&scratch.path().join("T"), &ReadOptions::default()).unwrap().dataset;
-    assert_eq!(dataset.schema.class_names, ["-1", "1"]);
-    assert_eq!(dataset.samples[1].graph.edges(), [[1, 0]]);
-    assert_eq!(dataset.samples[1].graph.node_features().category_values(), [2, 0]);
-    assert_eq!(dataset.samples[1].graph.node_features().number_row(1), [3.5, 4.0]);
-    scratch.write("T/T_A.txt", "1, 3\n");
-    let error = open(&scratch.path().join("T"), &ReadOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("T_A.txt, line 1") && error.contains("within one graph"), "{error}");
-}
-
-#[test]
-fn a_folder_of_edge_lists_counts_nodes_by_the_largest_index() {
-    let scratch = Scratch::new("edgelist");
-    scratch.write("m/good/a.edgelist", "# comment\n0 5\n1\t2\n");
-    scratch.write("m/bad/b.edgelist", "0,0\n");
-    scratch.write("m/train.txt", "good/a\n");
-    scratch.write("m/test.txt", "bad/b\n");
-    let dataset = open(&scratch.path().join("m"), &ReadOptions::default()).unwrap().dataset;
-    assert_eq!(dataset.schema.class_names, ["bad", "good"]);
-    assert_eq!((dataset.samples[1].graph.num_nodes(), dataset.samples[1].targets[0]), (6, 1.0));
-    assert_eq!(dataset.official_split, Some(vec![Split::Test, Split::Train]));
-}
-
-#[test]
 fn a_frozen_schema_finds_mixed_columns_in_their_places_and_keeps_bad_rows_apart() {
     let content = r#"{"num_nodes":1,"edges":[],"x":[[0.5,2,-1.5,"b"]],"y":1.5}
 {"num_nodes":1,"edges":[],"x":[[1.5,0,2.5,"a"]],"y":2.5}"#;

@@ -14,10 +14,10 @@ use crate::budget::{Budget, Share, bytes_of};
 use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::text::quoted_some;
-use crate::{DataError, Limits, Place, Read, ReadOptions, Split};
+use crate::text::{counted, quoted, quoted_some};
+use crate::{DataError, Limits, Place, Read, ReadOptions, Split, escape};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// How nodes are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub(crate) enum Numbering {
     WithoutGaps,
 }
 
-/// The first version of the rules under which a name in a split file is that of one graph.
+/// The first version of the rules under which a name in a split file is that of one graph, and that of a split scheme is the
+/// name of folders of split files.
 const ONE_EACH: u32 = 6;
 
 /// Number of nodes, edges, and the memory that they take.
@@ -59,6 +60,13 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
         if options.schema.is_none() {
             collector.target_columns.follow_text();
         }
+    }
+    let mut outside = files.iter().filter(|file| has_classes && folder_at(file, skipped).is_none());
+    if let Some(first) = outside.next() {
+        let graphs = counted(outside.count() + 1, "graph");
+        collector
+            .notes
+            .push(format!("{graphs} in no class folder, without a label; the first is {}", escape(first)));
     }
     let budget = collector.budget.clone();
     for chunk in files.chunks(256) {
@@ -215,14 +223,26 @@ fn read_splits(
     options: &ReadOptions,
 ) -> Result<HashMap<String, Named>, DataError> {
     let mut splits: HashMap<String, Named> = HashMap::new();
+    let (mut folders, mut is_there) = (BTreeSet::new(), options.split.is_none());
     for (file, name) in all.iter().enumerate() {
-        let wanted = options.split.as_deref().is_none_or(|scheme| name.contains(&format!("{scheme}/")));
-        let part = match name.rsplit('/').next() {
-            Some("train.txt") if wanted => Split::Train,
-            Some("val.txt" | "valid.txt") if wanted => Split::Valid,
-            Some("test.txt") if wanted => Split::Test,
+        let (folder, name_in_it) = name.rsplit_once('/').unwrap_or(("", name));
+        let part = match name_in_it {
+            "train.txt" => Split::Train,
+            "val.txt" | "valid.txt" => Split::Valid,
+            "test.txt" => Split::Test,
             _ => continue,
         };
+        folders.insert(folder);
+        if let Some(scheme) = &options.split {
+            let wanted = match options.rules {
+                ONE_EACH.. => format!("/{folder}/").contains(&format!("/{scheme}/")),
+                _ => name.contains(&format!("{scheme}/")),
+            };
+            if !wanted {
+                continue;
+            }
+            is_there = true;
+        }
         let Some(mut lines) = lines_of(tree, name, &options.limits)? else { continue };
         while lines.advance()? {
             let text = lines.text()?.trim();
@@ -238,6 +258,17 @@ fn read_splits(
                 return Err(DataError::value(lines.place(), key, expected));
             }
         }
+    }
+    if !is_there && options.rules >= ONE_EACH && !options.ignore_split {
+        let scheme = escape(options.split.as_deref().unwrap_or_default());
+        let reason = match folders.is_empty() {
+            true => format!("there is no split scheme `{scheme}`, and no split file"),
+            false => format!(
+                "there is no split scheme `{scheme}`; there are split files in the folders {}",
+                quoted(&folders.into_iter().collect::<Vec<_>>())
+            ),
+        };
+        return Err(DataError::Schema { place: Place::file(tree.root()), reason });
     }
     Ok(splits)
 }

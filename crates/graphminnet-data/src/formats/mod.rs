@@ -184,7 +184,7 @@ pub(crate) fn detect_tree(tree: &dyn Tree) -> Result<Format, DataError> {
         return Ok(Format::CsvFolder);
     }
     let names = tree.names()?;
-    if tudataset::prefix(&names).is_some() {
+    if !tudataset::prefixes(&names).is_empty() {
         return Ok(Format::TuDataset);
     }
     if edgelist_folder::recognises(&names) {

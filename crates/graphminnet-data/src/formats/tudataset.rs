@@ -14,28 +14,41 @@ use crate::budget::{Share, bytes_of};
 use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
-use crate::{DataError, Read, ReadOptions};
+use crate::text::quoted;
+use crate::{DataError, Place, Read, ReadOptions};
 
-/// The first version of the rules under which numbers of graphs do not skip any.
+/// The first version of the rules under which numbers of graphs do not skip any, and a folder is that of one data set.
 const NONE_SKIPPED: u32 = 6;
 
-/// The name before `_A.txt`, with its folder, if a tree has this layout.
-pub(crate) fn prefix(names: &[String]) -> Option<String> {
-    names.iter().find_map(|name| {
-        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(name);
-        name.strip_suffix("_A.txt").map(str::to_owned)
-    })
+/// The names before `_A.txt`, with their folders; there is none if a tree has another layout.
+pub(crate) fn prefixes(names: &[String]) -> Vec<&str> {
+    let mut prefixes: Vec<&str> = names
+        .iter()
+        .filter_map(|name| {
+            let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(name);
+            name.strip_suffix("_A.txt")
+        })
+        .collect();
+    prefixes.dedup();
+    prefixes
 }
 
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
-    let Some(prefix) = prefix(&tree.names()?) else {
+    let names = tree.names()?;
+    let prefixes = prefixes(&names);
+    let Some(prefix) = prefixes.first().map(|&prefix| prefix.to_owned()) else {
         return Err(DataError::Missing {
             path: tree.root().to_path_buf(),
             what: "NAME_A.txt".to_owned(),
             expected: "the TUDataset layout: NAME_A.txt, NAME_graph_indicator.txt, …".to_owned(),
         });
     };
+    if prefixes.len() > 1 && options.rules >= NONE_SKIPPED {
+        let reason =
+            format!("there are several data sets, {}: put each into a folder of its own", quoted(&prefixes));
+        return Err(DataError::Schema { place: Place::file(tree.root()), reason });
+    }
     let mut collector = Collector::new(tree.root(), options);
     let mut files = Files { tree, prefix, options, held: collector.budget.share() };
     let graph_of_node = files.graph_of_node()?;
@@ -270,7 +283,15 @@ impl Files<'_> {
             return Ok(());
         }
         let (mut lines, is_label) = match (self.open("graph_labels")?, self.open("graph_attributes")?) {
-            (Some(lines), _) => (lines, true),
+            (Some(lines), attributes) => {
+                if attributes.is_some() {
+                    collector.notes.push(format!(
+                        "the targets are {0}_graph_labels.txt; {0}_graph_attributes.txt is not used",
+                        crate::escape(&self.prefix)
+                    ));
+                }
+                (lines, true)
+            }
             (None, Some(lines)) => (lines, false),
             (None, None) => return Ok(()),
         };

@@ -2,13 +2,14 @@
 //! and `eigenvectors.npy`, `[nodes, pairs]`, a row per node. Both are 32- or 64-bit floats, little-endian, in C or in
 //! Fortran order, which is what NumPy writes; more pairs than needed are left out.
 //!
-//! They are checked: `L v = λ v` on this graph, orthonormal columns, ascending values. That they are the lowest is taken on trust.
+//! They are checked: `L v = λ v` on this graph, orthonormal columns, ascending values. That they are the lowest, and the next
+//! eigenvalue after them, are taken on trust.
 
 use super::components::Components;
 use super::laplacian::Laplacian;
 use super::solution::Solution;
 use super::verify::{Accuracy, verify_to};
-use super::{PrepareOptions, PreparedGraph, SpectralError};
+use super::{Eigenpairs, PrepareOptions, PreparedGraph, SpectralError, StoredEigenpairs};
 use crate::error::{DataError, Place};
 use crate::fs;
 use crate::graph::Graph;
@@ -18,12 +19,12 @@ use std::path::{Path, PathBuf};
 const GIVEN: Accuracy = Accuracy { of_bound: 1e-5, of_eigenvalue: 1e-3, orthogonality: 1e-4 };
 
 impl PreparedGraph {
-    /// The graph with the eigenpairs of a folder, whose eigenspaces count as whole.
+    /// The graph with the eigenpairs of a folder.
     ///
     /// # Errors
     ///
     /// [`DataError`] if a file is not there or is no such array, has a number that is not finite, or does not hold eigenpairs of this
-    /// graph.
+    /// graph; if eigenspaces are to be kept whole, and there is no further eigenvalue that tells whether the last one is.
     pub fn with_eigenpairs_of(self, folder: &Path, options: &PrepareOptions) -> Result<Self, DataError> {
         let (nodes, stored) = (self.graph.num_nodes(), options.eigenpairs);
         let count = stored.min(nodes);
@@ -31,31 +32,38 @@ impl PreparedGraph {
         let vectors = Array::read(folder.join("eigenvectors.npy"))?;
         values.expect(&[None], &[count], "eigenvalues")?;
         vectors.expect(&[Some(nodes), None], &[nodes, count], "rows and columns")?;
+        if options.whole_eigenspaces && count < nodes && values.values.len() == count {
+            return Err(DataError::malformed(
+                Place::file(&values.path),
+                format!("{count} eigenvalues"),
+                "one more than is used, which tells whether the last eigenspace is whole, or `model.whole_eigenspaces = false`",
+            ));
+        }
         let row = |row: &[f32]| {
             let mut row = row[..count].to_vec();
             row.resize(stored, 0.0);
             row
         };
         let columns = vectors.shape[1].max(1);
-        let components = check(&self.graph, &values, &vectors, count)?;
-        Ok(Self {
-            eigenvalues: row(&values.values),
-            eigenvectors: vectors.values.chunks_exact(columns).flat_map(row).collect(),
-            num_eigenpairs: count,
-            usable_eigenpairs: count,
-            splits_eigenspace: false,
-            num_components: components,
-            ..self
-        })
+        let (count_in_whole_eigenspaces, num_components) = check(&self.graph, &values, &vectors, count)?;
+        let found = StoredEigenpairs {
+            values: row(&values.values),
+            vectors: vectors.values.chunks_exact(columns).flat_map(row).collect(),
+            count,
+            count_in_whole_eigenspaces,
+            num_components,
+        };
+        Ok(self.with_eigenpairs(found, options))
     }
 }
 
-/// Fails unless these are eigenpairs of a graph; how many connected components it has.
-fn check(graph: &Graph, values: &Array, vectors: &Array, count: usize) -> Result<usize, DataError> {
+/// Fails unless the first `count` are eigenpairs of a graph; how many of them are in whole eigenspaces, and how many connected
+/// components the graph has.
+fn check(graph: &Graph, values: &Array, vectors: &Array, count: usize) -> Result<(usize, usize), DataError> {
     let wrong = |array: &Array, found: String, expected: &str| {
         Err(DataError::malformed(Place::file(&array.path), found, expected))
     };
-    let given = &values.values[..count];
+    let given = &values.values[..values.values.len().min(count + 1).min(graph.num_nodes())];
     if let Some(at) = given.windows(2).position(|two| two[0] > two[1]) {
         let found = format!("{} before {} at position {at}", given[at], given[at + 1]);
         return wrong(values, found, "ascending eigenvalues, that of the constant vector (0) first");
@@ -66,9 +74,18 @@ fn check(graph: &Graph, values: &Array, vectors: &Array, count: usize) -> Result
     for (to, from) in table.data_mut().chunks_exact_mut(count.max(1)).zip(rows) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = f64::from(*from));
     }
-    let solution = Solution { values: given.iter().map(|value| f64::from(*value)).collect(), vectors: table };
+    let mut values: Vec<f64> = given.iter().map(|value| f64::from(*value)).collect();
+    let next_value = values.split_off(count).pop();
+    let solution = Solution { values, vectors: table };
     match verify_to(&laplacian, &solution, GIVEN) {
-        Ok(()) => Ok(Components::of(&laplacian).len()),
+        Ok(()) => {
+            let num_components = Components::of(&laplacian).len();
+            let spectral_bound = laplacian.spectral_bound();
+            let values = solution.values;
+            let pairs =
+                Eigenpairs { values, vectors: Vec::new(), next_value, num_components, spectral_bound };
+            Ok((pairs.num_in_whole_eigenspaces(), num_components))
+        }
         Err(SpectralError::Residual { pair, eigenvalue, residual, limit }) => {
             let found =
                 format!("column {pair} (eigenvalue {eigenvalue:e}) with ‖L v − λ v‖ = {residual:.1e}");
@@ -188,6 +205,40 @@ mod tests {
         };
         let rows = read("False", [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]);
         assert_eq!(read("True", [0.0, 1.0, 2.0, 0.5, 1.5, 2.5]), rows);
+    }
+
+    #[test]
+    fn eigenpairs_of_a_folder_are_cut_where_computed_ones_are() {
+        // A ring: all eigenvalues but the first and the last are double ones, and three pairs end amid one.
+        let ring =
+            Arc::new(Graph::from_edges(8, (0..8).map(|node| [node, (node + 1) % 8]).collect()).unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let all = crate::spectral::lowest_eigenpairs(&ring, 8).unwrap();
+        let store = |count: usize| {
+            let mut bytes: Vec<u8> =
+                all.values[..count].iter().flat_map(|value| value.to_le_bytes()).collect();
+            std::fs::write(folder.path().join("eigenvalues.npy"), npy("<f8", &format!("({count},)"), &bytes))
+                .unwrap();
+            bytes = all.vectors.iter().flat_map(|value| value.to_le_bytes()).collect();
+            std::fs::write(folder.path().join("eigenvectors.npy"), npy("<f8", "(8, 8)", &bytes)).unwrap();
+        };
+        let bare = prepare_graph(&ring, &PrepareOptions::default()).unwrap();
+        for eigenpairs in [4, 5, 8] {
+            for whole_eigenspaces in [false, true] {
+                let options = PrepareOptions { eigenpairs, whole_eigenspaces, ..Default::default() };
+                let computed = prepare_graph(&ring, &options).unwrap();
+                store(8);
+                let read = bare.clone().with_eigenpairs_of(folder.path(), &options).unwrap();
+                assert_eq!(read.usable_eigenpairs, computed.usable_eigenpairs, "{options:?}");
+                assert_eq!(read.splits_eigenspace, computed.splits_eigenspace, "{options:?}");
+                store(eigenpairs);
+                let read = bare.clone().with_eigenpairs_of(folder.path(), &options);
+                match whole_eigenspaces && eigenpairs < 8 {
+                    true => assert!(read.unwrap_err().to_string().contains("one more than is used")),
+                    false => assert_eq!(read.unwrap().usable_eigenpairs, eigenpairs),
+                }
+            }
+        }
     }
 
     #[test]

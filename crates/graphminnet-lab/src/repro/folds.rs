@@ -73,11 +73,14 @@ pub(super) fn train(lab: &Lab<'_>, request: &Request, root: Option<&Path>) -> Re
         }
         NormEstimates::Running => "Batch norms are evaluated with the estimates that followed training.",
     });
-    sheet.note(
+    let has_published = root.is_some_and(|root| root.join("csl").exists());
+    let folds_of_csl =
+        if has_published { "its five published folds" } else { "five folds at random (seed 0)" };
+    sheet.note(format!(
         "Three layers of width 32, GINE as the local branch, all eigenpairs up to 63, sum pooling, AdamW at 1e-3, \
-         batches of 16; test accuracy at the epoch with the best validation accuracy, seed 0. CSL has its five \
-         published folds; EXP has none, so ten folds at random (seed 0).",
-    );
+         batches of 16; test accuracy at the epoch with the best validation accuracy, seed 0. CSL has {folds_of_csl}; \
+         EXP has none that are published, so ten folds at random (seed 0).",
+    ));
     Ok(sheet)
 }
 

@@ -57,7 +57,8 @@ fn sample(data: &TrainingData, train: &TrainConfig, seed: u64, most: usize) -> V
     let order = Order::Shuffled { seed, epoch: u64::MAX };
     let mut plan = plan_batches(&data.dataset, &data.splits.train, batch_limit(train), order);
     plan.truncate(most);
-    let edges = |at: &usize| data.dataset.samples.get(*at).map_or(0, |sample| sample.prepared.graph.num_edges());
+    let edges =
+        |at: &usize| data.dataset.samples.get(*at).map_or(0, |sample| sample.prepared.graph.num_edges());
     plan.sort_by_key(|batch| batch.iter().map(edges).sum::<usize>() < 2);
     plan
 }

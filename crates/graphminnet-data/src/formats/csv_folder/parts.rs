@@ -45,8 +45,8 @@ impl PartColumns {
                 .filter(|_| names.iter().any(|known| known == name))
         };
         let rule = match column(chosen.unwrap_or("split")) {
-            // Parts are those of targets.
-            _ if options.ignore_targets => Rule::Unused,
+            // Parts are those of targets, and those that nobody asks for may be called what they like.
+            _ if options.ignore_targets || options.ignore_split => Rule::Unused,
             Some(at) => Rule::Names(at, chosen.unwrap_or("split").to_owned()),
             None => {
                 let mut masks = [None; 3];

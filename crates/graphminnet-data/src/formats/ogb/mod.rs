@@ -319,7 +319,8 @@ fn schema(
         Some(task) => task,
         None => meta.task(&options.limits, &place)?.unwrap_or_else(|| infer_task(labels)),
     };
-    check_labels(task, labels, &tree.place("raw/graph-label.csv"))?;
+    let file = if level == Level::Node { "raw/node-label.csv" } else { "raw/graph-label.csv" };
+    check_labels(task, labels, &tree.place(file))?;
     let targets = labels::names(labels.columns);
     let class_names = meta.classes.clone().unwrap_or_default();
     let found = Schema {

@@ -20,6 +20,9 @@ pub(super) fn read_split(
     options: &ReadOptions,
     held: &mut Share,
 ) -> Result<Option<Vec<Option<Split>>>, DataError> {
+    if options.ignore_split {
+        return Ok(None);
+    }
     let Some(scheme) = scheme_of(tree, meta, options)? else { return Ok(None) };
     let mut parts: Vec<Option<Split>> = vec![None; count];
     for (part, name) in [(Split::Train, "train"), (Split::Valid, "valid"), (Split::Test, "test")] {

@@ -100,11 +100,7 @@ pub fn metrics(measure: Measure, rows: Rows<'_>) -> Vec<(&'static str, Result<f6
             let mut all = [MetricKind::Accuracy, MetricKind::AccuracyClassMean, MetricKind::F1Macro]
                 .map(|kind| known(kind, rows))
                 .to_vec();
-            if rows.columns == 2 {
-                // Two classes have a ranking: how much more likely the second is than the first.
-                let odds: Vec<f32> =
-                    rows.outputs.chunks_exact(2).map(|scores| scores[1] - scores[0]).collect();
-                let rows = Rows { outputs: &odds, columns: 1, ..rows };
+            if metric::has_ranking(rows.columns, rows.target_columns) {
                 all.extend([MetricKind::RocAuc, MetricKind::AveragePrecision].map(|kind| known(kind, rows)));
             }
             all.extend(calibration_of(rows, calibration::of_said_class, calibration::brier_of_classes));

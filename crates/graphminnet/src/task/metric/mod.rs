@@ -51,6 +51,12 @@ pub enum Undefined {
     /// All labels of every target column are equal.
     #[error("the targets do not vary")]
     NoVariance,
+    /// Several classes have no ranking.
+    #[error("a ranking needs yes/no targets or two classes, and there are {classes} classes")]
+    Classes {
+        /// Number of classes.
+        classes: usize,
+    },
     /// A prediction that is not a finite number.
     #[error("the prediction of row {row} is not a finite number")]
     NonFinite {
@@ -99,7 +105,17 @@ pub fn evaluate(metric: MetricKind, rows: Rows<'_>) -> Result<Score, Undefined> 
         | MetricKind::AveragePrecision
         | MetricKind::HitsAt20
         | MetricKind::HitsAt50
-        | MetricKind::HitsAt100 => over_tasks(rows, |scored| ranked(metric, scored)),
+        | MetricKind::HitsAt100 => {
+            if is_binary(rows) {
+                return over_tasks(rows, |scored| ranked(metric, scored));
+            }
+            if !has_ranking(rows.columns, rows.target_columns) {
+                return Err(Undefined::Classes { classes: rows.columns });
+            }
+            // How much more likely the second class is than the first.
+            let odds: Vec<f32> = rows.outputs.chunks_exact(2).map(|scores| scores[1] - scores[0]).collect();
+            over_tasks(Rows { outputs: &odds, columns: 1, ..rows }, |scored| ranked(metric, scored))
+        }
     }
 }
 
@@ -110,6 +126,11 @@ pub(super) fn ranked(metric: MetricKind, scored: &mut [(f64, bool)]) -> f64 {
         (MetricKind::AveragePrecision, _) => average_precision::average_precision(scored),
         _ => roc_auc::roc_auc(scored),
     }
+}
+
+/// Whether answers of this shape can be ranked: one output for every target, or two classes.
+pub(crate) fn has_ranking(outputs: usize, targets: usize) -> bool {
+    outputs == targets || (outputs, targets) == (2, 1)
 }
 
 /// An answer next to the truth.
@@ -190,9 +211,7 @@ fn over_tasks(rows: Rows<'_>, metric: impl Fn(&mut [(f64, bool)]) -> f64) -> Res
         let mut scored: Vec<(f64, bool)> = rows
             .iter()
             .filter(|(_, targets)| !targets[task].is_nan())
-            .map(|(outputs, targets)| {
-                (probability(outputs[task.min(outputs.len() - 1)]), targets[task] > 0.5)
-            })
+            .map(|(outputs, targets)| (probability(outputs[task]), targets[task] > 0.5))
             .collect();
         labels += scored.len();
         let positives = scored.iter().filter(|(_, label)| *label).count();
@@ -235,6 +254,19 @@ mod tests {
         for metric in [MetricKind::RocAuc, MetricKind::AveragePrecision] {
             assert_eq!(evaluate(metric, rows).unwrap().value, 0.5);
         }
+    }
+
+    #[test]
+    fn two_classes_are_ranked_by_their_odds_and_several_not_at_all() {
+        let outputs = &[5.0, -5.0, -5.0, 5.0];
+        let rows = Rows { outputs, columns: 2, targets: &[0.0, 1.0], target_columns: 1 };
+        for metric in [MetricKind::RocAuc, MetricKind::AveragePrecision] {
+            assert_eq!(evaluate(metric, rows).unwrap().value, 1.0);
+            let swapped = Rows { targets: &[1.0, 0.0], ..rows };
+            assert!(evaluate(metric, swapped).unwrap().value < 0.6);
+        }
+        let three = Rows { outputs: &[0.0; 6], columns: 3, ..rows };
+        assert_eq!(evaluate(MetricKind::RocAuc, three), Err(Undefined::Classes { classes: 3 }));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{Settings, Training, alone_if_need_be, plan, together};
 use crate::config::{ConfigError, Identity, Schedule};
 use crate::model::Model;
 use crate::optim::{AdamW, AdamWSettings};
-use crate::task::loss;
+use crate::task::{loss, metric};
 use crate::train::average::Average;
 use crate::train::checkpoint::Checkpoint;
 use crate::train::doubts::doubts;
@@ -191,6 +191,13 @@ fn model_for<C: Architecture>(
     alone_if_need_be(settings.exchange, start.is_some(), train)?;
     let model = settings.model.build(settings.seed, &settings.device.clone().autodiff())?;
     loss::check_shape(train, model.out_dim(), data.target_columns())?;
+    if train.metric.is_ranking() && !metric::has_ranking(model.out_dim(), data.target_columns()) {
+        return Err(TrainError::Config(ConfigError::Invalid {
+            key: "train.metric".to_owned(),
+            value: train.metric.to_string(),
+            expected: "rankings are for yes/no targets or two classes; take accuracy, accuracy_class_mean or f1_macro".to_owned(),
+        }));
+    }
     train.check_task_weights(&data.dataset.schema.targets)?;
     let level = data.dataset.schema.level;
     if model.level() != level {

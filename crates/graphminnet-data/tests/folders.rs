@@ -1,0 +1,149 @@
+//! Folders with a layout of their own: TUDataset, edge lists, OGB, and tables.
+
+mod common;
+
+use common::Scratch;
+use graphminnet_data::{ReadOptions, Split, open};
+use std::path::Path;
+
+/// What is said about a folder that is refused now and was not by earlier rules.
+fn said_now(path: &Path, options: &ReadOptions) -> String {
+    let earlier = open(path, &ReadOptions { rules: 5, ..options.clone() });
+    assert!(earlier.is_ok(), "{:?}", earlier.err().map(|error| error.to_string()));
+    open(path, options).unwrap_err().to_string()
+}
+
+#[test]
+fn the_tudataset_layout_is_read() {
+    let scratch = Scratch::new("tu");
+    scratch.write("T/T_A.txt", "1, 2\n2, 1\n4, 3\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n2\n2\n");
+    scratch.write("T/T_graph_labels.txt", "-1\n1\n");
+    scratch.write("T/T_node_labels.txt", "0\n1\n2\n0\n");
+    scratch.write("T/T_node_attributes.txt", "0.5, 1\n1.5, 2\n2.5, 3\n3.5, 4\n");
+    let dataset = open(&scratch.path().join("T"), &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(dataset.schema.class_names, ["-1", "1"]);
+    assert_eq!(dataset.samples[1].graph.edges(), [[1, 0]]);
+    assert_eq!(dataset.samples[1].graph.node_features().category_values(), [2, 0]);
+    assert_eq!(dataset.samples[1].graph.node_features().number_row(1), [3.5, 4.0]);
+    scratch.write("T/T_A.txt", "1, 3\n");
+    let error = open(&scratch.path().join("T"), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("T_A.txt, line 1") && error.contains("within one graph"), "{error}");
+}
+
+#[test]
+fn a_folder_of_edge_lists_counts_nodes_by_the_largest_index() {
+    let scratch = Scratch::new("edgelist");
+    scratch.write("m/good/a.edgelist", "# comment\n0 5\n1\t2\n");
+    scratch.write("m/bad/b.edgelist", "0,0\n");
+    scratch.write("m/train.txt", "good/a\n");
+    scratch.write("m/test.txt", "bad/b\n");
+    let dataset = open(&scratch.path().join("m"), &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(dataset.schema.class_names, ["bad", "good"]);
+    assert_eq!((dataset.samples[1].graph.num_nodes(), dataset.samples[1].targets[0]), (6, 1.0));
+    assert_eq!(dataset.official_split, Some(vec![Split::Test, Split::Train]));
+}
+
+#[test]
+fn a_folder_of_two_tudatasets_is_refused_and_attributes_beside_labels_are_named() {
+    let scratch = Scratch::new("tu");
+    for name in ["MUTAG", "PROTEINS"] {
+        scratch.write(&format!("T/{name}_A.txt"), "1, 2\n3, 4\n");
+        scratch.write(&format!("T/{name}_graph_indicator.txt"), "1\n1\n2\n2\n");
+        scratch.write(&format!("T/{name}_graph_labels.txt"), "1\n2\n");
+    }
+    let folder = scratch.path().join("T");
+    let error = said_now(&folder, &ReadOptions::default());
+    assert!(
+        error.contains("several data sets, `MUTAG`, `PROTEINS`") && error.contains("folder of its own"),
+        "{error}"
+    );
+    for file in ["A", "graph_indicator", "graph_labels"] {
+        std::fs::remove_file(folder.join(format!("PROTEINS_{file}.txt"))).unwrap();
+    }
+    assert!(
+        !open(&folder, &ReadOptions::default())
+            .unwrap()
+            .report
+            .notes
+            .iter()
+            .any(|note| note.contains("not used"))
+    );
+    scratch.write("T/MUTAG_graph_attributes.txt", "0.5\n1.5\n");
+    let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes;
+    let note = "the targets are MUTAG_graph_labels.txt; MUTAG_graph_attributes.txt is not used";
+    assert!(notes.iter().any(|found| found == note), "{notes:?}");
+}
+
+#[test]
+fn an_edge_list_outside_the_folders_of_classes_is_named() {
+    let scratch = Scratch::new("edgelist");
+    for file in ["bad/a", "good/b", "c", "d"] {
+        scratch.write(&format!("m/{file}.edgelist"), "0 1\n");
+    }
+    let read = open(&scratch.path().join("m"), &ReadOptions::default()).unwrap();
+    assert_eq!(read.dataset.samples.iter().filter(|sample| sample.targets[0].is_nan()).count(), 2);
+    let note = "2 graphs in no class folder, without a label; the first is c.edgelist";
+    assert!(read.report.notes.iter().any(|found| found == note), "{:?}", read.report.notes);
+}
+
+#[test]
+fn a_split_scheme_of_edge_lists_is_the_name_of_a_folder() {
+    let scratch = Scratch::new("edgelist");
+    scratch.write("m/good/a.edgelist", "0 1\n");
+    scratch.write("m/bad/b.edgelist", "0 1\n");
+    for (scheme, train, test) in [("random", "good/a", "bad/b"), ("by/size", "bad/b", "good/a")] {
+        scratch.write(&format!("m/split/{scheme}/train.txt"), train);
+        scratch.write(&format!("m/split/{scheme}/test.txt"), test);
+    }
+    let folder = scratch.path().join("m");
+    let named = |scheme: &str| ReadOptions { split: Some(scheme.to_owned()), ..ReadOptions::default() };
+    let parts = |scheme: &str| open(&folder, &named(scheme)).unwrap().dataset.official_split.unwrap();
+    assert_eq!(parts("random"), [Split::Test, Split::Train]);
+    for scheme in ["by", "by/size", "size"] {
+        assert_eq!(parts(scheme), [Split::Train, Split::Test], "{scheme}");
+    }
+    for scheme in ["scaffold", "om", "y/size"] {
+        let error = said_now(&folder, &named(scheme));
+        let expected = format!(
+            "there is no split scheme `{scheme}`; there are split files in the folders `split/by/size`, `split/random`"
+        );
+        assert!(error.contains(&expected), "{error}");
+    }
+    assert!(open(&folder, &ReadOptions { ignore_split: true, ..named("scaffold") }).is_ok());
+}
+
+#[test]
+fn parts_that_nobody_asks_for_may_be_called_what_they_like() {
+    let scratch = Scratch::new("tables");
+    scratch.write("csv/nodes.csv", "node_id,x,label,split\na,0.5,0,fold1\nb,1.5,1,fold2\n");
+    scratch.write("csv/edges.csv", "source,destination\na,b\n");
+    scratch.write("ogb/raw/num-node-list.csv", "2\n2\n");
+    scratch.write("ogb/raw/num-edge-list.csv", "1\n1\n");
+    scratch.write("ogb/raw/edge.csv", "0,1\n0,1\n");
+    scratch.write("ogb/raw/graph-label.csv", "0\n1\n");
+    scratch.write("ogb/split/size/train.csv", "0\n");
+    for (name, expected) in [("csv", "`fold1`"), ("ogb", "split/size/valid.csv")] {
+        let folder = scratch.path().join(name);
+        let asked = ReadOptions {
+            targets: (name == "csv").then(|| vec!["label".to_owned()]),
+            ..ReadOptions::default()
+        };
+        let error = open(&folder, &asked).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        let read = open(&folder, &ReadOptions { ignore_split: true, ..asked }).unwrap();
+        assert!(read.dataset.schema.node_columns.iter().all(|column| column.name != "split"));
+    }
+}
+
+#[test]
+fn a_wrong_label_of_a_node_is_shown_in_its_own_file() {
+    let scratch = Scratch::new("ogb");
+    scratch.write("raw/num-node-list.csv", "2\n");
+    scratch.write("raw/num-edge-list.csv", "1\n");
+    scratch.write("raw/edge.csv", "0,1\n");
+    scratch.write("raw/node-label.csv", "0\n7.5\n");
+    scratch.write("meta.json", r#"{"num_classes": 3}"#);
+    let error = open(scratch.path(), &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("raw/node-label.csv") && !error.contains("graph-label"), "{error}");
+}
