@@ -190,6 +190,7 @@ impl From<TrainError> for Failure {
             | TrainError::RunExists { .. }
             | TrainError::Occupied { .. }
             | TrainError::Level { .. }
+            | TrainError::NoTargets { .. }
             | TrainError::DataNotGiven => 2,
             TrainError::Graph(_)
             | TrainError::Split(_)
@@ -199,6 +200,7 @@ impl From<TrainError> for Failure {
             | TrainError::NoTrainingData
             | TrainError::NoLabels { .. }
             | TrainError::OneClass { .. }
+            | TrainError::LargeNumbers { .. }
             | TrainError::Changed { .. } => 3,
             _ => 4,
         };

@@ -134,7 +134,9 @@ fn a_report_that_cannot_be_written_does_not_spoil_the_run() {
 fn explanations_add_up_and_come_with_pictures_and_a_range() {
     let workspace = molecules();
     let model = "--model run/seed-0/best.gmn";
-    let run = ok(workspace.run(&format!("explain {model} --smiles CCO --smiles CC(=O)Oc1ccccc1C(=O)O -o out --range --beside run/seed-1/best.gmn")));
+    let run = ok(workspace.run(&format!(
+        "explain {model} --smiles CCO --smiles CC(=O)Oc1ccccc1C(=O)O -o out --range --beside run/seed-1"
+    )));
     assert!(run.stdout.contains("strongest nodes") && run.stdout.contains("even spread"), "{run:?}");
     let lines = text(&workspace, "out/explanations.jsonl");
     assert_eq!(lines.lines().count(), 2);
@@ -164,6 +166,8 @@ fn explanations_add_up_and_come_with_pictures_and_a_range() {
         (first["prediction"].as_f64().unwrap() - cell).abs() < 1e-4 * cell.abs().max(1.0),
         "{cell} {first}"
     );
+    let several = workspace.run(&format!("explain {model} --smiles CCO -o none --range --beside run"));
+    assert!(several.code == 2 && !workspace.path("none").exists(), "said before the work: {several:?}");
     // One graph of a table; what is not there is said.
     ok(workspace.run(&format!("explain {model} --data molecules.csv --graph 3 --method gradient -o one")));
     assert_eq!(text(&workspace, "one/explanations.jsonl").lines().count(), 1);

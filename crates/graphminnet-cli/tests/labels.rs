@@ -252,6 +252,31 @@ fn targets_from_which_nothing_can_be_learnt_are_said_before_training() {
 }
 
 #[test]
+fn what_cannot_be_learnt_from_is_said_before_training() {
+    let workspace = Workspace::new();
+    let line = |at: usize, feature: &str, target: &str| {
+        format!("{{\"num_nodes\":2,\"edges\":[[0,1]],\"node_features\":[[{feature}],[{at}.5]]{target}}}\n")
+    };
+    for (feature, target, code, expected) in [
+        ("1e30", ",\"target\":0.5", 3, "column `node_feature_0` holds 1e30"),
+        ("0.5", ",\"target\":\"yes\"", 3, "of one class, so there is nothing to tell apart"),
+        ("0.5", "", 2, "the data has no targets: name a column with --target"),
+    ] {
+        workspace.write("g.jsonl", (0..40).map(|at| line(at, feature, target)).collect::<String>());
+        let run = workspace.run(&format!("train --data g.jsonl {TINY} -q"));
+        assert!(run.code == code && run.stderr.contains(expected), "{run:?}");
+    }
+    let target = |at: usize| format!(",\"target\":{at}.5");
+    let far = (0..40).map(|at| {
+        let number = 1_000_000 + at;
+        format!("{{\"num_nodes\":1,\"edges\":[],\"node_features\":[[{number}.5]]{}}}\n", target(at))
+    });
+    workspace.write("far.jsonl", far.collect::<String>());
+    let run = ok(workspace.run(&format!("train --data far.jsonl {TINY} --run-dir far")));
+    assert!(run.stderr.contains("column `node_feature_0` differs little around 10000"), "{run:?}");
+}
+
+#[test]
 fn a_narrow_model_has_narrow_positions_unless_they_are_asked_for() {
     let workspace = Workspace::new();
     let rows = (0..40).map(|row| format!("{}O,{}\n", "C".repeat(1 + row % 9), row % 2));

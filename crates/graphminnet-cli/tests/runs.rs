@@ -202,6 +202,26 @@ fn a_tuned_model_reads_new_data_as_a_trained_one_of_the_same_settings_does() {
 }
 
 #[test]
+fn a_search_says_what_is_wrong_with_it() {
+    let workspace = Workspace::new();
+    write_paths(&workspace.path("paths.jsonl"));
+    let small = "--set model.hidden=8 --set train.epochs=1 --no-cache";
+    let tune = |more: &str| workspace.run(&format!("tune --data paths.jsonl -q {small} --trials 2 {more}"));
+    for (more, expected) in [
+        ("--search model.layers=1.5..2 --run-dir a", "none of 2 candidates could be trained"),
+        ("--search model.layers=1..2 --search model.layers=2..3 --run-dir b", "every field once"),
+        ("--search model.layers=1..2 --set model.layers=1 --run-dir c", "--set and searched by --search"),
+    ] {
+        let run = tune(more);
+        assert!(run.code == 2 && run.stderr.contains(expected), "{more}: {run:?}");
+    }
+    ok(tune("--search model.layers=1..2 --run-dir d"));
+    let run = tune("--search model.layers=1..3 --run-dir d");
+    assert!(run.code != 0 && run.stderr.contains("model.layers=1..2"), "{run:?}");
+    assert!(run.stderr.len() < 400, "what differs, and not all that is alike: {run:?}");
+}
+
+#[test]
 fn without_a_validation_part_patience_ends_nothing() {
     let workspace = Workspace::new();
     let rows = (0..24)

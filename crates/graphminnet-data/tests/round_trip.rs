@@ -308,6 +308,10 @@ fn texts_that_a_table_would_turn_into_something_else_are_refused() {
         ("\"C\"", "\"null\"", "target", "`null`"),
         ("\"C\"", "\"NA\"", "target", "`NA`"),
         ("\"C\"", "\"\"", "target", "``"),
+        ("\"C\"", "\"+1\"", "target", "`+1`"),
+        ("\"C\"", "\"5\"", "target", "`5`"),
+        ("\"C\\r\\nD\"", "\"a\"", "node_feature_0", "other line ends"),
+        ("\"C\\u0000\"", "\"a\"", "node_feature_0", "damage"),
     ] {
         let path = scratch.write("a.jsonl", line(feature, class) + &line("\"N\"", "\"b\""));
         let dataset = open(&path, &ReadOptions::default()).unwrap().dataset;
@@ -321,6 +325,17 @@ fn texts_that_a_table_would_turn_into_something_else_are_refused() {
         let again = scratch.path().join("again.jsonl");
         write_jsonl(&dataset, &again).unwrap();
         assert_equal(&open(&again, &ReadOptions::default()).unwrap().dataset, &dataset);
+    }
+    for (sample, piece) in [
+        ("\"id\":\" a\"", "` a`"),
+        ("\"id\":\"a\\rb\"", "line ends"),
+        ("\"graph_id\":1.5", "two columns `graph_id`"),
+    ] {
+        let text = format!("{{{sample},\"num_nodes\":1,\"edges\":[],\"target\":1}}\n");
+        let targets = sample.starts_with("\"graph").then(|| vec!["graph_id".to_owned()]);
+        let read = open(&scratch.write("b.jsonl", text), &ReadOptions { targets, ..ReadOptions::default() });
+        let error = write_csv_folder(&read.unwrap().dataset, &scratch.path().join("folder")).unwrap_err();
+        assert!(error.to_string().contains(piece), "{sample}: {error}");
     }
     // Words for nothing are categories like any other.
     let path = scratch.write("a.jsonl", line("\"NA\"", "\"a\"") + &line("\"-\"", "\"b\""));

@@ -28,6 +28,7 @@ use graphminnet_data::{
 };
 use serde_json::json;
 use std::io::{Write, stdout};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ pub struct Arguments {
     replicates: usize,
     /// For links: nodes that are drawn to rank each link among, in place of all nodes of its graph.
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["join", "shard"])]
-    candidates: Option<usize>,
+    candidates: Option<NonZeroUsize>,
     /// How sure the confidence intervals are, between 0 and 1.
     #[arg(long, default_value_t = Bootstrap::default().level)]
     level: f64,
@@ -101,14 +102,15 @@ fn link_scores(
             None => Ok(None),
         };
     }
-    let Arguments { part, candidates, seed, .. } = *arguments;
+    let Arguments { part, seed, .. } = *arguments;
+    let candidates = arguments.candidates.map(NonZeroUsize::get);
     let question = LinkQuestion { part, candidates, seed, ..LinkQuestion::default() };
     Ok(Some(ensemble.score_links(dataset, question)?))
 }
 
-fn link_table(links: &LinkScores, candidates: Option<usize>) -> Table {
+fn link_table(links: &LinkScores, candidates: Option<NonZeroUsize>) -> Table {
     let against =
-        candidates.map_or_else(|| "all nodes".to_owned(), |count| format!("{} nodes", grouped(count)));
+        candidates.map_or_else(|| "all nodes".to_owned(), |count| format!("{} nodes", grouped(count.get())));
     let against = format!("{against} without a link");
     let others = format!("{} pairs without a link", grouped(links.others));
     let count = format!("{} links", grouped(links.links));

@@ -55,7 +55,7 @@ pub struct Arguments {
     /// Also say from how many hops away the gradient comes, averaged over the graphs.
     #[arg(long)]
     range: bool,
-    /// A second model, such as one without the global block, for the range report.
+    /// A second model (a `.gmn` file, or a folder with one), such as one without the global block, for the range report.
     #[arg(long, value_name = "MODEL", requires = "range")]
     beside: Option<PathBuf>,
     /// Folder for explanations.jsonl, one picture per graph, range.json and range.svg; created if needed. One that holds
@@ -91,6 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     arguments.model.on_threads(|| {
         let bundle = arguments.model.load_one()?;
+        let beside = arguments.beside.as_ref().map(|path| arguments.model.load_beside(path)).transpose()?;
         let about = bundle.description();
         let (mut graphs, mut bad) = (Vec::new(), Vec::new());
         for Row { id, title, graph, .. } in read(arguments.input.open(about, None)?, about, arguments)? {
@@ -112,7 +113,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         explain_all(&explainer, about, &kept, arguments)?;
         if arguments.range {
-            range(&explainer, &bundle, &graphs, arguments)?;
+            range(&explainer, &bundle, beside.as_ref(), &graphs, arguments)?;
         }
         say!("written to {}", arguments.output.display());
         Ok(ExitCode::SUCCESS)
@@ -330,13 +331,13 @@ fn file_name(number: usize, id: &str) -> String {
 fn range(
     explainer: &Explainer,
     bundle: &Bundle,
+    beside: Option<&Bundle>,
     graphs: &[Named],
     arguments: &Arguments,
 ) -> Result<(), Failure> {
     let mut models = vec![(name_of(bundle), measure(explainer, bundle, graphs, arguments)?)];
-    if let Some(path) = &arguments.beside {
-        let other = Bundle::load_on(path, bundle.device())?;
-        models.push((name_of(&other), measure(&Explainer::new(&other), &other, graphs, arguments)?));
+    if let Some(other) = beside {
+        models.push((name_of(other), measure(&Explainer::new(other), other, graphs, arguments)?));
     }
     let value: Vec<serde_json::Value> =
         models.iter().map(|(name, report)| json!({ "model": name, "range": report })).collect();

@@ -75,10 +75,22 @@ impl ModelArguments {
     ///
     /// A usage error if there are several.
     pub fn load_one(&self) -> Result<Bundle, Failure> {
-        let files = self.files()?;
-        let [file] = files.as_slice() else {
+        self.load_only(&self.files()?)
+    }
+
+    /// Reads one more model, which stands beside.
+    ///
+    /// # Errors
+    ///
+    /// As [`ModelArguments::load_one`].
+    pub fn load_beside(&self, path: &Path) -> Result<Bundle, Failure> {
+        self.load_only(&bundle::locate(path)?)
+    }
+
+    fn load_only(&self, files: &[PathBuf]) -> Result<Bundle, Failure> {
+        let [file] = files else {
             return Err(Failure::usage(format!(
-                "{} models were given, this command takes one: name the `.gmn` file or the folder of a seed",
+                "{} models were given where one is expected: name the `.gmn` file or the folder of a seed",
                 files.len()
             )));
         };

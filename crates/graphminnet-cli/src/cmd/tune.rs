@@ -16,6 +16,7 @@ use clap::Args;
 use graphminnet::config::{ConfigError, Override};
 use graphminnet::train::tune::{Journal, Search, SearchFile, Trial, TrialEnd};
 use graphminnet::train::{RunSpec, TrainError, TrainingData};
+use graphminnet_data::text::counted;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -68,6 +69,12 @@ fn search(arguments: &Arguments, context: &Context) -> Result<ExitCode, Failure>
     search.grace_epochs = arguments.grace_epochs;
     for text in &arguments.search {
         search.add(text)?;
+        let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name.trim());
+        if fixed.iter().any(|field| field.path() == name) {
+            return Err(Failure::usage(format!(
+                "{name} is given by --set and searched by --search: leave one out"
+            )));
+        }
     }
     let configuration = Configuration::of(&arguments.data, None, &fixed)?;
     let mut base = Request::new(&arguments.data, &fixed, vec![arguments.seed], false, None, context)?;
@@ -164,10 +171,10 @@ fn print(
     let mut out = stdout().lock();
     if context.json {
         // Counted from 1, as in the table.
-        let mut counted: Vec<Trial> = ranked.into_iter().cloned().collect();
-        counted.iter_mut().for_each(|trial| trial.number += 1);
-        writeln!(out, "{}", serde_json::to_string(&counted)?)?;
-        return Ok(ExitCode::SUCCESS);
+        let mut trials: Vec<Trial> = ranked.iter().map(|trial| (*trial).clone()).collect();
+        trials.iter_mut().for_each(|trial| trial.number += 1);
+        writeln!(out, "{}", serde_json::to_string(&trials)?)?;
+        return all_failed(&ranked);
     }
     let valid = format!("valid {metric}");
     let mut table = Table::new(&[
@@ -198,7 +205,25 @@ fn print(
     if let Some(command) = command {
         writeln!(out, "train with the best candidate's fields:\n  {command}")?;
     }
-    Ok(ExitCode::SUCCESS)
+    all_failed(&ranked)
+}
+
+/// A search in which nothing could be trained is no success.
+fn all_failed(trials: &[&Trial]) -> Result<ExitCode, Failure> {
+    let reasons: Option<Vec<&String>> = trials
+        .iter()
+        .map(|trial| match &trial.end {
+            TrialEnd::Failed { reason } => Some(reason),
+            _ => None,
+        })
+        .collect();
+    match reasons.as_deref() {
+        Some([first, ..]) => Err(Failure::usage(format!(
+            "none of {} could be trained: {first}",
+            counted(trials.len(), "candidate")
+        ))),
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Options of a search that a training does not have; all of them take a value.

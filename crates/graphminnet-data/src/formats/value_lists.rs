@@ -1,7 +1,7 @@
 //! Cells of a table of molecules that hold a value for every atom or every bond, such as `[0.1, -0.3, 0.2]`.
 //!
 //! The order is that of the atoms in the SMILES string, or that of the bonds of the graph ([`Items::bonds`]). Brackets may be left out, and values are separated by commas,
-//! semicolons or blanks. A value that is not known is one of the words for that (`nan`, `none`, …).
+//! semicolons or blanks. A value that is not known is one of the words for that (`nan`, `none`, …), or nothing between two commas.
 
 use crate::graph::Graph;
 use crate::schema::{ColumnSet, Table};
@@ -37,11 +37,15 @@ pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
         .into_iter()
         .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close))
         .unwrap_or(text);
-    let quotes = ['"', '\''];
+    let (quotes, marks) = (['"', '\''], [',', ';']);
+    let inner = inner.trim();
+    // As in Python, a list may end with a comma.
+    let inner = inner.strip_suffix(marks).unwrap_or(inner);
+    let has_marks = inner.contains(marks);
     inner
-        .split(|letter: char| letter == ',' || letter == ';' || letter.is_whitespace())
-        .map(move |item| item.trim_matches(quotes))
-        .filter(|item| !item.is_empty())
+        .split(move |letter: char| if has_marks { marks.contains(&letter) } else { letter.is_whitespace() })
+        .map(move |item| item.trim().trim_matches(quotes))
+        .filter(move |item| has_marks || !item.is_empty())
 }
 
 /// The targets of a molecule's atoms or bonds, from one list for each target column. An empty cell says nothing of any
@@ -88,6 +92,11 @@ mod tests {
         {
             assert_eq!(items(text).collect::<Vec<_>>(), expected, "{text}");
         }
+        assert_eq!(
+            items("[1,,2; ]").collect::<Vec<_>>(),
+            ["1", "", "2"],
+            "what is left blank keeps its place"
+        );
         for text in ["", "[]", " ", "[ ]"] {
             assert_eq!(items(text).count(), 0, "{text}");
         }

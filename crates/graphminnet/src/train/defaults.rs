@@ -45,7 +45,8 @@ fn fitting(mut recipe: Recipe, schema: &Schema, mut notes: Vec<String>) -> Resul
         recipe.model.check()?;
     }
     if let Task::MultiClass { classes } = schema.task
-        && recipe.model.out_dim != classes
+        // One class has two outputs, too; there is nothing to tell apart, which is said before training.
+        && recipe.model.out_dim != classes.max(2)
         && !recipe.train.loss.is_regression()
     {
         return Err(ConfigError::Invalid {

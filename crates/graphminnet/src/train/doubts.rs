@@ -3,7 +3,7 @@
 
 use super::{TrainError, TrainingData};
 use crate::config::TrainConfig;
-use graphminnet_data::{Level, Split, Task};
+use graphminnet_data::{ColumnKind, Features, Graph, Level, Split, Task};
 use std::collections::{BTreeSet, HashSet};
 
 /// The labels of one part.
@@ -19,6 +19,9 @@ struct Labels {
 
 /// How much larger than its deviation a mean may be: beyond this, single precision keeps less than three digits of what differs.
 const DIGITS: f64 = 1e4;
+
+/// Squares of larger numbers are infinite in single precision, or nearly so.
+const LARGE: f32 = 1e18;
 
 impl Labels {
     fn of(data: &TrainingData, part: Split) -> Self {
@@ -96,7 +99,7 @@ impl Labels {
 ///
 /// # Errors
 ///
-/// [`TrainError::OneClass`] if there is nothing to tell apart.
+/// [`TrainError::OneClass`] if there is nothing to tell apart, [`TrainError::LargeNumbers`] if features cannot be put on a scale.
 pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<String>, TrainError> {
     let mut found = Vec::new();
     let labels = Labels::of(data, Split::Train);
@@ -110,6 +113,7 @@ pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<Str
         ));
     }
     found.extend(labels.columns_in_doubt(data, train));
+    found.extend(features_in_doubt(data)?);
     let ranks = train.metric.is_ranking();
     for (part, name, then) in [
         (Split::Valid, "validation", "the last epoch is taken, whether it is the best or not"),
@@ -145,6 +149,44 @@ pub(super) fn doubts(data: &TrainingData, train: &TrainConfig) -> Result<Vec<Str
     if schema.level == Level::Pair && schema.task == Task::Binary && schema.num_targets() == 1 {
         let parts = [(Split::Train, "training"), (Split::Valid, "validation"), (Split::Test, "test")];
         found.extend(parts.into_iter().filter_map(|(part, name)| seen_links(data, part, name)));
+    }
+    Ok(found)
+}
+
+/// Numeric columns of features that single precision cannot hold well.
+fn features_in_doubt(data: &TrainingData) -> Result<Vec<String>, TrainError> {
+    let schema = &data.dataset.schema;
+    let mut found = Vec::new();
+    for (columns, of) in [
+        (&schema.node_columns, Graph::node_features as fn(&Graph) -> &Features),
+        (&schema.edge_columns, Graph::edge_features),
+    ] {
+        let names = columns.iter().filter(|column| column.kind == ColumnKind::Number);
+        for (at, column) in names.enumerate() {
+            let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
+            let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+            let samples = data.splits.train.iter().filter_map(|&sample| data.dataset.samples.get(sample));
+            for table in samples.map(|sample| of(&sample.prepared.graph)) {
+                for &value in table.number_values().iter().skip(at).step_by(table.number_columns().max(1)) {
+                    let number = f64::from(value);
+                    (count, sum, squares) = (count + 1.0, sum + number, squares + number * number);
+                    (low, high) = (low.min(value), high.max(value));
+                }
+            }
+            let column = graphminnet_data::escape(&column.name);
+            if let Some(value) =
+                [low, high].into_iter().find(|value| value.is_finite() && value.abs() > LARGE)
+            {
+                return Err(TrainError::LargeNumbers { column, value });
+            }
+            let (mean, variance) = (sum / count, squares / count - (sum / count).powi(2));
+            if low < high && mean.abs() > DIGITS * variance.max(0.0).sqrt() {
+                found.push(format!(
+                    "column `{column}` differs little around {mean}, and numbers are kept with seven digits: subtract a constant \
+                     from it first"
+                ));
+            }
+        }
     }
     Ok(found)
 }

@@ -71,6 +71,24 @@ pub enum TrainError {
     /// There is nothing to train on.
     #[error("the training part of the data has no graphs")]
     NoTrainingData,
+    /// There is nothing to learn.
+    #[error(
+        "the data has no targets: name a column with --target, and its level with --level where it is one of nodes, edges or pairs ({columns})"
+    )]
+    NoTargets {
+        /// The columns that there are.
+        columns: String,
+    },
+    /// A numeric column whose squares are beyond single precision.
+    #[error(
+        "column `{column}` holds {value:e}, and squares of numbers beyond 1e18 do not fit into single precision; give it in other units, or its logarithm"
+    )]
+    LargeNumbers {
+        /// The column.
+        column: String,
+        /// The largest number.
+        value: f32,
+    },
     /// All labels say the same.
     #[error(
         "all {labels} labels of the training part are of one class, so there is nothing to tell apart; check the target column and the split"

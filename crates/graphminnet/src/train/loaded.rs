@@ -7,7 +7,9 @@ use crate::config::ConfigError;
 use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::split::{Splits, read_text_with_groups};
 use graphminnet_data::text::counted;
-use graphminnet_data::{ContentHash, Dataset, Read, ReadOptions, Report, read_stream};
+use graphminnet_data::{
+    Column, ContentHash, Dataset, Read, ReadOptions, Report, Schema, escape, read_stream,
+};
 use std::io::Cursor;
 
 /// Data as it was found.
@@ -50,6 +52,15 @@ fn check_calibration(splits: &Splits, asked: bool) -> Result<(), TrainError> {
     }))
 }
 
+/// The columns of features, any of which may be meant as a target.
+fn columns_in_words(schema: &Schema) -> String {
+    let of = |what: &str, columns: &[Column]| {
+        let names: Vec<String> = columns.iter().map(|column| format!("`{}`", escape(&column.name))).collect();
+        format!("columns of {what}: {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") })
+    };
+    format!("{}; {}", of("nodes", &schema.node_columns), of("edges", &schema.edge_columns))
+}
+
 impl Loaded {
     /// Splits what was read, in groups where the choice asks for them; `by_row` says whether the nodes (edges, pairs) of a
     /// graph may be split.
@@ -59,6 +70,9 @@ impl Loaded {
         choice: &SplitChoice,
         by_row: bool,
     ) -> Result<Self, TrainError> {
+        if read.dataset.schema.targets.is_empty() {
+            return Err(TrainError::NoTargets { columns: columns_in_words(&read.dataset.schema) });
+        }
         let nodes = if by_row { choice.apply_to_nodes(&read.dataset)? } else { None };
         let (splits, split_note) = match nodes {
             Some((parts, note)) => (read.dataset.split_nodes(parts), note),

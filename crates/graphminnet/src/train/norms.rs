@@ -44,11 +44,26 @@ pub struct TrainingLoss {
     /// Whose loss it is: that of the selected weights, or of the last ones if only those disagree.
     pub of: Compared,
     /// With the statistics of each batch.
+    #[serde(with = "or_null")]
     pub in_training: f64,
     /// With the stored estimates.
+    #[serde(with = "or_null")]
     pub in_evaluation: f64,
     /// Whether the second is so much larger that the model answers otherwise than it was trained.
     pub disagree: bool,
+}
+
+/// JSON has no word for a loss that is not finite.
+mod or_null {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(loss: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        loss.is_finite().then_some(*loss).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
+    }
 }
 
 /// The same batches at every time and in every process. One without edges is not the first: the first measured batch replaces the
@@ -149,4 +164,20 @@ fn uninformed(passed: &Passed, columns: usize, train: &TrainConfig, scaler: Opti
         count += values.len() as f64;
     }
     if count > 0.0 { sum / count } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_that_is_not_finite_can_be_written_and_read() {
+        for in_evaluation in [0.1 + 0.2, f64::NAN, f64::INFINITY] {
+            let loss = TrainingLoss { of: Compared::Last, in_training: 1.5, in_evaluation, disagree: true };
+            let read: TrainingLoss = serde_json::from_str(&serde_json::to_string(&loss).unwrap()).unwrap();
+            assert_eq!(read.in_training, 1.5);
+            assert_eq!(read.in_evaluation == in_evaluation, in_evaluation.is_finite());
+            assert_eq!(read.in_evaluation.is_nan(), !in_evaluation.is_finite());
+        }
+    }
 }

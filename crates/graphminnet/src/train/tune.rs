@@ -62,6 +62,9 @@ impl Search {
         let parsed = read_range(range.trim()).ok_or_else(|| {
             wrong("a..b with a < b, log:a..b with 0 < a < b, or a list such as [gated,gine]")
         })?;
+        if self.fields.iter().any(|(known, name, ..)| known == section && name == key) {
+            return Err(wrong("every field once"));
+        }
         self.fields.push((section.to_owned(), key.to_owned(), parsed, text.to_owned()));
         Ok(())
     }

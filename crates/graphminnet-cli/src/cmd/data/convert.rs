@@ -8,7 +8,7 @@ use crate::ui::say::say;
 use clap::Args;
 use graphminnet_data::formats::Format;
 use graphminnet_data::text::grouped;
-use graphminnet_data::{Dataset, Level, escape, formats, open};
+use graphminnet_data::{ColumnKind, Dataset, Level, escape, formats, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -55,6 +55,18 @@ pub fn say_written(dataset: &Dataset, format: Format) {
     }
     let level = dataset.schema.level;
     let targets = dataset.schema.targets.join(",");
+    let columns = dataset.schema.node_columns.iter().chain(&dataset.schema.edge_columns);
+    let like_numbers = columns.filter(|column| match &column.kind {
+        ColumnKind::Category { names, .. } => names.iter().any(|name| name.parse::<f64>().is_ok()),
+        ColumnKind::Number => false,
+    });
+    let like_numbers: Vec<String> = like_numbers.map(|column| escape(&column.name)).collect();
+    if format == Format::CsvFolder && !like_numbers.is_empty() {
+        say!(
+            "note: some texts look like numbers, which a table cannot tell: read this with --text {}",
+            like_numbers.join(",")
+        );
+    }
     match format {
         Format::Graph6 => say!(
             "note: graph6 holds the undirected graphs only; features, targets, loops and directions are left out"

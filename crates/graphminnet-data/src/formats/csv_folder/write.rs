@@ -5,6 +5,7 @@ use crate::fs::{create_dir, write_atomically_with};
 use crate::graph::Features;
 use crate::schema::is_missing;
 use crate::{Column, ColumnKind, DataError, Dataset, Level, Place, Schema, Split, Task, escape};
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ type Fill = fn(&Dataset, &mut Table<'_>) -> io::Result<()>;
 /// read as something else.
 pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataError> {
     super::super::check_writable(dataset).map_err(DataError::io(folder, "write"))?;
-    check_texts(&dataset.schema, folder)?;
+    check_texts(dataset, folder)?;
     create_dir(folder)?;
     let tables: [(&str, Fill); 4] = [
         ("graphs.csv", write_graphs),
@@ -36,8 +37,9 @@ pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataErro
     Ok(())
 }
 
-/// Fails for texts that a table cannot hold: better no folder than one that says something else, or that cannot be read.
-fn check_texts(schema: &Schema, folder: &Path) -> Result<(), DataError> {
+/// Fails for texts and names that tables cannot hold: better no folder than one that says something else, or that cannot be read.
+fn check_texts(dataset: &Dataset, folder: &Path) -> Result<(), DataError> {
+    let schema = &dataset.schema;
     let refused = |column: &str, text: &str, why: &str| {
         let reason = format!(
             "the text `{}` cannot be written to a table, where it {why}; JSON Lines (a name that ends in `.jsonl`) keep it",
@@ -45,28 +47,62 @@ fn check_texts(schema: &Schema, folder: &Path) -> Result<(), DataError> {
         );
         Err(DataError::Schema { place: Place::file(folder).in_column(column), reason })
     };
-    let lost = |text: &str| match text.trim() {
-        "" => Some("would be an empty cell"),
+    let changed = |text: &str| match text.trim() {
         trimmed if trimmed != text => Some("would lose the blanks around it"),
-        // `nan` and `inf` are numbers of no use.
-        _ => text
-            .parse::<f64>()
-            .is_ok_and(|number| !number.is_finite())
-            .then_some("would be a number that is not finite"),
+        _ if text.contains('\r') => Some("would get other line ends"),
+        _ => text.contains('\0').then_some("would be damage"),
     };
+    let lost = |text: &str| match text.parse::<f64>() {
+        _ if text.trim().is_empty() => Some("would be an empty cell"),
+        // `nan` and `inf` are numbers of no use.
+        Ok(number) if !number.is_finite() => Some("would be a number that is not finite"),
+        _ => changed(text),
+    };
+    for sample in &dataset.samples {
+        if let Some(why) = changed(&sample.id) {
+            return refused("graph_id", &sample.id, why);
+        }
+    }
     for column in schema.node_columns.iter().chain(&schema.edge_columns) {
         let ColumnKind::Category { names, .. } = &column.kind else { continue };
         if let Some((text, why)) = names.iter().find_map(|name| Some((name, lost(name)?))) {
             return refused(&column.name, text, why);
         }
     }
-    let missing = |text: &str| is_missing(text).then_some("would be a missing label");
-    let class =
-        schema.class_names.iter().find_map(|name| Some((name, missing(name).or_else(|| lost(name))?)));
-    match class {
-        Some((text, why)) => refused(&schema.targets.join(", "), text, why),
-        None => Ok(()),
+    let are_numbers = schema.class_names.iter().all(|name| name.parse::<f64>().is_ok());
+    let class = schema.class_names.iter().find_map(|name| {
+        let why = match name.parse::<f64>() {
+            _ if is_missing(name) => "would be a missing label",
+            Ok(number) if number.is_finite() && (!are_numbers || number.to_string() != *name) => {
+                "would be a number"
+            }
+            _ => lost(name)?,
+        };
+        Some((name, why))
+    });
+    if let Some((text, why)) = class {
+        return refused(&schema.targets.join(", "), text, why);
     }
+    let nothing: &[Column] = &[];
+    let ends = ["graph_id", "source", "destination", "split"];
+    for (level, own, columns) in [
+        (Level::Graph, &["graph_id", "num_nodes", "split"][..], nothing),
+        (Level::Node, &["graph_id", "node_id", "split"], &schema.node_columns),
+        (Level::Edge, &ends, &schema.edge_columns),
+        (Level::Pair, &ends, nothing),
+    ] {
+        let mut names: HashSet<&str> = own.iter().copied().collect();
+        let targets = schema.targets.iter().filter(|_| schema.level == level);
+        let mut columns = columns.iter().map(|column| &column.name).chain(targets);
+        if let Some(name) = columns.find(|name| !names.insert(name)) {
+            let reason = format!(
+                "the table of {level}s would have two columns `{}`; call this one otherwise",
+                escape(name)
+            );
+            return Err(DataError::Schema { place: Place::file(folder).in_column(name), reason });
+        }
+    }
+    Ok(())
 }
 
 fn write_graphs(dataset: &Dataset, table: &mut Table<'_>) -> io::Result<()> {

@@ -92,6 +92,7 @@ pub(in crate::train) fn is_everywhere(error: &TrainError) -> bool {
             | TrainError::NoTrainingData
             | TrainError::NoLabels { .. }
             | TrainError::OneClass { .. }
+            | TrainError::NoTargets { .. }
             | TrainError::Level { .. }
             | TrainError::Loss(_)
             | TrainError::Config(_)

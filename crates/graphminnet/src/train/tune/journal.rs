@@ -7,6 +7,8 @@ use crate::train::run::{read_json, write_json};
 use crate::train::{DataSource, TrainError};
 use graphminnet_data::fs;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What a search is about, `search.json`: a directory is only resumed by the same search.
@@ -18,13 +20,36 @@ pub struct SearchFile {
     /// Fields that are replaced for all candidates.
     pub set: Vec<String>,
     /// What is searched, see [`Search::describe`](super::Search::describe).
-    pub search: serde_json::Value,
+    pub search: Value,
 }
 
 impl SearchFile {
     /// Whether one search can resume the other; how much memory reading may take does not matter.
     fn is_same_as(&self, other: &Self) -> bool {
         self.data.is_same_as(&other.data) && self.set == other.set && self.search == other.search
+    }
+
+    /// What one says otherwise than the other, with the names of the keys.
+    fn differences(&self, other: &Self) -> [String; 2] {
+        let mut found = [Vec::new(), Vec::new()];
+        let value = |search: &Self| serde_json::to_value(search).unwrap_or_default();
+        differing("", &value(self), &value(other), &mut found);
+        found.map(|found| found.join(", "))
+    }
+}
+
+fn differing(name: &str, before: &Value, now: &Value, found: &mut [Vec<String>; 2]) {
+    if let (Value::Object(earlier), Value::Object(later)) = (before, now) {
+        let keys: BTreeSet<&String> = earlier.keys().chain(later.keys()).collect();
+        for key in keys.into_iter().filter(|key| earlier.get(*key) != later.get(*key)) {
+            let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+            let of = |object: &serde_json::Map<String, Value>| object.get(key).cloned().unwrap_or_default();
+            differing(&name, &of(earlier), &of(later), found);
+        }
+    } else {
+        for (found, value) in found.iter_mut().zip([before, now]) {
+            found.push(format!("{name} {value}"));
+        }
     }
 }
 
@@ -107,11 +132,8 @@ impl Journal {
         match read_json::<SearchFile>(&about) {
             Ok(recorded) if recorded.is_same_as(search) => {}
             Ok(recorded) => {
-                return Err(TrainError::Changed {
-                    what: "the search",
-                    before: serde_json::to_string(&recorded).unwrap_or_default(),
-                    now: serde_json::to_string(search).unwrap_or_default(),
-                });
+                let [before, now] = recorded.differences(search);
+                return Err(TrainError::Changed { what: "the search", before, now });
             }
             Err(TrainError::Io(error)) if error.is_not_found() => write_json(&about, search)?,
             Err(error) => return Err(error),
@@ -197,7 +219,8 @@ mod tests {
         std::fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
         assert_eq!(Journal::open(folder.path(), &identity).unwrap().trials().len(), 1);
         let other = Journal::open(folder.path(), &search(1));
-        assert!(matches!(other, Err(TrainError::Changed { .. })));
+        let Err(TrainError::Changed { before, now, .. }) = other else { panic!("{other:?}") };
+        assert_eq!([before, now], ["search.seed 0", "search.seed 1"]);
         // A line that is whole and makes no sense is not thrown away.
         std::fs::write(
             &path,
