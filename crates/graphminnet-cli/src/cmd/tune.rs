@@ -27,7 +27,7 @@ pub struct Arguments {
     #[command(flatten)]
     data: DataArguments,
     /// A field and where to search it: train.learning_rate=log:1e-4..1e-2, model.layers=2..8, model.drop_res=0.0..0.6
-    /// or a list in brackets, such as `model.local=[gated,gine]`; may be repeated.
+    /// or a list in brackets, such as `model.local=[gatedgcn,gine]`; may be repeated.
     #[arg(long = "search", value_name = "FIELD=RANGE", required = true)]
     search: Vec<String>,
     /// Replace a field for all candidates, as in --set train.epochs=30; may be repeated.
