@@ -324,9 +324,14 @@ fn several_seeds_are_one_file_that_answers_as_their_mean() {
     );
     assert!(matches!(Bundle::load(&file), Err(BundleError::Several { models: 3, .. })));
     // A run of one seed has no such file, and one that is lost comes back.
-    std::fs::remove_file(path.join("ensemble.gmn")).unwrap();
-    finish(&mut run);
-    assert_eq!(std::fs::read(path.join("ensemble.gmn")).unwrap(), std::fs::read(&file).unwrap());
+    for lost in [&["ensemble.gmn"][..], &["ensemble.json", "summary.json"]] {
+        lost.iter().for_each(|name| std::fs::remove_file(path.join(name)).unwrap());
+        let mut again = Run::open(&path).unwrap();
+        assert!(!again.is_done().unwrap());
+        assert_eq!(finish(&mut again), summary, "{lost:?}");
+        assert!(again.is_done().unwrap());
+        assert_eq!(std::fs::read(path.join("ensemble.gmn")).unwrap(), std::fs::read(&file).unwrap());
+    }
     let single = folder.path().join("single");
     finish(&mut Run::create(&single, &spec()).unwrap());
     assert!(!single.join("ensemble.gmn").exists());

@@ -105,7 +105,7 @@ fn resume_all(runs: &[PathBuf], context: &Context) -> Result<ExitCode, Failure> 
 
 fn resume_one(path: &Path, context: &Context) -> Result<Option<Summary>, Failure> {
     let file = RunFile::read(path)?;
-    if let (true, Some(summary)) = (file.unfinished(path)?.is_empty(), file.summary(path)?) {
+    if let (true, Some(summary)) = (file.is_done(path)?, file.summary(path)?) {
         return Ok(Some(summary));
     }
     context.verbosity.say(format_args!("resuming {}", path.display()));
@@ -118,7 +118,7 @@ fn resume_one(path: &Path, context: &Context) -> Result<Option<Summary>, Failure
 ///
 /// Whatever is wrong with the data.
 pub fn with_data(run: Run, context: &Context) -> Result<Run, Failure> {
-    if run.unfinished()?.is_empty() {
+    if run.is_done()? {
         return Ok(run);
     }
     let loaded = run.file().load(&context.resources)?;
@@ -140,7 +140,7 @@ fn finish(mut run: Run, context: &Context) -> Result<ExitCode, Failure> {
 ///
 /// Whatever stops it.
 pub fn train(run: &mut Run, label: &str, context: &Context) -> Result<Option<Summary>, Failure> {
-    let is_done = run.unfinished()?.is_empty() && run.path().join("report.html").is_file();
+    let is_done = run.is_done()? && run.path().join("report.html").is_file();
     let mut progress = Training::new(context.verbosity, run.file().train.metric, label);
     let outcome = run.train(&context.resources, &mut progress, context.interrupt.heed())?;
     drop(progress);

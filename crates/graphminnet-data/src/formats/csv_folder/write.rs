@@ -1,7 +1,7 @@
 //! Writes `graphs.csv`, `nodes.csv` and `edges.csv`; read with the data set's schema they give back an equal one.
 
 use super::super::csv::CsvWriter;
-use crate::fs::{create_dir, write_atomically_with};
+use crate::fs::{IoError, create_dir, write_atomically_with};
 use crate::graph::Features;
 use crate::schema::is_missing;
 use crate::{Column, ColumnKind, DataError, Dataset, Level, Place, Schema, Split, Task, escape};
@@ -31,6 +31,16 @@ pub fn write_csv_folder(dataset: &Dataset, folder: &Path) -> Result<(), DataErro
         ("pairs.csv", write_pairs),
     ];
     let has_pairs = dataset.schema.level == Level::Pair;
+    if !has_pairs {
+        // That of another data set would be read as a part of this one.
+        let path = folder.join("pairs.csv");
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(IoError::at("remove", &path)(error).into());
+            }
+            _ => {}
+        }
+    }
     for (name, fill) in tables.into_iter().filter(|(name, _)| has_pairs || *name != "pairs.csv") {
         write_atomically_with(&folder.join(name), |out| fill(dataset, &mut CsvWriter::new(out)))?;
     }

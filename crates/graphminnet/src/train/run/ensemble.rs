@@ -40,13 +40,8 @@ impl EnsembleResult {
 }
 
 impl Run {
-    /// Whether the models of the seeds are in one file.
-    pub(super) fn has_ensemble(&self) -> bool {
-        self.path().join(MODELS).is_file()
-    }
-
-    /// Puts the models of several seeds into one file, and measures them together where the data is at hand (it is not
-    /// where a process was killed between its last seed and this, nor as a whole where a graph is in parts).
+    /// Puts the models of several seeds into one file, and measures them together where the data is at hand as a whole (it is
+    /// not where a graph is in parts).
     pub(super) fn write_ensemble(&self, resources: &Resources) -> Result<(), TrainError> {
         let seeds = &self.file.seeds;
         if seeds.len() < 2 {

@@ -3,7 +3,7 @@
 use super::card::DataCard;
 use super::clock::timestamp;
 use super::directory::{DATA, RUN, SeedDir, read_json};
-use super::{DataSource, EnsembleResult, Resources, TrainError};
+use super::{DataSource, EnsembleResult, Resources, TrainError, ensemble};
 use crate::bundle::Origin;
 use crate::config::{ConfigError, Identity, ModelConfig, Recipe, TrainConfig};
 use crate::train::{Loaded, Settings, Start, Summary, Transfer};
@@ -151,6 +151,19 @@ impl RunFile {
             }
         }
         Ok(unfinished)
+    }
+
+    /// Whether nothing is left to do in the run's directory: all seeds have results, and so have several seeds together.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if a result cannot be read.
+    pub fn is_done(&self, run: &Path) -> Result<bool, TrainError> {
+        let is_there = |name: &str| run.join(name).is_file();
+        // On a graph in parts they are not measured together.
+        let is_measured = self.train.parts.is_some() || is_there(ensemble::RESULT);
+        let are_together = self.seeds.len() < 2 || is_measured && is_there(ensemble::MODELS);
+        Ok(self.unfinished(run)?.is_empty() && are_together)
     }
 
     /// The results of the seeds that are done; `None` while there is none.

@@ -201,6 +201,15 @@ impl Run {
         self.file.unfinished(self.path())
     }
 
+    /// Whether nothing is left to do: all seeds have results, and so have several seeds together.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if a result cannot be read.
+    pub fn is_done(&self) -> Result<bool, TrainError> {
+        self.file.is_done(self.path())
+    }
+
     /// The results of the seeds that are done; `None` while there is none.
     ///
     /// # Errors
@@ -294,7 +303,11 @@ impl Run {
     ) -> Result<RunOutcome, TrainError> {
         self.add_seeds(seeds)?;
         let unfinished = self.unfinished()?;
-        let open = seeds.iter().any(|seed| unfinished.contains(seed));
+        // A process may have been killed between its last seed and what all seeds are together.
+        let open = match unfinished.is_empty() {
+            true => !self.is_done()?,
+            false => seeds.iter().any(|seed| unfinished.contains(seed)),
+        };
         if open {
             self.prepare_data(resources, observer, interrupt)?;
             if self.data.is_none() {
@@ -342,7 +355,7 @@ impl Run {
             };
             results.push(result);
         }
-        if self.unfinished()?.is_empty() && (open || !self.has_ensemble()) {
+        if open && self.unfinished()?.is_empty() {
             self.write_ensemble(resources)?;
         }
         if (open || !self.directory.has_summary())
