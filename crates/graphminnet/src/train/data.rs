@@ -124,12 +124,7 @@ impl TrainingData {
         let mut counts = Vec::with_capacity(values.len() / columns);
         let layout = &batch.layout;
         for (at, &graph) in batch.samples.iter().enumerate() {
-            let rows = match level {
-                Level::Graph => 1,
-                Level::Node => between(layout.node_offsets(), at),
-                Level::Edge => between(layout.edge_offsets(), at),
-                Level::Pair => between(layout.pair_offsets(), at),
-            };
+            let rows = layout.rows_of(at, level);
             let parts = parts.graph(graph);
             counts.extend((0..rows).map(|row| parts.get(row).is_none_or(|part| *part == Some(Split::Train))));
         }
@@ -152,13 +147,7 @@ impl TrainingData {
         if weights.is_empty() {
             return Vec::new();
         }
-        let layout = &batch.layout;
-        let rows = |at: usize| match self.dataset.schema.level {
-            Level::Graph => 1,
-            Level::Node => between(layout.node_offsets(), at),
-            Level::Edge => between(layout.edge_offsets(), at),
-            Level::Pair => between(layout.pair_offsets(), at),
-        };
+        let rows = |at: usize| batch.layout.rows_of(at, self.dataset.schema.level);
         let weight = |graph: usize| weights.get(graph).copied().unwrap_or(1.0);
         let graphs = batch.samples.iter().enumerate();
         graphs.flat_map(|(at, &graph)| std::iter::repeat_n(weight(graph), rows(at))).collect()
@@ -235,11 +224,6 @@ pub(super) fn not_on_disk(expected: &str) -> TrainError {
         value: "true".to_owned(),
         expected: expected.to_owned(),
     })
-}
-
-/// Rows of a graph of a batch.
-fn between(offsets: &[u32], at: usize) -> usize {
-    (offsets[at + 1] - offsets[at]) as usize
 }
 
 /// What is known about labels, for training.
