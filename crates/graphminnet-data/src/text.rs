@@ -48,6 +48,15 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// A word as a shell reads it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "-_=./,:+%@".contains(character);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// Longest piece of foreign text shown in a message, in characters.
 const SHOWN_CHARACTERS: usize = 120;
 

@@ -16,7 +16,7 @@ use clap::Args;
 use graphminnet::config::{ConfigError, Override};
 use graphminnet::train::tune::{Journal, Search, SearchFile, Trial, TrialEnd};
 use graphminnet::train::{RunSpec, TrainError, TrainingData};
-use graphminnet_data::text::counted;
+use graphminnet_data::text::{counted, shell_word};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -245,16 +245,7 @@ fn training_command(search: &[String], fields: &[String]) -> String {
     for field in fields {
         words.extend(["--set".to_owned(), field.clone()]);
     }
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_alphanumeric() || "-_=./,:+%@".contains(character);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -271,7 +262,7 @@ mod tests {
             "graphminnet train --data my.csv --target y --seed 3 --set train.epochs=5 --threads 1 --set model.layers=3 \
              --set 'model.local=\"gine\"'"
         );
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
     }
 }

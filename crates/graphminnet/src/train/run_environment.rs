@@ -1,5 +1,6 @@
 //! Where a run was started: the command and the machine. None of it decides a number of the run.
 
+use graphminnet_data::text::shell_word;
 use serde::{Deserialize, Serialize};
 
 /// The command that started a run and the machine that it was started on.
@@ -19,7 +20,7 @@ pub(crate) struct RunEnvironment {
 impl RunEnvironment {
     /// The environment of this process, for a command given as its arguments, the name of the program first.
     pub(crate) fn current(arguments: impl IntoIterator<Item = String>) -> Self {
-        let command: Vec<String> = arguments.into_iter().map(|argument| quoted(&argument)).collect();
+        let command: Vec<String> = arguments.into_iter().map(|argument| shell_word(&argument)).collect();
         let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
             let line = text.lines().find(|line| line.starts_with("model name"))?;
             Some(line.split_once(':')?.1.trim().to_owned())
@@ -31,15 +32,6 @@ impl RunEnvironment {
             threads: rayon::current_num_threads(),
         }
     }
-}
-
-/// An argument as a shell takes it.
-fn quoted(argument: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        return argument.to_owned();
-    }
-    format!("'{}'", argument.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]
