@@ -21,7 +21,6 @@ mod in_parts;
 mod on_disk;
 
 pub use in_parts::GraphInParts;
-pub use on_disk::OnDisk;
 
 use super::cache::{Cache, CacheError, CacheKey};
 use super::dataset::{Column, ColumnKind, Dataset, Schema, Split};
@@ -33,7 +32,7 @@ use crate::spectral::{
     return_probabilities_unless,
 };
 use codec::{Codec, decode_eigenpairs, encode_eigenpairs, read_floats, write_floats};
-use on_disk::{Work, join};
+use on_disk::{OnDisk, Work, join};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -68,7 +67,19 @@ pub struct PreparedDataset {
     /// The source's own split, where it has one.
     pub official_split: Option<Vec<Split>>,
     /// What is on disk and missing in the samples; see [`prepare_dataset_on_disk`].
-    pub on_disk: Arc<OnDisk>,
+    pub(crate) on_disk: Arc<OnDisk>,
+}
+
+impl PreparedDataset {
+    /// All in memory, without a split of its own.
+    pub fn new(name: String, schema: Schema, options: PrepareOptions, samples: Vec<PreparedSample>) -> Self {
+        Self { name, schema, options, samples, official_split: None, on_disk: Arc::default() }
+    }
+
+    /// Other samples in the place of these, all in memory.
+    pub fn with_samples(&self, samples: Vec<PreparedSample>) -> Self {
+        Self::new(self.name.clone(), self.schema.clone(), self.options.clone(), samples)
+    }
 }
 
 /// Something that is computed once per graph.

@@ -20,7 +20,7 @@ const AT_A_TIME: usize = 1024;
 
 /// Eigenpairs and random walks in the cache, from which those of single graphs are read. Empty where they are in memory.
 #[derive(Debug, Default, PartialEq)]
-pub struct OnDisk {
+pub(crate) struct OnDisk {
     pub(super) eigenpairs: Option<Stored<StoredEigenpairs>>,
     pub(super) walks: Option<Stored<Vec<f32>>>,
 }

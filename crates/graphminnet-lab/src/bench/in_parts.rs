@@ -111,14 +111,9 @@ fn train(graph: LargeGraph, hosts: Arc<Timed>, device: Device) -> Result<(PartsM
         }
         let targets = (0..data.graph.num_nodes()).map(|node| (node % 7) as f32).collect();
         let schema = schema(recipe.model.node_in);
-        let dataset = PreparedDataset {
-            name: "large graph".to_owned(),
-            schema: schema.clone(),
-            options: options.clone(),
-            samples: vec![PreparedSample { id: "graph".to_owned(), prepared: data, targets }],
-            official_split: None,
-            on_disk: Arc::default(),
-        };
+        let samples = vec![PreparedSample { id: "graph".to_owned(), prepared: data, targets }];
+        let name = "large graph".to_owned();
+        let dataset = PreparedDataset::new(name, schema.clone(), options.clone(), samples);
         Ok(TrainingData {
             dataset: Arc::new(dataset),
             source_schema: schema,

@@ -83,7 +83,8 @@ impl TrainingData {
                     }));
                 };
                 only.prepared = only.prepared.clone().with_eigenpairs_of(folder, options)?;
-                (PreparedDataset { options: options.clone(), ..dataset }, report)
+                dataset.options = options.clone();
+                (dataset, report)
             }
         };
         let dataset = Arc::new(dataset);

@@ -7,7 +7,7 @@ use super::{TrainError, TrainingData};
 use crate::config::{TrainConfig, no_parts};
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::partition::{Cut, Partition};
-use graphminnet_data::preparation::{GraphInParts, PreparedDataset, PreparedSample};
+use graphminnet_data::preparation::{GraphInParts, PreparedSample};
 use graphminnet_data::spectral::{PrepareOptions, PreparedGraph, prepare_graph};
 use graphminnet_data::{ContentHash, Graph, NodeParts};
 use std::sync::Arc;
@@ -158,17 +158,9 @@ fn part_of(
 
 /// Other rows in the place of the only graph.
 fn with_sample(whole: &TrainingData, prepared: PreparedGraph, id: String, targets: Vec<f32>) -> TrainingData {
-    let PreparedDataset { name, schema, options, .. } = &*whole.dataset;
-    let dataset = PreparedDataset {
-        name: name.clone(),
-        schema: schema.clone(),
-        options: options.clone(),
-        samples: vec![PreparedSample { id, prepared, targets }],
-        official_split: None,
-        on_disk: Arc::default(),
-    };
+    let samples = vec![PreparedSample { id, prepared, targets }];
     TrainingData {
-        dataset: Arc::new(dataset),
+        dataset: Arc::new(whole.dataset.with_samples(samples)),
         source_schema: whole.source_schema.clone(),
         splits: whole.splits.clone(),
         node_parts: whole.node_parts.clone(),

@@ -52,6 +52,8 @@ impl TrainingData {
             sample.targets.resize(sample.targets.len() + count, 0.0);
             sample.prepared = PreparedGraph { graph, ..sample.prepared.clone() };
         }
-        Ok(Arc::new(PreparedDataset { samples, ..PreparedDataset::clone(dataset) }))
+        let mut dataset = PreparedDataset::clone(dataset);
+        dataset.samples = samples;
+        Ok(Arc::new(dataset))
     }
 }

@@ -17,7 +17,7 @@ use crate::weights::{self, NamedTensor};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet_data::pieces::cut_into_pieces;
-use graphminnet_data::preparation::{PreparedDataset, PreparedSample};
+use graphminnet_data::preparation::PreparedSample;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{Batch, Level, NodeParts, Qualifiers, Split};
 use std::sync::Arc;
@@ -78,17 +78,9 @@ impl Pieces {
             }
             graphs.push(Cut { sample: at, nodes, sums: Vec::new() });
         }
-        let dataset = PreparedDataset {
-            name: data.dataset.name.clone(),
-            schema: data.dataset.schema.clone(),
-            options: data.dataset.options.clone(),
-            samples,
-            official_split: None,
-            on_disk: Arc::default(),
-        };
         let data = TrainingData {
             splits: Splits { train: (0..places.len()).collect(), ..Splits::default() },
-            dataset: Arc::new(dataset),
+            dataset: Arc::new(data.dataset.with_samples(samples)),
             node_parts: Some(NodeParts::new(node_parts)),
             qualifiers: Qualifiers { weights, ..Qualifiers::default() },
             ..data.clone()
