@@ -8,7 +8,7 @@ mod sorted_edges;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics};
+use graphminnet_kernels::batch_norm::{AffineGradients, NormGradients, Statistics, UsedStatistics};
 use graphminnet_kernels::spectral_product::Order;
 use sorted_edges::SortedEdges;
 use std::fmt::{Display, Formatter, Result};
@@ -266,8 +266,8 @@ mod spectral_product {
 mod gated_convolution {
     use super::*;
     use graphminnet_kernels::gated_convolution::{
-        ConvolutionGradients, ConvolutionSaved, EdgeFeatures, EdgeNorm, EdgeNormGradients, GatedConvolution,
-        Kept, UpdatedEdges, gated_convolution, gated_convolution_alone, gated_convolution_backward,
+        ConvolutionGradients, ConvolutionSaved, EdgeFeatures, EdgeNorm, GatedConvolution, Kept, UpdatedEdges,
+        gated_convolution, gated_convolution_alone, gated_convolution_backward,
     };
 
     const BATCHES: [Batch; 3] = [PEPTIDES, CLUSTER, VOC];
@@ -362,7 +362,7 @@ mod gated_convolution {
                 bias: Some(&mut d_bias),
                 nodes: Some(&mut d_nodes),
             };
-            let updated = Some((updated, EdgeNormGradients::default()));
+            let updated = Some((updated, AffineGradients::default()));
             let convolution = arrays.convolution();
             gated_convolution_backward(convolution, &mut gate, saved, Some(&d_mixed), updated, gradients);
         });
@@ -372,9 +372,7 @@ mod gated_convolution {
 #[divan::bench_group(max_time = 0.4)]
 mod norm_relu_residual {
     use super::*;
-    use graphminnet_kernels::norm_relu_residual::{
-        NormGradients, norm_relu_residual, norm_relu_residual_backward,
-    };
+    use graphminnet_kernels::norm_relu_residual::{norm_relu_residual, norm_relu_residual_backward};
 
     /// On all edges of a batch.
     const BATCHES: [Batch; 3] = [PEPTIDES, CLUSTER, VOC];

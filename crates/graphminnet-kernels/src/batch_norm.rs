@@ -50,6 +50,26 @@ pub struct UsedStatistics<'a> {
     pub others: Option<&'a dyn Others>,
 }
 
+/// Gradients of γ and β; those not wanted are not written.
+#[derive(Default)]
+pub struct AffineGradients<'a> {
+    /// `[channels]`
+    pub gamma: Option<&'a mut [f32]>,
+    /// `[channels]`
+    pub beta: Option<&'a mut [f32]>,
+}
+
+/// Gradients of rows, γ and β; those not wanted are not written.
+#[derive(Default)]
+pub struct NormGradients<'a> {
+    /// `[rows, channels]`
+    pub input: Option<&'a mut [f32]>,
+    /// `[channels]`
+    pub gamma: Option<&'a mut [f32]>,
+    /// `[channels]`
+    pub beta: Option<&'a mut [f32]>,
+}
+
 /// Normalisation as one multiplication and addition: `BN(t)[c] = (t[c] − mean[c])·scale[c] + beta[c]`.
 pub(crate) struct Affine<'a> {
     pub mean: &'a [f32],

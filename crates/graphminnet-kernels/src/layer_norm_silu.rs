@@ -7,10 +7,9 @@
 //! `da = dy ⊙ σ(a) ⊙ (1 + a ⊙ (1 − σ(a)))`: `dγ = Σ da ⊙ x̂`, `dβ = Σ da`, and with `g = da ⊙ γ`,
 //! `dx = r·(g − mean(g) − x̂·mean(g ⊙ x̂))`, means over the row.
 
-use crate::batch_norm::sum_blocks;
+use crate::batch_norm::{NormGradients, sum_blocks};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::math::{dot, sigmoid, sum};
-use crate::norm_relu_residual::NormGradients;
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
 
 const EPSILON: f32 = 1e-5;

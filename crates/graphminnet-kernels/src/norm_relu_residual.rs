@@ -7,7 +7,8 @@
 
 use crate::add::add_row;
 use crate::batch_norm::{
-    Affine, GradientCoefficients, Statistics, UsedStatistics, statistics_among, sum_blocks,
+    Affine, AffineGradients, GradientCoefficients, NormGradients, Statistics, UsedStatistics,
+    statistics_among, sum_blocks,
 };
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
@@ -92,17 +93,6 @@ fn mask_row(out: &mut [f32], mask: &Mask, first: u32) {
     }
 }
 
-/// Gradients of [`norm_relu_residual`]; those not wanted are not written.
-#[derive(Default)]
-pub struct NormGradients<'a> {
-    /// `[rows, channels]`
-    pub input: Option<&'a mut [f32]>,
-    /// `[channels]`
-    pub gamma: Option<&'a mut [f32]>,
-    /// `[channels]`
-    pub beta: Option<&'a mut [f32]>,
-}
-
 /// Computes the wanted gradients from `dy`; `input` is that of `pre`.
 ///
 /// # Panics
@@ -134,7 +124,7 @@ pub fn norm_relu_residual_backward(
     }
 }
 
-/// As [`norm_relu_residual_backward`], with the gradient of `pre` written over `pre`; `gradients.input` is not used.
+/// As [`norm_relu_residual_backward`], with the gradient of `pre` written over `pre`.
 ///
 /// # Panics
 ///
@@ -146,9 +136,9 @@ pub fn norm_relu_residual_backward_in_place(
     used: UsedStatistics<'_>,
     dropout: Option<Dropout>,
     dy: &[f32],
-    gradients: NormGradients<'_>,
+    gradients: AffineGradients<'_>,
 ) {
-    let NormGradients { gamma: d_gamma, beta: d_beta, .. } = gradients;
+    let AffineGradients { gamma: d_gamma, beta: d_beta } = gradients;
     let channels = gamma.len();
     let affine = Affine::new(used.mean, used.variance, gamma, beta);
     let mask = dropout.and_then(Dropout::mask);

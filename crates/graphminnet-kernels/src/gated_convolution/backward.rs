@@ -2,7 +2,7 @@
 
 use super::at_source::{sum_gradients, sum_open_gates};
 use super::{Block, GatedConvolution, PART_A, PART_B, PART_D, PARTS, PRODUCT_ROWS, Segment};
-use crate::batch_norm::{Affine, GradientCoefficients, UsedStatistics};
+use crate::batch_norm::{Affine, AffineGradients, GradientCoefficients, UsedStatistics};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::dropout::{Dropout, Mask};
 use crate::gemm::{Add, Left, Store, pack, packed_len, product};
@@ -40,15 +40,6 @@ pub struct UpdatedEdges<'a> {
     pub dropout: Option<Dropout>,
 }
 
-/// Where the gradients of the norm are written; those not wanted are not.
-#[derive(Default)]
-pub struct EdgeNormGradients<'a> {
-    /// `[l]`
-    pub gamma: Option<&'a mut [f32]>,
-    /// `[l]`
-    pub beta: Option<&'a mut [f32]>,
-}
-
 /// Where gradients are written; those not wanted are not computed.
 #[derive(Default)]
 pub struct ConvolutionGradients<'a> {
@@ -77,7 +68,7 @@ pub fn gated_convolution_backward(
     gate: &mut [f32],
     saved: ConvolutionSaved<'_>,
     d_mixed: Option<&[f32]>,
-    updated: Option<(UpdatedEdges<'_>, EdgeNormGradients<'_>)>,
+    updated: Option<(UpdatedEdges<'_>, AffineGradients<'_>)>,
     gradients: ConvolutionGradients<'_>,
 ) {
     convolution.check();
@@ -161,16 +152,11 @@ struct Norm<'a> {
 }
 
 impl<'a> Norm<'a> {
-    fn new(
-        update: &UpdatedEdges<'a>,
-        gate: &[f32],
-        d_updated: &[f32],
-        d_norm: EdgeNormGradients<'_>,
-    ) -> Self {
+    fn new(update: &UpdatedEdges<'a>, gate: &[f32], d_updated: &[f32], d_norm: AffineGradients<'_>) -> Self {
         let UpdatedEdges { gamma, beta, used, dropout } = *update;
         let affine = Affine::new(used.mean, used.variance, gamma, beta);
         let mask = dropout.and_then(Dropout::mask);
-        let EdgeNormGradients { gamma: d_gamma, beta: d_beta } = d_norm;
+        let AffineGradients { gamma: d_gamma, beta: d_beta } = d_norm;
         let coefficients =
             gradient_coefficients(gate, gamma, &affine, used, mask, d_updated, d_gamma, d_beta);
         Self { affine, coefficients, mask }

@@ -30,9 +30,7 @@ mod at_source;
 mod backward;
 mod forward;
 
-pub use backward::{
-    ConvolutionGradients, ConvolutionSaved, EdgeNormGradients, UpdatedEdges, gated_convolution_backward,
-};
+pub use backward::{ConvolutionGradients, ConvolutionSaved, UpdatedEdges, gated_convolution_backward};
 pub use forward::{EdgeFeatures, EdgeNorm, Kept, gated_convolution, gated_convolution_alone};
 
 use crate::edges::Edges;

@@ -1,10 +1,10 @@
 use crate::common::{Check, Random, SortedEdges, same_bits_on_all_pools};
-use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics};
+use graphminnet_kernels::batch_norm::{AffineGradients, Statistics, UsedStatistics};
 use graphminnet_kernels::dropout::{Dropout, dropout_mask};
 use graphminnet_kernels::edges::Edges;
 use graphminnet_kernels::gated_convolution::{
-    ConvolutionGradients, ConvolutionSaved, EdgeFeatures, EdgeNorm, EdgeNormGradients, GatedConvolution,
-    Kept, UpdatedEdges, gated_convolution, gated_convolution_alone, gated_convolution_backward,
+    ConvolutionGradients, ConvolutionSaved, EdgeFeatures, EdgeNorm, GatedConvolution, Kept, UpdatedEdges,
+    gated_convolution, gated_convolution_alone, gated_convolution_backward,
 };
 use graphminnet_kernels::norm_relu_residual::norm_relu_residual;
 
@@ -167,7 +167,7 @@ fn backward(
         let from_batch = matches!(update, Update::Batch(_));
         let used = UsedStatistics { mean: &mean, variance: &variance, from_batch, others: None };
         let edges = UpdatedEdges { gamma: &v[4], beta: &v[5], used, dropout: update.dropout() };
-        (edges, EdgeNormGradients { gamma: Some(d_gamma), beta: Some(d_beta) })
+        (edges, AffineGradients { gamma: Some(d_gamma), beta: Some(d_beta) })
     });
     let was_updated = updated.is_some();
     let saved = ConvolutionSaved { features: &v[0], mixed: &mixed, inverse: &inverse };
@@ -256,7 +256,7 @@ fn a_missing_gradient_counts_as_zero() {
             let (mut d_weight, mut d_nodes) = (v[1].clone(), v[3].clone());
             let used = UsedStatistics { mean: &mean, variance: &variance, from_batch: true, others: None };
             let edge_norm = UpdatedEdges { gamma: &v[4], beta: &v[5], used, dropout: None };
-            let updated = d_updated.map(|_| (edge_norm, EdgeNormGradients::default()));
+            let updated = d_updated.map(|_| (edge_norm, AffineGradients::default()));
             let wanted = ConvolutionGradients {
                 features: (wants || d_updated.is_some()).then_some(&mut d_features[..]),
                 wants_features: wants,

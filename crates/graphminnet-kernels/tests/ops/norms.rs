@@ -1,8 +1,10 @@
 use crate::common::{Check, Random, assert_close};
-use graphminnet_kernels::batch_norm::{Statistics, UsedStatistics, batch_statistics};
+use graphminnet_kernels::batch_norm::{
+    AffineGradients, NormGradients, Statistics, UsedStatistics, batch_statistics,
+};
 use graphminnet_kernels::dropout::{Dropout, dropout_mask};
 use graphminnet_kernels::norm_relu_residual::{
-    NormGradients, norm_relu_residual, norm_relu_residual_backward, norm_relu_residual_backward_in_place,
+    norm_relu_residual, norm_relu_residual_backward, norm_relu_residual_backward_in_place,
 };
 use graphminnet_kernels::residual_norm::{
     Branch, ResidualNormGradients, residual_norm, residual_norm_backward,
@@ -241,7 +243,7 @@ fn the_gradient_written_over_its_input_has_the_same_bits() {
         let wanted = NormGradients { input: Some(&mut d_pre), gamma: Some(d_gamma), beta: Some(d_beta) };
         norm_relu_residual_backward(&pre, &gamma, &beta, used(), case.dropout, &dy, wanted);
         let (d_gamma, d_beta) = second.split_at_mut(case.channels);
-        let wanted = NormGradients { input: None, gamma: Some(d_gamma), beta: Some(d_beta) };
+        let wanted = AffineGradients { gamma: Some(d_gamma), beta: Some(d_beta) };
         norm_relu_residual_backward_in_place(&mut pre, &gamma, &beta, used(), case.dropout, &dy, wanted);
         assert_eq!((pre, second), (d_pre, first));
     }

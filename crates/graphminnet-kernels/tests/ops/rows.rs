@@ -1,10 +1,10 @@
 use crate::common::{Check, Random};
+use graphminnet_kernels::batch_norm::NormGradients;
 use graphminnet_kernels::bound_rows::{Bound, bound_rows, bound_rows_backward};
 use graphminnet_kernels::edges::group_by;
 use graphminnet_kernels::embedding_sum::{Lookup, embedding_sum, embedding_sum_backward};
 use graphminnet_kernels::gather_rows::{Groups, gather_rows, segment_sum};
 use graphminnet_kernels::layer_norm_silu::{layer_norm_silu, layer_norm_silu_backward};
-use graphminnet_kernels::norm_relu_residual::NormGradients;
 
 #[test]
 fn bound_rows_agrees_with_the_reference() {

@@ -15,7 +15,7 @@ use super::generic::{gather_rows, sum_rows};
 use super::multi_output::{self, MultiOutputKernel};
 use super::{BatchStatistics, Dropout, Epilogue, Statistics, Structure, buffers, dropout, linear};
 use burn::tensor::{Tensor, activation};
-use graphminnet_kernels::batch_norm::Statistics as KernelStatistics;
+use graphminnet_kernels::batch_norm::{AffineGradients, Statistics as KernelStatistics};
 use graphminnet_kernels::gated_convolution as kernels;
 use graphminnet_kernels::norm_relu_residual::norm_relu_residual;
 use std::sync::Arc;
@@ -236,7 +236,7 @@ impl MultiOutputKernel<8, 2> for Fused {
                     used: used(statistics, &update.measured),
                     dropout: update.rate,
                 };
-                (edges, kernels::EdgeNormGradients { gamma: d_scale.as_mut(), beta: d_shift.as_mut() })
+                (edges, AffineGradients { gamma: d_scale.as_mut(), beta: d_shift.as_mut() })
             });
         kernels::gated_convolution_backward(
             self.operands(&weight, &bias, &nodes),

@@ -3,8 +3,8 @@
 use super::batch_statistics::NORM_EPSILON;
 use super::engine::{self, Array, Kernel, Slot};
 use burn::tensor::{Tensor, activation};
+use graphminnet_kernels::batch_norm::NormGradients;
 use graphminnet_kernels::layer_norm_silu as kernels;
-use graphminnet_kernels::norm_relu_residual::NormGradients;
 
 /// `SiLU(γ·(x − mean(x)) / sqrt(var(x) + ε) + β)`, mean and biased variance over each row.
 ///

@@ -15,6 +15,7 @@ use super::buffers;
 use super::dropout::{Dropout, dropout};
 use super::engine::{self, Array, Kernel, Operand, Slot};
 use burn::tensor::{Tensor, activation};
+use graphminnet_kernels::batch_norm::{AffineGradients, NormGradients};
 use graphminnet_kernels::{norm_relu_residual as relu_kernels, residual_norm as residual_kernels};
 
 /// `residual + dropout(ReLU(BN(pre)))`.
@@ -118,8 +119,7 @@ impl Kernel<6> for FusedReluResidual {
         let mut d_scale = Slot::like(&scale, wanted[2]);
         let mut d_shift = Slot::like(&shift, wanted[3]);
         let (gamma, beta, used) = (scale.values(), shift.values(), used(&statistics, &self.measured));
-        let sums =
-            relu_kernels::NormGradients { input: None, gamma: d_scale.as_mut(), beta: d_shift.as_mut() };
+        let sums = AffineGradients { gamma: d_scale.as_mut(), beta: d_shift.as_mut() };
         let (shape, dy) = (pre.shape().to_vec(), gradient.values());
         // The last reader of `pre` writes over it: on a large graph every array counts.
         let d_pre = match pre.into_values() {
@@ -132,7 +132,7 @@ impl Kernel<6> for FusedReluResidual {
             pre => {
                 let pre = pre.map_or_else(|shared| shared, |values| Array::new(values, shape));
                 let mut d_pre = Slot::like(&pre, wanted[1]);
-                let wanted = relu_kernels::NormGradients { input: d_pre.as_mut(), ..sums };
+                let wanted = NormGradients { input: d_pre.as_mut(), gamma: sums.gamma, beta: sums.beta };
                 let pre = pre.values();
                 relu_kernels::norm_relu_residual_backward(pre, gamma, beta, used, self.rate, dy, wanted);
                 d_pre.into_array()
