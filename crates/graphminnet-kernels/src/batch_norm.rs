@@ -9,6 +9,7 @@
 //! `dt = γ·r·(dy − Σdy/rows − t̂·Σ(dy ⊙ t̂)/rows)` in training, `dt = γ·r·dy` in evaluation.
 
 use crate::dispatch::{Arithmetic, simd_fn};
+use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
 use crate::others::Others;
 use crate::parallel::map_pieces;
 use std::ops::Range;
@@ -157,20 +158,34 @@ pub(crate) fn moments(
 simd_fn! {
     /// Adds `t − origin` and its square, row by row.
     pub(crate) fn add_moments<S>(t: &[f32], origin: &[f32], sums: &mut [f32], squares: &mut [f32]) {
-        for row in t.chunks_exact(origin.len().max(1)) {
-            add_moments_row::<S>(row, origin, sums, squares);
-        }
+        for_lanes::<S, _>(origin.len(), &mut AddMoments { t, origin, sums, squares });
     }
 }
 
-#[inline(always)]
-fn add_moments_row<S: Arithmetic>(row: &[f32], origin: &[f32], sums: &mut [f32], squares: &mut [f32]) {
-    let channels = row.len();
-    let (origin, sums, squares) = (&origin[..channels], &mut sums[..channels], &mut squares[..channels]);
-    for c in 0..channels {
-        let value = row[c] - origin[c];
-        sums[c] += value;
-        squares[c] = S::fma(value, value, squares[c]);
+/// Adds rows less the origin, and their squares.
+struct AddMoments<'a> {
+    t: &'a [f32],
+    origin: &'a [f32],
+    sums: &'a mut [f32],
+    squares: &'a mut [f32],
+}
+
+impl Lanes for AddMoments<'_> {
+    #[inline(always)]
+    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
+        let origin = load_lanes::<W>(&self.origin[at..], width);
+        let mut sums = load_lanes::<W>(&self.sums[at..], width);
+        let mut squares = load_lanes::<W>(&self.squares[at..], width);
+        for row in self.t.chunks_exact(self.origin.len()) {
+            let row = load_lanes::<W>(&row[at..], width);
+            for c in 0..W {
+                let value = row[c] - origin[c];
+                sums[c] += value;
+                squares[c] = S::fma(value, value, squares[c]);
+            }
+        }
+        store_lanes(&mut self.sums[at..], width, sums);
+        store_lanes(&mut self.squares[at..], width, squares);
     }
 }
 

@@ -3,7 +3,7 @@
 //! For a block of edges: `C·ε` as a matrix product, then all that depends on it, node by node and in registers.
 
 use super::{Block, EPSILON, GatedConvolution, PART_A, PART_B, PART_D, PART_E, PRODUCT_ROWS, Segment};
-use crate::batch_norm::{Affine, BLOCK, moments};
+use crate::batch_norm::{Affine, BLOCK, add_moments, moments};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{Left, Store, pack_transposed, packed_len, product};
 use crate::lanes::{Lanes, for_lanes, load_lanes, store_lanes};
@@ -371,7 +371,8 @@ impl<'a> Moments<'a> {
             self.flush();
         }
         self.rows += rows;
-        add_moments(gates, self.origin, &mut self.partial);
+        let (sums, squares) = self.partial.split_at_mut(self.origin.len());
+        add_moments(gates, self.origin, sums, squares);
     }
 
     fn flush(&mut self) {
@@ -384,38 +385,5 @@ impl<'a> Moments<'a> {
     fn total(mut self) -> Vec<f64> {
         self.flush();
         self.total
-    }
-}
-
-simd_fn! {
-    fn add_moments<S>(gates: &[f32], origin: &[f32], sums: &mut [f32]) {
-        for_lanes::<S, _>(origin.len(), &mut AddMoments { gates, origin, sums });
-    }
-}
-
-/// Adds rows of gates less the origin, and their squares.
-struct AddMoments<'a> {
-    gates: &'a [f32],
-    origin: &'a [f32],
-    sums: &'a mut [f32],
-}
-
-impl Lanes for AddMoments<'_> {
-    #[inline(always)]
-    fn lanes<S: Arithmetic, const W: usize>(&mut self, at: usize, width: usize) {
-        let columns = self.origin.len();
-        let origin = load_lanes::<W>(&self.origin[at..], width);
-        let mut sums = load_lanes::<W>(&self.sums[at..], width);
-        let mut squares = load_lanes::<W>(&self.sums[columns + at..], width);
-        for row in self.gates.chunks_exact(columns) {
-            let gate = load_lanes::<W>(&row[at..], width);
-            for c in 0..W {
-                let value = gate[c] - origin[c];
-                sums[c] += value;
-                squares[c] = S::fma(value, value, squares[c]);
-            }
-        }
-        store_lanes(&mut self.sums[at..], width, sums);
-        store_lanes(&mut self.sums[columns + at..], width, squares);
     }
 }
