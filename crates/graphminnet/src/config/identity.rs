@@ -72,7 +72,7 @@ impl Identity {
 
 /// The keys of a model and its protocol that differ from the baseline, `{"model": …, "train": …}`.
 pub fn distinguishing_keys(model: &ModelConfig, train: &TrainConfig) -> Value {
-    sections(differing(model, &ModelConfig::baseline()).into_iter().collect(), train)
+    sections(first_of(differing(model, &ModelConfig::baseline())), train)
 }
 
 /// The keys that count and differ between two configurations, each with its section: what they are in the one, and in the other.
@@ -81,40 +81,39 @@ pub fn changed_keys(
     (model, train): (&ModelConfig, &TrainConfig),
     (other_model, other_train): (&ModelConfig, &TrainConfig),
 ) -> [Vec<String>; 2] {
-    let sections = [
-        ("model", keys::object_of(model), keys::object_of(other_model)),
-        ("train", keys::object_of(train), keys::object_of(other_train)),
-    ];
-    let mut changed = [Vec::new(), Vec::new()];
-    for (section, ours, theirs) in sections {
-        let mut all: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
-        all.sort_unstable();
-        all.dedup();
-        for key in all {
-            // A key that is not written is one without a value.
-            let [value, other] = [&ours, &theirs].map(|keys| keys.get(key).unwrap_or(&Value::Null));
-            if value != other && !(section == "train" && WITHOUT_INFLUENCE.contains(&key.as_str())) {
-                changed[0].push(format!("{section}.{key} = {value}"));
-                changed[1].push(format!("{section}.{key} = {other}"));
-            }
-        }
-    }
-    changed
+    let sections = [("model", differing(model, other_model)), ("train", counting(train, other_train))];
+    [0, 1].map(|at| {
+        let keys = sections.iter().flat_map(|(section, keys)| keys.iter().map(move |key| (section, key)));
+        keys.map(|(section, (key, values))| format!("{section}.{key} = {}", values[at])).collect()
+    })
 }
 
 fn sections(model: Value, train: &TrainConfig) -> Value {
-    let mut train = differing(train, &TrainConfig::baseline());
-    for key in WITHOUT_INFLUENCE {
-        train.remove(key);
-    }
-    let sections = [("model", model), ("train", train.into_iter().collect())];
+    let sections = [("model", model), ("train", first_of(counting(train, &TrainConfig::baseline())))];
     Value::Object(Map::from_iter(sections.map(|(name, keys)| (name.to_owned(), keys))))
 }
 
-fn differing<T: Serialize>(config: &T, baseline: &T) -> BTreeMap<String, Value> {
-    let baseline = keys::object_of(baseline);
+/// The keys whose values differ between two configurations, with both values.
+fn differing<T: Serialize>(config: &T, other: &T) -> BTreeMap<String, [Value; 2]> {
+    let mut theirs = keys::object_of(other);
     let ours = keys::object_of(config).into_iter();
-    ours.filter(|(key, value)| baseline.get(key) != Some(value)).collect()
+    let pairs = ours.map(|(key, value)| {
+        let other = theirs.remove(&key).unwrap_or_default();
+        (key, [value, other])
+    });
+    pairs.filter(|(_, [value, other])| value != other).collect()
+}
+
+/// Those of two protocols that decide numbers.
+fn counting(train: &TrainConfig, other: &TrainConfig) -> BTreeMap<String, [Value; 2]> {
+    let mut keys = differing(train, other);
+    keys.retain(|key, _| !WITHOUT_INFLUENCE.contains(&key.as_str()));
+    keys
+}
+
+/// What the keys are in the first configuration.
+fn first_of(keys: BTreeMap<String, [Value; 2]>) -> Value {
+    keys.into_iter().map(|(key, [value, _])| (key, value)).collect()
 }
 
 /// The text that the first versions hashed: `[{model}, {train}]` with all keys that they knew.
