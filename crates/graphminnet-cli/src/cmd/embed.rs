@@ -1,7 +1,8 @@
 //! `graphminnet embed`: the vectors that a trained model gives to graphs or nodes.
 
 use super::data::join::check;
-use super::model_args::{InputArguments, ModelArguments, ROWS, RowNames, say_done};
+use super::model_args::{InputArguments, ModelArguments, ROWS};
+use super::rows::{RowNames, Tally};
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ui::output::Output;
@@ -86,36 +87,31 @@ fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         };
         let mut sink = Sink::create(path, width, &nodes, shard.is_none_or(Shard::is_first))?;
         let (before, names) = (reader.records_before(), RowNames::of(&reader, bundle.description()));
-        let (mut rows, mut written, mut bad) = (0, 0, 0);
+        let written = (arguments.level == Per::Node).then_some(0);
+        let mut tally = Tally { written, ..Tally::default() };
         loop {
             let some = reader.next_rows(ROWS)?;
             if some.is_empty() {
                 break;
             }
+            let rows = tally.rows;
             let name = |row: &InputRow, at: usize| names.name(row, before + rows + at);
-            written += embed(&bundle, &some, name, &nodes, &mut sink, &mut bad)?;
-            rows += some.len();
+            embed(&bundle, &some, name, &nodes, &mut sink, &mut tally)?;
         }
         sink.finish()?;
-        let written = (arguments.level == Per::Node).then_some(written);
-        say_done(rows, written, bad, "a vector", start);
-        if let Some(shared) = shared {
-            shared.finish(Some(extension), rows, bad)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
+        tally.end("a vector", start, shared.map(|shared| (shared, extension)))
     })
 }
 
-/// Embeds some rows; a graph without a vector has one of NaN, its nodes none. The number of vectors.
+/// Embeds some rows; a graph without a vector has one of NaN, its nodes none.
 fn embed(
     bundle: &Bundle,
     rows: &[InputRow],
     name: impl Fn(&InputRow, usize) -> String,
     of_nodes: &NodeColumn,
     sink: &mut Sink,
-    bad: &mut usize,
-) -> Result<usize, Failure> {
+    tally: &mut Tally,
+) -> Result<(), Failure> {
     let per_graph = matches!(of_nodes, NodeColumn::None);
     let level = if per_graph { LevelKind::Graph } else { LevelKind::Node };
     let found = bundle.embed(rows, level);
@@ -124,8 +120,8 @@ fn embed(
         let id = name(row, at);
         match answer {
             Err(reason) => {
-                *bad += 1;
-                if *bad <= DESCRIBED {
+                tally.bad += 1;
+                if tally.bad <= DESCRIBED {
                     say!("no vector: {reason}");
                 }
                 if per_graph {
@@ -143,8 +139,9 @@ fn embed(
             }
         }
     }
-    sink.write(&ids, &nodes, &values)?;
-    Ok(ids.len())
+    tally.rows += rows.len();
+    tally.written.iter_mut().for_each(|written| *written += ids.len());
+    sink.write(&ids, &nodes, &values)
 }
 
 /// What the column `node` holds.

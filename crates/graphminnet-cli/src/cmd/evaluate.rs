@@ -365,13 +365,7 @@ fn answer_in_parts(
 ) -> Result<Option<Labelled>, Failure> {
     let several = |_| Failure::usage("--parts is for data that is a single graph");
     let [Sample { graph, targets, .. }] = <[Sample; 1]>::try_from(dataset.samples).map_err(several)?;
-    let answers = match own {
-        Some(own) => ensemble.answer_own_parts(own, hosts)?,
-        None => {
-            let partition = arguments.parts.cut(&graph, &**hosts)?;
-            ensemble.answer_in_parts(graph, &partition, hosts)?
-        }
-    };
+    let answers = arguments.parts.answer(ensemble, graph, own, hosts)?;
     Ok(answers.map(|answers| Labelled::new(answers, vec![targets])).transpose()?)
 }
 

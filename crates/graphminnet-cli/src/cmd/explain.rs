@@ -1,6 +1,7 @@
 //! `graphminnet explain`: which nodes and edges a prediction rests on, and from how far away its gradient comes.
 
-use super::model_args::{InputArguments, ModelArguments, RowNames};
+use super::model_args::{InputArguments, ModelArguments};
+use super::rows::RowNames;
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};

@@ -22,6 +22,7 @@ pub mod recipe;
 pub mod report;
 #[cfg(feature = "lab")]
 pub mod repro;
+mod rows;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod shards;

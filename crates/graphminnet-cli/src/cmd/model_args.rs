@@ -8,11 +8,10 @@ use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble};
 use graphminnet::{DeviceKind, bundle};
-use graphminnet_data::formats::csv::{CsvWriter, fields_of};
+use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::formats::{Format, NodeNames};
 use graphminnet_data::fs::hash_file;
-use graphminnet_data::text::counted;
-use graphminnet_data::{InputRow, ReadOptions, RowReader, Shard, escape};
+use graphminnet_data::{ReadOptions, RowReader, Shard, escape};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -318,39 +317,4 @@ fn peek(mut stream: impl Read + Send + 'static) -> io::Result<(Option<u8>, Box<d
     }
     let first = before.last().copied().filter(|byte| !byte.is_ascii_whitespace());
     Ok((first, Box::new(io::Cursor::new(before).chain(stream))))
-}
-
-/// What the rows of an input are called: the same as in training.
-pub struct RowNames {
-    /// The column of a table that has the names.
-    column: Option<usize>,
-}
-
-impl RowNames {
-    /// The names of a table are in the column that the training named, or in `id`; other formats know their own.
-    pub fn of(reader: &RowReader, about: &bundle::Description) -> Self {
-        let named = about.schema.molecules.as_ref().and_then(|table| table.id_column.as_deref());
-        let place = |wanted: &str| reader.columns().iter().position(|name| name.eq_ignore_ascii_case(wanted));
-        Self { column: named.and_then(place).or_else(|| place("id")) }
-    }
-
-    /// The name of a row, or its number where it has none.
-    pub fn name(&self, row: &InputRow, number: usize) -> String {
-        let cell = self.column.and_then(|column| fields_of(&row.text).into_iter().nth(column));
-        let name = cell.unwrap_or_else(|| row.id.clone());
-        if name.is_empty() { number.to_string() } else { name }
-    }
-}
-
-/// Says how much was done and how fast: so many rows or, where a graph has several rows of the output (`written`), graphs.
-pub fn say_done(count: usize, written: Option<usize>, bad: usize, what: &str, start: std::time::Instant) {
-    let seconds = start.elapsed().as_secs_f64();
-    let missing = match bad {
-        0 => String::new(),
-        bad => format!(", {bad} of them without {what}"),
-    };
-    let thing = if written.is_some() { "graph" } else { "row" };
-    let written = written.map_or_else(String::new, |rows| format!(", {} written", counted(rows, "row")));
-    let (done, speed) = (counted(count, thing), count as f64 / seconds.max(1e-9));
-    say!("{done}{missing}{written}; {seconds:.1} s, {speed:.0} {thing}s/s");
 }

@@ -2,10 +2,13 @@
 
 use crate::failure::Failure;
 use clap::Args;
+use graphminnet::bundle::{Answers, Ensemble};
 use graphminnet::config::{Override, PartitionBy};
 use graphminnet_data::exchange::{Exchange, Team};
 use graphminnet_data::partition::Partition;
+use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::{DataError, Graph, InParts};
+use std::sync::Arc;
 use toml::Value;
 
 /// Whether and how a graph is cut.
@@ -34,14 +37,24 @@ impl PartsArguments {
         parts.into_iter().chain(self.partition.as_ref().map(how))
     }
 
-    /// Cuts a graph for these processes.
+    /// What models say about a graph that these processes hold parts of, on rank 0. The graph is cut here, unless this process
+    /// has read its `own` parts alone.
     ///
     /// # Errors
     ///
-    /// A usage error for a number of parts that cannot be; what is wrong with a file of parts.
-    pub fn cut(&self, graph: &Graph, hosts: &dyn Exchange) -> Result<Partition, Failure> {
-        let parts = self.checked(hosts)?;
-        Ok(self.how().cut(graph, parts)?)
+    /// A usage error for a number of parts that cannot be; what is wrong with a file of parts; what the models fail with.
+    pub fn answer(
+        &self,
+        ensemble: &Ensemble,
+        graph: Arc<Graph>,
+        own: Option<GraphInParts>,
+        hosts: &Arc<dyn Exchange>,
+    ) -> Result<Option<Answers>, Failure> {
+        let Some(own) = own else {
+            let partition = self.how().cut(&graph, self.checked(&**hosts)?)?;
+            return Ok(ensemble.answer_in_parts(graph, &partition, hosts)?);
+        };
+        Ok(ensemble.answer_own_parts(own, hosts)?)
     }
 
     /// Lets these processes read a single graph in parts.

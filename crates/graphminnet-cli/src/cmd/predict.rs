@@ -1,7 +1,7 @@
 //! `graphminnet predict`: what a trained model says about new graphs, one output row per input row.
 
 use super::data::join::check;
-use super::model_args::{InputArguments, ModelArguments, ROWS, say_done};
+use super::model_args::{InputArguments, ModelArguments, ROWS};
 use super::parts_args::PartsArguments;
 use super::predict_pairs::{likeliest, listed};
 use super::prediction_writer::PredictionWriter;
@@ -150,21 +150,14 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
                  between 0 and 1): intervals and sets may hold the truth less often than they say"
             );
         }
-        let written = writer.written();
-        if ensemble.description().schema.level == Level::Pair && written == Some(0) && shared.is_none() {
+        let asks_none = ensemble.description().schema.level == Level::Pair && writer.written() == Some(0);
+        if asks_none && shared.is_none() {
             return Err(Failure::usage(
                 "the model answers for pairs of nodes, and the data asks about none: --pairs FILE lists some, --top COUNT \
                  finds the likeliest without an edge",
             ));
         }
-        let (rows, bad) = writer.finish()?;
-        say_done(rows, written, bad, "a prediction", start);
-        if let Some(shared) = shared {
-            // A part without a single prediction is done all the same; whoever joins the parts sees them all.
-            shared.finish(Some(extension), rows, bad)?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
+        writer.finish()?.end("a prediction", start, shared.map(|shared| (shared, extension)))
     })
 }
 
@@ -301,13 +294,7 @@ fn answer_in_parts(
     let [row] = <[InputRow; 1]>::try_from(reader.next_rows(2)?).map_err(|_| several())?;
     let graph = row.graph.map_err(|bad| Failure::usage(format!("--parts: {bad}")))?;
     let outline = Graph::from_edges(graph.num_nodes(), Vec::new()).map_err(PredictError::from)?;
-    let answers = match own {
-        Some(own) => ensemble.answer_own_parts(own, hosts)?,
-        None => {
-            let partition = arguments.parts.cut(&graph, &**hosts)?;
-            ensemble.answer_in_parts(graph, &partition, hosts)?
-        }
-    };
+    let answers = arguments.parts.answer(ensemble, graph, own, hosts)?;
     Ok(answers.map(|answers| (InputRow { graph: Ok(Arc::new(outline)), ..row }, answers)))
 }
 

@@ -1,6 +1,7 @@
 //! `graphminnet predict --pairs` and `--top`: what a model says about pairs of nodes that the data does not list.
 
-use crate::cmd::model_args::{ROWS, say_done};
+use crate::cmd::model_args::ROWS;
+use crate::cmd::rows::Tally;
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use graphminnet::bundle::{Ensemble, PairQuestions, PredictionTable};
@@ -101,8 +102,7 @@ pub fn listed(
     }
     out.into_inner().finish()?;
     let bad = reasons.iter().filter(|reason| !reason.is_empty()).count();
-    say_done(rows.len(), None, bad, "a prediction", start);
-    Ok(ExitCode::from(u8::from(!rows.is_empty() && bad == rows.len())))
+    Tally { rows: rows.len(), bad, written: None }.end("a prediction", start, None)
 }
 
 /// The likeliest pairs without an edge of every graph.
@@ -117,7 +117,7 @@ pub fn likeliest(
     let table = PredictionTable::new(ensemble, None);
     let columns = table.columns();
     let mut out = begin(&columns, output)?;
-    let (mut rows, mut bad) = (0, 0);
+    let mut tally = Tally::default();
     for (id, graph) in all_graphs(reader)? {
         let found = graph.and_then(|graph| {
             let questions = PairQuestions::new(ensemble, &graph).map_err(|error| error.to_string())?;
@@ -129,13 +129,13 @@ pub fn likeliest(
         });
         match found {
             Err(reason) => {
-                (rows, bad) = (rows + 1, bad + 1);
+                (tally.rows, tally.bad) = (tally.rows + 1, tally.bad + 1);
                 let blank = vec![String::new(); columns.len() + 2];
                 out.row([id].into_iter().chain(blank).chain([reason]))?;
             }
             Ok(best) => {
                 for (ends, cells) in best {
-                    rows += 1;
+                    tally.rows += 1;
                     let ends = ends.map(|end| node_text(names, &id, end));
                     out.row([id.clone()].into_iter().chain(ends).chain(cells).chain([String::new()]))?;
                 }
@@ -143,8 +143,7 @@ pub fn likeliest(
         }
     }
     out.into_inner().finish()?;
-    say_done(rows, None, bad, "a prediction", start);
-    Ok(ExitCode::from(u8::from(rows > 0 && bad == rows)))
+    tally.end("a prediction", start, None)
 }
 
 fn begin(columns: &[String], output: &Path) -> Result<CsvWriter<Output>, Failure> {

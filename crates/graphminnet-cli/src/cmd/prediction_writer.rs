@@ -1,5 +1,6 @@
 //! Predictions on their way to a table: as text, or as Parquet.
 
+use super::rows::Tally;
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use graphminnet::bundle::{Answers, Description, Ensemble, PredictionTable, Shift};
@@ -20,11 +21,7 @@ pub struct PredictionWriter<'a> {
     names: Option<&'a NodeNames>,
     /// Columns of the answer.
     columns: usize,
-    /// Rows of the input.
-    rows: usize,
-    /// Rows of the table.
-    written: usize,
-    bad: usize,
+    tally: Tally,
     /// How far the answers are from those of the calibration.
     pub shift: Option<Shift<'a>>,
 }
@@ -71,16 +68,18 @@ impl<'a> PredictionWriter<'a> {
             Sink::Csv(out)
         };
         let columns = columns.len() + place.len();
-        Ok(Self { table, out, keeps_input, about, names, columns, rows: 0, written: 0, bad: 0, shift: None })
+        let written = (about.schema.level != Level::Graph).then_some(0);
+        let tally = Tally { written, ..Tally::default() };
+        Ok(Self { table, out, keeps_input, about, names, columns, tally, shift: None })
     }
 
     /// Writes what is said about some rows.
     pub fn write(&mut self, rows: &[InputRow], answers: &Answers) -> Result<(), Failure> {
         for (row, answer) in rows.iter().zip(answers.iter()) {
-            self.rows += 1;
+            self.tally.rows += 1;
             match answer {
                 Err(reason) => {
-                    self.bad += 1;
+                    self.tally.bad += 1;
                     let blank = std::iter::repeat_n(String::new(), self.columns);
                     self.row(row, blank.chain([reason.to_string()]))?;
                 }
@@ -108,7 +107,7 @@ impl<'a> PredictionWriter<'a> {
 
     /// A row begins with that of the input, or with the name of the graph.
     fn row(&mut self, input: &InputRow, cells: impl Iterator<Item = String>) -> io::Result<()> {
-        self.written += 1;
+        self.tally.written.iter_mut().for_each(|written| *written += 1);
         match &mut self.out {
             Sink::Csv(out) => {
                 if self.keeps_input { out.written(&input.text) } else { out.field(&input.id) }?;
@@ -128,16 +127,16 @@ impl<'a> PredictionWriter<'a> {
 
     /// Rows of the table so far, where a row of the input has several or none; `None` where it has one.
     pub fn written(&self) -> Option<usize> {
-        (self.about.schema.level != Level::Graph).then_some(self.written)
+        self.tally.written
     }
 
-    /// Makes the table appear; the numbers of rows of the input, and of those without a prediction.
-    pub fn finish(self) -> Result<(usize, usize), Failure> {
+    /// Makes the table appear.
+    pub fn finish(self) -> Result<Tally, Failure> {
         match self.out {
             Sink::Csv(out) => out.into_inner().finish()?,
             Sink::Parquet(group) => group.out.finish()?.finish()?,
         }
-        Ok((self.rows, self.bad))
+        Ok(self.tally)
     }
 }
 
