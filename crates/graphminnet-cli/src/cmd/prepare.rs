@@ -1,8 +1,7 @@
 //! `graphminnet prepare`: computes what training needs of every graph, once, into the cache.
 
 use super::data::join::collect;
-use super::limit_args::LimitArguments;
-use super::read_args::Reading;
+use super::read_args::FileReading;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use super::threads::Threads;
 use crate::failure::Failure;
@@ -43,9 +42,7 @@ pub struct Arguments {
     #[arg(long, value_name = "STEPS")]
     random_walk: Option<usize>,
     #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    limits: LimitArguments,
+    source: FileReading,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
     #[cfg(feature = "benchmarks")]
     #[arg(long, value_name = "FOLDER")]
@@ -137,7 +134,7 @@ fn read(arguments: &Arguments, shard: Option<Shard>) -> Result<(Read, PrepareOpt
         return benchmark(name, arguments);
     }
     let Some(path) = &arguments.data else { unreachable!("the argument group requires one") };
-    let read = open(path, &ReadOptions { shard, ..options(arguments) })?;
+    let read = open(path, &ReadOptions { shard, ..arguments.source.options() })?;
     // A shard cannot tell what `train` would need, and was told.
     let told = shard.and(arguments.eigenpairs.zip(arguments.random_walk));
     if let Some((eigenpairs, random_walk_steps)) = told {
@@ -154,10 +151,6 @@ fn read(arguments: &Arguments, shard: Option<Shard>) -> Result<(Read, PrepareOpt
     Ok((read, options))
 }
 
-fn options(arguments: &Arguments) -> ReadOptions {
-    arguments.limits.on(arguments.reading.options())
-}
-
 /// This process's part of the work, if it does not do everything.
 fn share(arguments: &Arguments) -> Result<Option<SharedWork>, Failure> {
     let (eigenpairs, steps) = (arguments.eigenpairs, arguments.random_walk);
@@ -168,7 +161,7 @@ fn share(arguments: &Arguments) -> Result<Option<SharedWork>, Failure> {
         ));
     }
     let settings = [
-        ("reading", reading(&options(arguments))?),
+        ("reading", reading(&arguments.source.options())?),
         (EIGENPAIRS, json!(eigenpairs)),
         (RANDOM_WALK, json!(steps)),
     ];
@@ -187,7 +180,7 @@ fn join(arguments: &Arguments, folder: &Path, data: &Path) -> Result<ExitCode, F
         let command = escape(&first.work.command);
         return Err(Failure::usage(format!("--join: these are parts of `{command}`, not of `prepare`")));
     }
-    let options = options(arguments);
+    let options = arguments.source.options();
     if first.work.settings.get("reading") != Some(&reading(&options)?) {
         return Err(Failure::usage("--join: give the options by which the shards read the file"));
     }
@@ -211,9 +204,9 @@ fn join(arguments: &Arguments, folder: &Path, data: &Path) -> Result<ExitCode, F
 fn benchmark(name: &str, arguments: &Arguments) -> Result<(Read, PrepareOptions), Failure> {
     use graphminnet_data::registry;
 
-    arguments.reading.refuse("the data set of a recipe")?;
+    arguments.source.reading.refuse("the data set of a recipe")?;
     let recipe = graphminnet::Recipe::named(name)?;
-    let options = arguments.limits.on(ReadOptions::default());
+    let options = arguments.source.limits.on(ReadOptions::default());
     let read = registry::load(&recipe.dataset, arguments.data_dir.as_deref(), &options)?;
     Ok((read, recipe.model.prepare_options()))
 }

@@ -1,5 +1,6 @@
 //! Arguments by which several commands say how a file is to be read.
 
+use super::limit_args::LimitArguments;
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_data::formats::Format;
@@ -14,6 +15,15 @@ pub struct Reading {
     /// rows move up) or null (leave them out; the rows keep their numbers in ids and split files).
     #[arg(help_heading = super::READING, long, value_name = "POLICY", default_value = "error", value_parser = policy)]
     on_bad_row: OnBadRow,
+}
+
+/// A file of one's own, read within limits.
+#[derive(Args)]
+pub struct FileReading {
+    #[command(flatten)]
+    pub reading: Reading,
+    #[command(flatten)]
+    pub limits: LimitArguments,
 }
 
 /// What the columns of a file are; everything that is not given is inferred.
@@ -141,6 +151,13 @@ impl Reading {
     /// The library's form of it.
     pub fn options(&self) -> ReadOptions {
         self.columns.options(self.on_bad_row)
+    }
+}
+
+impl FileReading {
+    /// The library's form of it.
+    pub fn options(&self) -> ReadOptions {
+        self.limits.on(self.reading.options())
     }
 }
 

@@ -1,7 +1,6 @@
 //! `graphminnet recipe`: recipes as files of one's own.
 
-use super::limit_args::LimitArguments;
-use super::read_args::Reading;
+use super::read_args::FileReading;
 use super::train::configuration::read_recipe;
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
@@ -54,9 +53,7 @@ struct New {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    limits: LimitArguments,
+    source: FileReading,
 }
 
 /// Runs the command.
@@ -118,11 +115,11 @@ fn described(recipe: &Recipe) -> String {
 impl New {
     fn text(&self) -> Result<String, Failure> {
         let Some(path) = &self.data else {
-            self.reading.refuse("a built-in recipe")?;
+            self.source.reading.refuse("a built-in recipe")?;
             return Ok(Recipe::named(self.recipe.as_deref().unwrap_or_default())?.to_toml());
         };
         // As `train` reads it.
-        let options = ReadOptions { describe_molecules: true, ..self.limits.on(self.reading.options()) };
+        let options = ReadOptions { describe_molecules: true, ..self.source.options() };
         let read = open(path, &options)?;
         let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let inferred = infer_recipe(&name, &read.dataset.schema, &read.dataset, &[])?;

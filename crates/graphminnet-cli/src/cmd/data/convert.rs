@@ -1,7 +1,7 @@
 //! `graphminnet data convert`: from one format to another.
 
-use crate::cmd::limit_args::LimitArguments;
-use crate::cmd::read_args::Reading;
+use super::may_replace;
+use crate::cmd::read_args::FileReading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;
@@ -21,9 +21,7 @@ pub struct Arguments {
     /// Where to write: .jsonl, .jsonl.gz, .g6, or a name without an extension for a folder of CSV files.
     output: PathBuf,
     #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    limits: LimitArguments,
+    source: FileReading,
     /// Replace the output if it exists.
     #[arg(long)]
     force: bool,
@@ -31,11 +29,8 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let output = escape(&arguments.output.to_string_lossy());
-    if arguments.output.exists() && !arguments.force {
-        return Err(Failure::usage(format!("{output} exists; --force replaces it")));
-    }
-    let read = open(&arguments.input, &arguments.limits.on(arguments.reading.options()))?;
+    let output = may_replace(&arguments.output, arguments.force)?;
+    let read = open(&arguments.input, &arguments.source.options())?;
     say_report(&read.report);
     let format = formats::write(&read.dataset, &arguments.output)?;
     say!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());

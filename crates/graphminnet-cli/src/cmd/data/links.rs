@@ -1,14 +1,14 @@
 //! `graphminnet data links`: hides links of graphs, to be asked about.
 
-use crate::cmd::limit_args::LimitArguments;
-use crate::cmd::read_args::Reading;
+use super::may_replace;
+use crate::cmd::read_args::FileReading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet_data::links::HideLinks;
 use graphminnet_data::text::grouped;
-use graphminnet_data::{Split, escape, formats, open};
+use graphminnet_data::{Split, formats, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,9 +40,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    limits: LimitArguments,
+    source: FileReading,
     /// Replace the output if it exists.
     #[arg(long)]
     force: bool,
@@ -51,11 +49,8 @@ pub struct Arguments {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { valid, test, ask, negatives, seed, .. } = *arguments;
-    let output = escape(&arguments.output.to_string_lossy());
-    if arguments.output.exists() && !arguments.force {
-        return Err(Failure::usage(format!("{output} exists; --force replaces it")));
-    }
-    let read = open(&arguments.input, &arguments.limits.on(arguments.reading.options()))?;
+    let output = may_replace(&arguments.output, arguments.force)?;
+    let read = open(&arguments.input, &arguments.source.options())?;
     say_report(&read.report);
     let hidden = HideLinks { valid, test, ask, negatives, seed }.apply(&read.dataset)?;
     formats::write(&hidden, &arguments.output)?;

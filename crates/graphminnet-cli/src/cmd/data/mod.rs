@@ -18,6 +18,8 @@ mod synth;
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
+use graphminnet_data::escape;
+use std::path::Path;
 #[cfg(feature = "benchmarks")]
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,6 +64,15 @@ enum Command {
     Convert(convert::Arguments),
     /// Check what the shards of `predict` or `embed` wrote, and put it together.
     Join(join::Arguments),
+}
+
+/// The name of a file to be written, for people; fails if there is one that nobody said to replace.
+fn may_replace(path: &Path, force: bool) -> Result<String, Failure> {
+    let name = escape(&path.to_string_lossy());
+    if path.exists() && !force {
+        return Err(Failure::usage(format!("{name} exists; --force replaces it")));
+    }
+    Ok(name)
 }
 
 /// Runs the command.

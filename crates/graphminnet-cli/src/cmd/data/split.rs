@@ -1,7 +1,6 @@
 //! `graphminnet data split`: divides a file into train, valid and test.
 
-use crate::cmd::limit_args::LimitArguments;
-use crate::cmd::read_args::Reading;
+use crate::cmd::read_args::FileReading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::say::say;
@@ -33,9 +32,7 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    limits: LimitArguments,
+    source: FileReading,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -79,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let what = if are_rows { format!("{}s: ", read.dataset.schema.level) } else { String::new() };
     say!("{what}train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
     // Under `null` rows keep their numbers, also those after a bad one.
-    let is_aligned = !are_rows && arguments.reading.options().on_bad_row == OnBadRow::Null;
+    let is_aligned = !are_rows && arguments.source.options().on_bad_row == OnBadRow::Null;
     let text = if is_aligned { splits.in_rows(&read.report.rows).to_json() } else { splits.to_json() };
     let mut out = stdout().lock();
     match &arguments.output {
@@ -102,7 +99,7 @@ struct Divided {
 
 fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
     let ignore_split = !matches!(arguments.scheme, Scheme::Column | Scheme::Auto);
-    let options = arguments.limits.on(ReadOptions { ignore_split, ..arguments.reading.options() });
+    let options = ReadOptions { ignore_split, ..arguments.source.options() };
     if ignore_split && options.split_column.is_some() {
         return Err(Failure::usage(
             "--split-column has an effect on `--split column` and `--split auto` only",

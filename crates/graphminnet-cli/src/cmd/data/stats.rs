@@ -3,8 +3,7 @@
 #[cfg(feature = "benchmarks")]
 pub mod benchmarks;
 
-use crate::cmd::limit_args::LimitArguments;
-use crate::cmd::read_args::Reading;
+use crate::cmd::read_args::FileReading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
 use crate::ui::table::{Align, Table};
@@ -30,9 +29,7 @@ pub struct Arguments {
     #[arg(long, group = "which")]
     all: bool,
     #[command(flatten)]
-    reading: Reading,
-    #[command(flatten)]
-    limits: LimitArguments,
+    source: FileReading,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     json: bool,
@@ -41,7 +38,7 @@ pub struct Arguments {
 /// Counts a file.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = Path::new(arguments.what.as_deref().unwrap_or_default());
-    let read = open(path, &arguments.limits.on(arguments.reading.options()))?;
+    let read = open(path, &arguments.source.options())?;
     let statistics = statistics(&read.dataset);
     let mut out = stdout().lock();
     if arguments.json {

@@ -1,6 +1,7 @@
 //! `graphminnet data synth`: graphs from a recipe and a seed.
 
 use super::convert::say_written;
+use super::may_replace;
 use crate::failure::Failure;
 use crate::ui::say::say;
 use clap::{Args, ValueEnum};
@@ -9,7 +10,7 @@ use graphminnet_data::generate::{
     CircularSkipLinks, Cluster, Papers, Pattern, RandomGraph, RingTransfer, TreeNeighboursMatch,
 };
 use graphminnet_data::text::grouped;
-use graphminnet_data::{Dataset, Level, escape, formats};
+use graphminnet_data::{Dataset, Level, formats};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -66,10 +67,7 @@ enum Kind {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     check(arguments)?;
-    let output = escape(&arguments.output.to_string_lossy());
-    if arguments.output.exists() && !arguments.force {
-        return Err(Failure::usage(format!("{output} exists; --force replaces it")));
-    }
+    let output = may_replace(&arguments.output, arguments.force)?;
     let dataset = generate(arguments)?;
     let format = formats::write(&dataset, &arguments.output)?;
     let graphs = if dataset.samples.len() == 1 { "graph" } else { "graphs" };

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 pub fn run(arguments: &Arguments, folder: Option<&Path>) -> Result<ExitCode, Failure> {
     let names_a_benchmark = arguments.what.as_deref().is_none_or(is_name);
     if names_a_benchmark {
-        arguments.reading.refuse("the benchmark data sets")?;
+        arguments.source.reading.refuse("the benchmark data sets")?;
     }
     match &arguments.what {
         None => benchmarks(datasets(), arguments, folder, false),
@@ -37,7 +37,7 @@ fn benchmarks(
     folder: Option<&Path>,
     must_be_here: bool,
 ) -> Result<ExitCode, Failure> {
-    let options = arguments.limits.on(ReadOptions::default());
+    let options = arguments.source.limits.on(ReadOptions::default());
     let mut rows = Vec::new();
     for info in infos {
         match load(&info.name, folder, &options) {
