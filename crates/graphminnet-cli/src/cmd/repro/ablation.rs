@@ -1,7 +1,6 @@
 //! `graphminnet repro ablation`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_lab::repro::ablation;
@@ -14,21 +13,17 @@ pub struct Arguments {
     #[arg(value_parser = ablation::NAMES)]
     name: String,
     #[command(flatten)]
-    place: Place,
-    #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
     effort: Effort,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { name, place, choice, effort, machine, talk } = arguments;
-    experiment(place, choice, effort, machine, talk, |lab| {
+    let Arguments { name, choice, effort, common } = arguments;
+    experiment(common, choice, effort, |lab| {
         ablation::run(lab, name, &lab.datasets(&choice.datasets, ablation::default_datasets(name))?)
     })
 }

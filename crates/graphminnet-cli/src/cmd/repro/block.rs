@@ -1,7 +1,6 @@
 //! `graphminnet repro block`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_lab::repro::block;
@@ -12,8 +11,6 @@ use std::process::ExitCode;
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
-    place: Place,
-    #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
     effort: Effort,
@@ -21,15 +18,13 @@ pub struct Arguments {
     #[arg(long = "run", value_name = "DIRECTORY")]
     runs: Vec<PathBuf>,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, choice, effort, runs, machine, talk } = arguments;
-    experiment(place, choice, effort, machine, talk, |lab| {
+    let Arguments { choice, effort, runs, common } = arguments;
+    experiment(common, choice, effort, |lab| {
         let datasets = lab.datasets(&choice.datasets, &block::DATASETS)?;
         block::run(lab, &block::Request { datasets, runs: runs.clone() })
     })

@@ -1,6 +1,6 @@
 //! `graphminnet repro datasets`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
+use super::shared::{Choice, Common, Effort, Place, Talk, experiment};
 use crate::cmd::train::arguments::MachineArguments;
 use crate::failure::Failure;
 use clap::Args;
@@ -23,7 +23,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { place, choice, talk } = arguments;
     let machine = MachineArguments::default();
-    experiment(place, choice, &Effort::default(), &machine, talk, |lab| {
+    let common = Common { place: place.clone(), machine, talk: talk.clone() };
+    experiment(&common, choice, &Effort::default(), |lab| {
         datasets::run(lab, &lab.datasets(&choice.datasets, RECIPE_NAMES)?)
     })
 }

@@ -1,7 +1,6 @@
 //! `graphminnet repro expressiveness`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::config::NormEstimates;
@@ -12,8 +11,6 @@ use std::process::ExitCode;
 /// Which graphs.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
     /// Families, separated by commas: csl, exp, sr16, sr25, graph8c (default: all).
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     families: Vec<String>,
@@ -41,18 +38,15 @@ pub struct Arguments {
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, families, graphs, pairs, out, untrained, epochs, norms, data_dir, machine, talk } =
-        arguments;
+    let Arguments { families, graphs, pairs, out, untrained, epochs, norms, data_dir, common } = arguments;
     let choice = Choice { datasets: Vec::new(), data_dir: data_dir.clone() };
     let effort = Effort { seeds: Some("0".into()), epochs: *epochs, train_graphs: None };
-    experiment(place, &choice, &effort, machine, talk, |lab| {
+    experiment(common, &choice, &effort, |lab| {
         let request = expressiveness::Request {
             families: families.clone(),
             graphs: graphs.clone(),

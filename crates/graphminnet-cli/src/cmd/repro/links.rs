@@ -1,7 +1,6 @@
 //! `graphminnet repro links`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_lab::repro::links;
@@ -11,8 +10,6 @@ use std::process::ExitCode;
 /// How much.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
     /// Folder with the benchmark data sets; also GRAPHMINNET_DATA.
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
@@ -23,15 +20,13 @@ pub struct Arguments {
     #[arg(long)]
     epochs: Option<usize>,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, data_dir, seeds, epochs, machine, talk } = arguments;
+    let Arguments { data_dir, seeds, epochs, common } = arguments;
     let effort = Effort { seeds: seeds.clone(), epochs: *epochs, train_graphs: None };
     let choice = Choice { datasets: Vec::new(), data_dir: data_dir.clone() };
-    experiment(place, &choice, &effort, machine, talk, links::run)
+    experiment(common, &choice, &effort, links::run)
 }

@@ -1,7 +1,6 @@
 //! `graphminnet repro long-range`.
 
-use super::shared::{Effort, Place, Talk, experiment, no_choice};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_lab::repro::long_range;
@@ -10,8 +9,6 @@ use std::process::ExitCode;
 /// What to measure.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
     /// Lengths of the paths, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "NODES")]
     lengths: Vec<usize>,
@@ -22,19 +19,17 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, lengths, epochs, seed, machine, talk } = arguments;
+    let Arguments { lengths, epochs, seed, common } = arguments;
     if let Some(short) = lengths.iter().find(|length| **length < 12) {
         return Err(Failure::usage(format!("--lengths {short}: a path of at least 12 nodes is needed")));
     }
     let effort = Effort { seeds: Some(seed.to_string()), epochs: *epochs, train_graphs: None };
-    experiment(place, &no_choice(), &effort, machine, talk, |lab| {
+    experiment(common, &Choice::default(), &effort, |lab| {
         let default: &[usize] = if lab.smoke { &[12, 24] } else { &[16, 32, 64, 128, 256] };
         long_range::run(lab, if lengths.is_empty() { default } else { lengths })
     })

@@ -1,7 +1,6 @@
 //! `graphminnet repro nodes`.
 
-use super::shared::{Effort, Place, Talk, experiment, no_choice};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_lab::repro::nodes;
@@ -10,8 +9,6 @@ use std::process::ExitCode;
 /// How much.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
     /// Seeds of graphs and weights: one (3), a list (0,2,5) or a range with both ends (0..4) (default: 0..4).
     #[arg(long, visible_alias = "seed", value_name = "SEEDS")]
     seeds: Option<String>,
@@ -19,14 +16,12 @@ pub struct Arguments {
     #[arg(long)]
     epochs: Option<usize>,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, seeds, epochs, machine, talk } = arguments;
+    let Arguments { seeds, epochs, common } = arguments;
     let effort = Effort { seeds: seeds.clone(), epochs: *epochs, train_graphs: None };
-    experiment(place, &no_choice(), &effort, machine, talk, nodes::run)
+    experiment(common, &Choice::default(), &effort, nodes::run)
 }

@@ -1,7 +1,6 @@
 //! `graphminnet repro robustness`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_lab::repro::robustness;
@@ -11,8 +10,6 @@ use std::process::ExitCode;
 /// What to disturb.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
@@ -24,15 +21,13 @@ pub struct Arguments {
     #[arg(long, default_value_t = 5)]
     draws: u64,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, choice, effort, runs, draws, machine, talk } = arguments;
-    experiment(place, choice, effort, machine, talk, |lab| {
+    let Arguments { choice, effort, runs, draws, common } = arguments;
+    experiment(common, choice, effort, |lab| {
         let datasets = lab.datasets(&choice.datasets, &robustness::DATASETS)?;
         robustness::run(lab, &robustness::Request { datasets, runs: runs.clone(), draws: *draws })
     })

@@ -1,7 +1,6 @@
 //! `graphminnet repro runtime`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet_lab::paper;
@@ -11,8 +10,6 @@ use std::process::ExitCode;
 /// What to time.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
     #[command(flatten)]
     choice: Choice,
     /// Epochs that are timed; the fastest counts.
@@ -25,16 +22,14 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     systems: Vec<String>,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, choice, epochs, train_graphs, systems: asked, machine, talk } = arguments;
+    let Arguments { choice, epochs, train_graphs, systems: asked, common } = arguments;
     let effort = Effort { seeds: Some("0".into()), epochs: Some(*epochs), train_graphs: *train_graphs };
-    experiment(place, choice, &effort, machine, talk, |lab| {
+    experiment(common, choice, &effort, |lab| {
         let names: Vec<String> = match asked.as_slice() {
             [] => paper::systems().map(str::to_owned).collect(),
             asked => asked.to_vec(),

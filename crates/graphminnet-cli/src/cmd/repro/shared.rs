@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Where results go, and how much is done.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Place {
     /// Directory of the results; what is done there is not done again.
     #[arg(short, long, value_name = "DIRECTORY", default_value = "repro")]
@@ -25,6 +25,17 @@ pub struct Place {
     /// Everything in seconds, on tiny generated data: the numbers mean nothing.
     #[arg(long)]
     pub smoke: bool,
+}
+
+/// What every experiment is given.
+#[derive(Args)]
+pub struct Common {
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub machine: MachineArguments,
+    #[command(flatten)]
+    pub talk: Talk,
 }
 
 /// Which data sets.
@@ -53,7 +64,7 @@ pub struct Effort {
 }
 
 /// Talking, or not.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Talk {
     /// Say nothing but errors and the result.
     #[arg(short, long)]
@@ -80,13 +91,12 @@ impl Watch for Terminal {
 ///
 /// Whatever stops it.
 pub fn experiment(
-    place: &Place,
+    common: &Common,
     choice: &Choice,
     effort: &Effort,
-    machine: &MachineArguments,
-    talk: &Talk,
     run: impl FnOnce(&Lab<'_>) -> Result<Outcome, ReproError> + Send,
 ) -> Result<ExitCode, Failure> {
+    let Common { place, machine, talk } = common;
     if effort.epochs == Some(0) || effort.train_graphs == Some(0) {
         return Err(Failure::usage("--epochs and --train-graphs: at least 1"));
     }
@@ -143,9 +153,4 @@ pub fn show(outcome: &Outcome, place: &Place) -> Result<ExitCode, Failure> {
         .collect();
     writeln!(out, "\nwritten to {}: {}", place.output.display(), names.join(", "))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// No data sets to choose from.
-pub fn no_choice() -> Choice {
-    Choice::default()
 }

@@ -1,7 +1,6 @@
 //! `graphminnet repro table1`.
 
-use super::shared::{Choice, Effort, Place, Talk, experiment};
-use crate::cmd::train::arguments::MachineArguments;
+use super::shared::{Choice, Common, Effort, experiment};
 use crate::failure::Failure;
 use clap::Args;
 use graphminnet::config::RECIPE_NAMES;
@@ -13,8 +12,6 @@ use std::process::ExitCode;
 /// What to train.
 #[derive(Args)]
 pub struct Arguments {
-    #[command(flatten)]
-    place: Place,
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
@@ -30,15 +27,13 @@ pub struct Arguments {
     #[arg(long, requires = "runs", conflicts_with = "systems")]
     collect: bool,
     #[command(flatten)]
-    machine: MachineArguments,
-    #[command(flatten)]
-    talk: Talk,
+    common: Common,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { place, choice, effort, systems: asked, runs, collect, machine, talk } = arguments;
-    experiment(place, choice, effort, machine, talk, |lab| {
+    let Arguments { choice, effort, systems: asked, runs, collect, common } = arguments;
+    experiment(common, choice, effort, |lab| {
         let request = table1::Request {
             datasets: lab.datasets(&choice.datasets, RECIPE_NAMES)?,
             systems: match asked.as_slice() {
