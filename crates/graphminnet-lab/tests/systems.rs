@@ -2,7 +2,7 @@
 //! where its data does not fit.
 
 use graphminnet::config::{Recipe, TrainConfig};
-use graphminnet::train::{Device, Outcome, SeedDir, SeedResult, Settings, TrainingData, train_seed};
+use graphminnet::train::{Outcome, SeedDir, SeedResult, Settings, TrainingData, train_seed};
 use graphminnet_data::split::Splits;
 use graphminnet_data::{
     Column, ColumnKind, Dataset, Features, Graph, Level, Sample, Schema, Split, Task, rng,
@@ -93,16 +93,8 @@ fn data(model: &SystemConfig, seed: u64) -> TrainingData {
 
 fn train(model: &SystemConfig, train: &TrainConfig, directory: Option<&SeedDir>) -> SeedResult {
     let seed = 3;
-    let settings = Settings {
-        name: "shares",
-        edges: None,
-        model,
-        train,
-        seed,
-        device: Device::flex(),
-        interrupt: &AtomicBool::new(false),
-        exchange: &graphminnet_data::exchange::Alone,
-    };
+    let interrupt = AtomicBool::new(false);
+    let settings = Settings { seed, ..Settings::new("shares", model, train, &interrupt) };
     match train_seed(&settings, &data(model, seed), directory, &mut ()).unwrap() {
         Outcome::Finished(result) => result,
         other => panic!("{other:?}"),

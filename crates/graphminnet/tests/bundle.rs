@@ -473,16 +473,7 @@ fn a_moved_model_predicts_the_test_predictions_of_its_training_bit_for_bit() {
         let folder = tempfile::tempdir().unwrap();
         let seed_dir = SeedDir::new(folder.path().join("seed-0")).unwrap();
         let interrupt = AtomicBool::new(false);
-        let settings = Settings {
-            name: &recipe.name,
-            model: &recipe.model,
-            train: &recipe.train,
-            edges: None,
-            seed: 0,
-            device: Device::flex(),
-            interrupt: &interrupt,
-            exchange: &graphminnet_data::exchange::Alone,
-        };
+        let settings = Settings::new(&recipe.name, &recipe.model, &recipe.train, &interrupt);
         let outcome = train_seed(&settings, &data, Some(&seed_dir), &mut ()).unwrap();
         let Outcome::Finished(result) = outcome else { panic!("{outcome:?}") };
 

@@ -282,14 +282,8 @@ fn train(recipe: &Recipe, data: &TrainingData, hosts: usize) -> Result<(SeedResu
                     let (host, mut seen): (Arc<dyn Exchange>, _) = (Arc::new(host), Seen::default());
                     let interrupt = AtomicBool::new(false);
                     let settings = Settings {
-                        name: "papers",
-                        model: &recipe.model,
-                        train: &recipe.train,
-                        edges: None,
                         seed: 5,
-                        device: Device::flex(),
-                        interrupt: &interrupt,
-                        exchange: &Alone,
+                        ..Settings::new("papers", &recipe.model, &recipe.train, &interrupt)
                     };
                     let outcome = match recipe.train.parts {
                         None => train_seed(&settings, data, None, &mut seen),

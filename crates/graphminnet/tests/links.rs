@@ -61,17 +61,7 @@ fn run(
     let splits = loaded.splits.clone();
     let (data, _) = TrainingData::prepare(&loaded.dataset, splits, &recipe.model, None, &()).unwrap();
     let interrupt = AtomicBool::new(false);
-    let (model, train, device) = (&recipe.model, &recipe.train, Device::flex());
-    let settings = Settings {
-        name: "own",
-        model,
-        train,
-        edges,
-        seed: 0,
-        device,
-        interrupt: &interrupt,
-        exchange: &graphminnet_data::exchange::Alone,
-    };
+    let settings = Settings { edges, ..Settings::new("own", &recipe.model, &recipe.train, &interrupt) };
     train_seed(&settings, &data, directory, &mut StopAfter(stop_after, &interrupt))
 }
 
@@ -462,16 +452,8 @@ fn links_that_are_edges_and_hits_that_mean_nothing_are_doubted() {
         let splits = loaded.splits.clone();
         let (data, _) = TrainingData::prepare(&loaded.dataset, splits, &recipe.model, None, &()).unwrap();
         let mut doubts = Doubts::default();
-        let settings = Settings {
-            name: "own",
-            model: &recipe.model,
-            train: &recipe.train,
-            edges: None,
-            seed: 0,
-            device: Device::flex(),
-            interrupt: &AtomicBool::new(false),
-            exchange: &graphminnet_data::exchange::Alone,
-        };
+        let interrupt = AtomicBool::new(false);
+        let settings = Settings::new("own", &recipe.model, &recipe.train, &interrupt);
         train_seed(&settings, &data, None, &mut &mut doubts).unwrap();
         doubts.0
     };

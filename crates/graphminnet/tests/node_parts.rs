@@ -3,8 +3,7 @@
 
 use graphminnet::config::{Override, Recipe};
 use graphminnet::train::{
-    Device, Loaded, Outcome, SeedDir, SeedResult, Settings, SplitChoice, TrainingData, infer_recipe,
-    train_seed,
+    Loaded, Outcome, SeedDir, SeedResult, Settings, SplitChoice, TrainingData, infer_recipe, train_seed,
 };
 use graphminnet_data::generate::Papers;
 use graphminnet_data::{Dataset, Split};
@@ -26,16 +25,7 @@ fn train(loaded: &Loaded, fields: &[&str], directory: Option<&SeedDir>) -> SeedR
     let (data, _) =
         TrainingData::prepare(&loaded.dataset, loaded.splits.clone(), &recipe.model, None, &()).unwrap();
     let interrupt = AtomicBool::new(false);
-    let settings = Settings {
-        name: "papers",
-        model: &recipe.model,
-        train: &recipe.train,
-        edges: None,
-        seed: 0,
-        device: Device::flex(),
-        interrupt: &interrupt,
-        exchange: &graphminnet_data::exchange::Alone,
-    };
+    let settings = Settings::new("papers", &recipe.model, &recipe.train, &interrupt);
     match train_seed(&settings, &data, directory, &mut ()).unwrap() {
         Outcome::Finished(result) => result,
         other => panic!("{other:?}"),

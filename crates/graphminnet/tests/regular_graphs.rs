@@ -113,16 +113,7 @@ impl Observer for Warnings {
 fn train(recipe: &Recipe, dataset: &Dataset, directory: Option<&SeedDir>) -> (SeedResult, Warnings) {
     let data = prepared(dataset, recipe);
     let interrupt = AtomicBool::new(false);
-    let settings = Settings {
-        name: "cubic",
-        model: &recipe.model,
-        train: &recipe.train,
-        edges: None,
-        seed: 0,
-        device: Device::flex(),
-        interrupt: &interrupt,
-        exchange: &graphminnet_data::exchange::Alone,
-    };
+    let settings = Settings::new("cubic", &recipe.model, &recipe.train, &interrupt);
     let mut warnings = Warnings::default();
     match train_seed(&settings, &data, directory, &mut warnings).unwrap() {
         Outcome::Finished(result) => (result, warnings),

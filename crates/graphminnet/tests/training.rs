@@ -55,16 +55,8 @@ fn train(
     observer: &mut dyn Observer,
 ) -> Result<SeedResult, TrainError> {
     let interrupt = AtomicBool::new(false);
-    let settings = Settings {
-        name: &recipe.name,
-        edges: None,
-        model: &recipe.model,
-        train: &recipe.train,
-        seed: 5,
-        device: Device::flex(),
-        interrupt: &interrupt,
-        exchange: &graphminnet_data::exchange::Alone,
-    };
+    let settings =
+        Settings { seed: 5, ..Settings::new(&recipe.name, &recipe.model, &recipe.train, &interrupt) };
     match train_seed(&settings, data, directory, observer)? {
         Outcome::Finished(result) => Ok(result),
         other => panic!("{other:?}"),

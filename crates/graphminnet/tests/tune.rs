@@ -86,14 +86,8 @@ fn a_candidate_that_an_earlier_version_left_without_a_run_goes_on() {
     let spec = candidate(&search, 0);
     let flag = AtomicBool::new(false);
     let settings = Settings {
-        name: &spec.recipe.name,
-        model: &spec.recipe.model,
-        train: &spec.recipe.train,
-        edges: None,
         seed: SEED,
-        device: Device::flex(),
-        interrupt: &flag,
-        exchange: &graphminnet_data::exchange::Alone,
+        ..Settings::new(&spec.recipe.name, &spec.recipe.model, &spec.recipe.train, &flag)
     };
     let path = folder.path().join("candidate-0000");
     let flat = SeedDir::new(path.clone()).unwrap();

@@ -11,7 +11,7 @@ use graphminnet::explain::{Explainer, Method, Target};
 use graphminnet::task::Rows;
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::loss::{Objective, Weighing, evaluate_weighing};
-use graphminnet::train::{Device, Outcome, SeedDir, Settings, TrainingData, infer_recipe, train_seed};
+use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, infer_recipe, train_seed};
 use graphminnet_data::rng::stream;
 use graphminnet_data::split::{Ratios, Splits};
 use graphminnet_data::{Dataset, Level, Sample, Schema, Side, Task};
@@ -241,16 +241,8 @@ fn train(dataset: &Dataset, fields: &[&str], seed: u64) -> (tempfile::TempDir, P
     let data = TrainingData::prepare(dataset, splits, &recipe.model, None, &()).unwrap().0;
     let folder = tempfile::tempdir().unwrap();
     let directory = SeedDir::new(folder.path().join("seed")).unwrap();
-    let settings = Settings {
-        name: "paths",
-        model: &recipe.model,
-        train: &recipe.train,
-        edges: None,
-        seed,
-        device: Device::flex(),
-        interrupt: &AtomicBool::new(false),
-        exchange: &graphminnet_data::exchange::Alone,
-    };
+    let interrupt = AtomicBool::new(false);
+    let settings = Settings { seed, ..Settings::new("paths", &recipe.model, &recipe.train, &interrupt) };
     let outcome = train_seed(&settings, &data, Some(&directory), &mut ()).unwrap();
     assert!(matches!(outcome, Outcome::Finished(_)), "{outcome:?}");
     let model = folder.path().join("seed/last.gmn");

@@ -126,16 +126,8 @@ fn train(graph: LargeGraph, hosts: Arc<Timed>, device: Device) -> Result<(PartsM
         })
     };
     let interrupt = AtomicBool::new(false);
-    let settings = Settings {
-        name: "large graph",
-        model: &recipe.model,
-        train: &recipe.train,
-        edges: None,
-        seed: 0,
-        device,
-        interrupt: &interrupt,
-        exchange: &graphminnet_data::exchange::Alone,
-    };
+    let settings =
+        Settings { device, ..Settings::new("large graph", &recipe.model, &recipe.train, &interrupt) };
     let mut watch = Watch { hosts, steps: Vec::new() };
     train_parts(&settings, &exchange, (graph.parts, &make), None, &mut watch)?;
     let mut measured = measured.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -3,13 +3,13 @@
 use super::{ReproError, Store, smoke};
 use graphminnet::bundle::{Bundle, EXTENSION};
 use graphminnet::config::{
-    Identity, MetricKind, ModelConfig, Override, RECIPE_NAMES, Recipe, with_overrides,
+    Identity, MetricKind, ModelConfig, Override, RECIPE_NAMES, Recipe, TrainConfig, with_overrides,
 };
 use graphminnet::model::GraphMinNet;
 use graphminnet::task::metric::larger_is_better;
 use graphminnet::train::{
     DataSource, Device, EpochRecord, Generator, Loaded, MeanStd, Observer, Resources, Run, RunOutcome,
-    RunSpec, SeedResult, TrainError, data_fingerprint,
+    RunSpec, SeedResult, Settings, TrainError, data_fingerprint,
 };
 use graphminnet::weights;
 use graphminnet_data::cache::Cache;
@@ -128,6 +128,18 @@ impl Trained {
 const SEEDS: usize = 5;
 
 impl Lab<'_> {
+    /// How a model is trained here.
+    pub(super) fn settings<'a, C>(
+        &'a self,
+        name: &'a str,
+        model: &'a C,
+        train: &'a TrainConfig,
+        seed: u64,
+    ) -> Settings<'a, C> {
+        let device = self.device.clone();
+        Settings { seed, device, ..Settings::new(name, model, train, self.interrupt) }
+    }
+
     /// Makes tiny data where it is asked for.
     ///
     /// # Errors

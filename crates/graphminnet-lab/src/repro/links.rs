@@ -6,7 +6,7 @@ use graphminnet::bundle::{Bundle, Ensemble};
 use graphminnet::config::{Override, Recipe};
 use graphminnet::task::links::{LinkQuestion, LinkScores, judge};
 use graphminnet::train::{
-    self, Loaded, MeanStd, SeedDir, Settings, SplitChoice, TrainingData, infer_recipe, train_seed,
+    self, Loaded, MeanStd, SeedDir, SplitChoice, TrainingData, infer_recipe, train_seed,
 };
 use graphminnet_data::generate::Papers;
 use graphminnet_data::links::HideLinks;
@@ -204,17 +204,7 @@ fn trained(
         lab.watch.say(&format!("{name}: {system}, seed {seed}"));
         let (data, _) =
             TrainingData::prepare(&loaded.dataset, loaded.splits.clone(), model, None, lab.interrupt)?;
-        let (device, interrupt) = (lab.device.clone(), lab.interrupt);
-        let settings = Settings {
-            name,
-            model,
-            train: protocol,
-            edges: None,
-            seed,
-            device,
-            interrupt,
-            exchange: &graphminnet_data::exchange::Alone,
-        };
+        let settings = lab.settings(name, model, protocol, seed);
         let directory = SeedDir::new(lab.store.run_folder(&label, &identity))?;
         let train::Outcome::Finished(result) = train_seed(&settings, &data, Some(&directory), &mut ())?
         else {

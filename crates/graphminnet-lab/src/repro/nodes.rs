@@ -5,7 +5,7 @@ use super::{Lab, ReproError, Sheet, Side};
 use crate::repro::Outcome;
 use graphminnet::config::{Loss, MetricKind, TrainConfig};
 use graphminnet::train::{
-    self, Architecture, Loaded, MeanStd, Settings, SplitChoice, TrainingData, infer_recipe, train_seed,
+    self, Architecture, Loaded, MeanStd, SplitChoice, TrainingData, infer_recipe, train_seed,
 };
 use graphminnet_data::Split;
 use graphminnet_data::generate::Papers;
@@ -124,16 +124,7 @@ fn cell<C: Architecture>(
         let (data, _) =
             TrainingData::prepare(&loaded.dataset, loaded.splits.clone(), model, None, lab.interrupt)?;
         debug_assert!(data.node_parts.as_ref().is_some_and(|parts| parts.count(Split::Train) > 0));
-        let settings = Settings {
-            name,
-            model,
-            train: protocol,
-            edges: None,
-            seed,
-            device: lab.device.clone(),
-            interrupt: lab.interrupt,
-            exchange: &graphminnet_data::exchange::Alone,
-        };
+        let settings = lab.settings(name, model, protocol, seed);
         match train_seed(&settings, &data, None, &mut ())? {
             train::Outcome::Finished(result) => Ok(Cell {
                 test: result.best.test.unwrap_or(f64::NAN),

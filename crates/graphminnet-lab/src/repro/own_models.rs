@@ -5,7 +5,7 @@ use crate::paper;
 use crate::systems::{SystemConfig, SystemRecipe};
 use graphminnet::config::Recipe;
 use graphminnet::train::{
-    Architecture, Loaded, Outcome, SeedDir, Settings, TrainError, TrainingData, data_fingerprint, train_seed,
+    Architecture, Loaded, Outcome, SeedDir, TrainError, TrainingData, data_fingerprint, train_seed,
 };
 use serde_json::json;
 
@@ -65,16 +65,7 @@ pub(super) fn train(lab: &Lab<'_>, system: &str, dataset: &str) -> Result<Attemp
             continue;
         }
         let data = prepared(lab, &loaded, &model, seed)?;
-        let settings = Settings {
-            name: dataset,
-            edges: None,
-            model: &model,
-            train: &recipe.train,
-            seed,
-            device: lab.device.clone(),
-            interrupt: lab.interrupt,
-            exchange: &graphminnet_data::exchange::Alone,
-        };
+        let settings = lab.settings(dataset, &model, &recipe.train, seed);
         let mut observer = lab.watch.observer(recipe.train.metric, &format!("{dataset} {system}"));
         match train_seed(&settings, &data, Some(&directory), observer.as_mut()) {
             Ok(Outcome::Finished(result)) => results.push(result),

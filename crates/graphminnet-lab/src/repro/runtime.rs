@@ -200,16 +200,8 @@ fn cell<C: Architecture>(
         }
         lab.watch.say(&format!("timing {} on {}", paper::title(system), recipe.title));
         let (data, model) = prepare(loaded)?;
-        let settings = Settings {
-            name: &recipe.name,
-            edges: source.edges(),
-            model: &model,
-            train: &recipe.train,
-            seed: first_seed(lab),
-            device: lab.device.clone(),
-            interrupt: lab.interrupt,
-            exchange: &graphminnet_data::exchange::Alone,
-        };
+        let settings = lab.settings(&recipe.name, &model, &recipe.train, first_seed(lab));
+        let settings = Settings { edges: source.edges(), ..settings };
         let mut clock = Clock::default();
         match train_seed(&settings, &data, None, &mut clock)? {
             graphminnet::train::Outcome::Finished(_) => {}

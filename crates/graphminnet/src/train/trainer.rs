@@ -31,7 +31,7 @@ use crate::optim::{AdamW, learning_rate};
 use crate::weights;
 use burn::tensor::Device;
 use graphminnet_data::batch::{BatchLimit, Batches, LoaderError, Order, plan_batches};
-use graphminnet_data::exchange::Exchange;
+use graphminnet_data::exchange::{Alone, Exchange};
 use graphminnet_data::{EdgeDirection, Level};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -58,6 +58,14 @@ pub struct Settings<'a, C = ModelConfig> {
     /// Those who share the work. All of them train with the same settings on the same data, and come to the bits of one
     /// process alone; rank 0 has the directory and the observer, the others none.
     pub exchange: &'a dyn Exchange,
+}
+
+impl<'a, C> Settings<'a, C> {
+    /// Seed 0, alone, on the processor, edges as the format has them; `Settings { seed, ..Settings::new(…) }` for others.
+    pub fn new(name: &'a str, model: &'a C, train: &'a TrainConfig, interrupt: &'a AtomicBool) -> Self {
+        let (edges, seed, device, exchange) = (None, 0, Device::flex(), &Alone);
+        Self { name, model, train, edges, seed, device, interrupt, exchange }
+    }
 }
 
 /// How training ended.
