@@ -84,11 +84,6 @@ pub fn ablation(name: &str, variant: &str, recipe: &str) -> Option<Printed> {
     Printed::read(text(&["ablation", name, variant, recipe])?)
 }
 
-/// The average rank of a system, as printed.
-pub fn average_rank(system: &str) -> Option<&'static str> {
-    text(&["average-rank", system])
-}
-
 /// The paper's result of GraphMinNet on the data of a run, for its report: of the benchmark data sets themselves, not of
 /// files or generated graphs that are called like them.
 pub fn reference(source: &DataSource) -> Option<Reference> {
@@ -133,7 +128,6 @@ mod tests {
             assert!(result("gssc", recipe).is_some(), "{recipe}");
         }
         assert_eq!(as_printed(415_283), "415.28");
-        assert!(systems().all(|system| average_rank(system).is_some()));
     }
 
     #[test]
