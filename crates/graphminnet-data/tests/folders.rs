@@ -3,6 +3,7 @@
 mod common;
 
 use common::Scratch;
+use common::layouts::{edge_lists, said, three_graphs};
 use graphminnet_data::{ReadOptions, Split, open};
 use std::path::Path;
 
@@ -146,4 +147,49 @@ fn a_wrong_label_of_a_node_is_shown_in_its_own_file() {
     scratch.write("meta.json", r#"{"num_classes": 3}"#);
     let error = open(scratch.path(), &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains("raw/node-label.csv") && !error.contains("graph-label"), "{error}");
+}
+
+#[test]
+fn a_graph_number_that_is_skipped_is_refused() {
+    let scratch = Scratch::new("skipped");
+    let folder = three_graphs(&scratch, "0\n1\n0\n1\n");
+    scratch.write("T/T_A.txt", "1, 2\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n1\n4\n");
+    let error = said(&folder, &ReadOptions::default());
+    for piece in ["T_graph_indicator.txt", "no node of graph 2", "nodes of graph 4", "out of the labels"] {
+        assert!(error.contains(piece), "{error}");
+    }
+    let earlier = open(&folder, &ReadOptions { rules: 5, ..ReadOptions::default() }).unwrap().dataset;
+    assert_eq!(earlier.samples.len(), 4);
+    // Graphs may come in any order.
+    scratch.write("T/T_graph_labels.txt", "0\n1\n0\n");
+    scratch.write("T/T_graph_indicator.txt", "1\n1\n3\n2\n");
+    assert_eq!(open(&folder, &ReadOptions::default()).unwrap().dataset.samples.len(), 3);
+}
+
+#[test]
+fn a_name_of_a_split_file_is_that_of_one_graph() {
+    let scratch = Scratch::new("names");
+    let folder = edge_lists(&scratch, "lists", &["a", "b", "c"]);
+    let default = ReadOptions::default();
+    let read = |train: &str| {
+        scratch.write("lists/train.txt", train);
+        open(&folder, &default).map(|read| read.dataset.official_split)
+    };
+    let error = read("g\n").unwrap_err().to_string();
+    for piece in ["train.txt, line 1", "`g`", "`a/g`, `b/g`, `c/g`", "Write the folder"] {
+        assert!(error.contains(piece), "{error}");
+    }
+    let error = read("a/g\nb/g\nc/g\nnope\n").unwrap_err().to_string();
+    assert!(error.contains("train.txt, line 4") && error.contains("`nope`"), "{error}");
+    // The longest name counts; parts that nobody asks for may be anything, and so may those of an earlier run.
+    scratch.write("lists/test.txt", "g\n");
+    assert_eq!(read("a/g\nb/g\n").unwrap(), Some(vec![Split::Train, Split::Train, Split::Test]));
+    scratch.write("lists/test.txt", "nope\n");
+    assert!(read("g\n").is_err());
+    for options in
+        [ReadOptions { ignore_split: true, ..default.clone() }, ReadOptions { rules: 5, ..default }]
+    {
+        assert!(open(&folder, &options).is_ok());
+    }
 }

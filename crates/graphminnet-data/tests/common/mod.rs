@@ -1,6 +1,7 @@
 //! What several test files need: temporary folders and the way to real data.
 #![allow(dead_code, unused_imports)]
 
+pub mod layouts;
 mod molecules;
 mod real_data;
 
@@ -8,6 +9,14 @@ pub use molecules::{CHIRAL, colours};
 pub use real_data::real_data;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The error's text has all the pieces.
+pub fn assert_pieces(error: &impl std::fmt::Display, pieces: &[&str]) {
+    let text = error.to_string();
+    for piece in pieces {
+        assert!(text.contains(piece), "`{piece}` is not in: {text}");
+    }
+}
 
 /// A folder that is removed again.
 pub struct Scratch(PathBuf);
