@@ -3,15 +3,17 @@
 
 mod common;
 
+use burn::tensor::Device;
 use common::path;
-use graphminnet::Ensemble;
-use graphminnet::bundle::{Evaluated, evaluate};
-use graphminnet::config::{Loss, Override, Recipe, Spread};
+use common::small_bundle::{bundle, description, graphs};
+use graphminnet::bundle::{AnswerKind, Conformal, Evaluated, evaluate};
+use graphminnet::config::{Loss, MetricKind, Override, Recipe, Spread};
 use graphminnet::explain::{Explainer, Method, Target};
 use graphminnet::task::Rows;
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::loss::{Objective, Weighing, evaluate_weighing};
 use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, infer_recipe, train_seed};
+use graphminnet::{Bundle, Ensemble, GraphMinNet, weights};
 use graphminnet_data::rng::stream;
 use graphminnet_data::split::{Ratios, Splits};
 use graphminnet_data::{Dataset, Level, Sample, Schema, Side, Task};
@@ -321,4 +323,67 @@ fn learnt_quantiles_have_their_share_of_labels_below_them() {
     // The mean absolute error is twice the pinball loss of the median.
     let mae = found.metrics.iter().find(|metric| metric.metric == "mae").unwrap().value.unwrap();
     assert!((mae - 2.0 * learnt.quantiles[1].pinball).abs() < 1e-9);
+}
+
+/// A model that predicts at random is enough: coverage is promised for any model and any noise.
+#[test]
+fn conformal_intervals_and_sets_cover_as_often_as_they_say() {
+    let (regression, _) = bundle();
+    let mut classes = description();
+    (classes.model.out_dim, classes.loss, classes.metric) = (4, Loss::CrossEntropy, MetricKind::Accuracy);
+    (classes.target_scaler, classes.schema.targets) = (None, vec!["class".into()]);
+    classes.schema.task = Task::MultiClass { classes: 4 };
+    let device = Device::flex();
+    let weights = weights::to_bytes(&GraphMinNet::new(&classes.model, 3, &device).unwrap()).unwrap();
+    let classes = Bundle::new(classes, &weights, &device).unwrap();
+    for bundle in [regression, classes] {
+        let ensemble = Ensemble::new(vec![bundle]).unwrap();
+        let graphs = graphs(4000);
+        let answers = ensemble.answer(&graphs);
+        let mut random = stream(11, "labels", &[]);
+        let mut truth = |graph: usize| -> Vec<f32> {
+            let values = answers.graph(graph).unwrap().values();
+            if answers.kind() == AnswerKind::Classes {
+                let (mut left, mut class) = (random.uniform(), 0);
+                while class < 3 && left > values[class] {
+                    left -= values[class];
+                    class += 1;
+                }
+                return vec![class as f32];
+            }
+            // Skewed noise, wider where the graph is larger.
+            let spread = 1.0 + graphs[graph].num_nodes() as f64 / 10.0;
+            values.iter().map(|value| (value + spread * random.normal().exp()) as f32).collect()
+        };
+        let samples: Vec<Sample> = (0..graphs.len())
+            .map(|at| Sample { id: at.to_string(), graph: Arc::clone(&graphs[at]), targets: truth(at) })
+            .collect();
+        let (calibration, held_out) = samples.split_at(2000);
+        let dataset = Dataset {
+            name: "calibration".into(),
+            schema: ensemble.description().schema.clone(),
+            samples: calibration.to_vec(),
+            official_split: None,
+            node_parts: None,
+            qualifiers: Default::default(),
+        };
+        for level in [0.5, 0.9] {
+            let conformal = Conformal::calibrate(&ensemble, &dataset, level).unwrap();
+            for target in 0..ensemble.description().schema.num_targets() {
+                let inside = held_out.iter().enumerate().filter(|(at, sample)| {
+                    let values = answers.graph(2000 + at).unwrap().values();
+                    let label = sample.targets[target];
+                    match answers.kind() {
+                        AnswerKind::Classes => conformal.set(target, &values).contains(&(label as usize)),
+                        _ => {
+                            let (low, high) = conformal.interval(target, values[target], 0.0);
+                            low <= f64::from(label) && f64::from(label) <= high
+                        }
+                    }
+                });
+                let coverage = inside.count() as f64 / 2000.0;
+                assert!((coverage - level).abs() < 0.02, "{:?}: {coverage} at {level}", answers.kind());
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Runs the real command in a folder of its own.
 #![allow(dead_code, unused_imports)]
+pub mod molecules;
 #[path = "../../../graphminnet-data/tests/common/real_data.rs"]
 mod real_data;
 pub mod server;

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod golden;
+pub mod small_bundle;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use graphminnet::config::{
