@@ -5,6 +5,7 @@ use super::spread::{self, Spread};
 use super::{ConfigError, keys, task_weights};
 use graphminnet_data::exchange::Team;
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::path::PathBuf;
 
 /// The training protocol.
@@ -215,113 +216,100 @@ impl TrainConfig {
     /// [`ConfigError::Invalid`], naming the key, its value and what is expected.
     pub fn check(&self) -> Result<(), ConfigError> {
         const ONE: &str = "must be at least 1";
+        const POSITIVE: &str = "must be a positive number";
+        const NOT_NEGATIVE: &str = "must not be negative";
         let not_negative = |value: f64| value.is_finite() && value >= 0.0;
         let positive = |value: f64| value.is_finite() && value > 0.0;
         let regression = self.loss.is_regression();
-        let count = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
-        let as_u64 = |value: Option<usize>| value.map(|value| value as u64);
-        let rules = [
-            (self.epochs >= 1, "epochs", self.epochs.to_string(), ONE),
-            (self.warmup < self.epochs, "warmup", self.warmup.to_string(), "must be smaller than epochs"),
-            (self.plateau_patience >= 1, "plateau_patience", self.plateau_patience.to_string(), ONE),
+        // What is unset breaks no rule.
+        let [max_nodes, pieces, parts, recompute_layers, patience] =
+            [self.max_nodes, self.pieces, self.parts, self.recompute_layers, self.patience]
+                .map(|value| value.unwrap_or(1));
+        let task_weights = self.task_weights.as_deref();
+        let rules: [(bool, &str, &dyn Display, &str); 25] = [
+            (self.epochs >= 1, "epochs", &self.epochs, ONE),
+            (self.warmup < self.epochs, "warmup", &self.warmup, "must be smaller than epochs"),
+            (self.plateau_patience >= 1, "plateau_patience", &self.plateau_patience, ONE),
             (
                 self.plateau_factor > 0.0 && self.plateau_factor < 1.0,
                 "plateau_factor",
-                self.plateau_factor.to_string(),
+                &self.plateau_factor,
                 "must be more than 0 and less than 1",
             ),
-            (self.batch_size >= 1, "batch_size", self.batch_size.to_string(), ONE),
-            (self.max_nodes != Some(0), "max_nodes", count(as_u64(self.max_nodes)), ONE),
-            (self.pieces != Some(0), "pieces", count(as_u64(self.pieces)), ONE),
-            (
-                self.parts.is_none_or(|parts| (1..=Team::MOST).contains(&parts)),
-                "parts",
-                count(as_u64(self.parts)),
-                "must be at least 1 and at most 181",
-            ),
+            (self.batch_size >= 1, "batch_size", &self.batch_size, ONE),
+            (max_nodes >= 1, "max_nodes", &max_nodes, ONE),
+            (pieces >= 1, "pieces", &pieces, ONE),
+            ((1..=Team::MOST).contains(&parts), "parts", &parts, "must be at least 1 and at most 181"),
             (
                 self.parts.is_none() || self.pieces.is_none(),
                 "parts",
-                count(as_u64(self.parts)),
+                &parts,
                 "a graph is trained in pieces or in parts, not both; leave pieces out",
             ),
-            (self.accumulate >= 1, "accumulate", self.accumulate.to_string(), ONE),
-            (
-                positive(self.learning_rate),
-                "learning_rate",
-                self.learning_rate.to_string(),
-                "must be a positive number",
-            ),
-            (
-                not_negative(self.weight_decay),
-                "weight_decay",
-                self.weight_decay.to_string(),
-                "must not be negative",
-            ),
-            (positive(self.clip_norm), "clip_norm", self.clip_norm.to_string(), "must be a positive number"),
-            (self.recompute_layers != Some(0), "recompute_layers", count(as_u64(self.recompute_layers)), ONE),
+            (self.accumulate >= 1, "accumulate", &self.accumulate, ONE),
+            (positive(self.learning_rate), "learning_rate", &self.learning_rate, POSITIVE),
+            (not_negative(self.weight_decay), "weight_decay", &self.weight_decay, NOT_NEGATIVE),
+            (positive(self.clip_norm), "clip_norm", &self.clip_norm, POSITIVE),
+            (recompute_layers >= 1, "recompute_layers", &recompute_layers, ONE),
             (
                 (0.0..1.0).contains(&self.average_decay),
                 "average_decay",
-                self.average_decay.to_string(),
+                &self.average_decay,
                 "must be at least 0 and less than 1",
             ),
             (
                 regression == self.metric.is_regression(),
                 "metric",
-                self.metric.to_string(),
+                &self.metric,
                 "mae and rmse go with the losses of numbers (l1, mse, huber, mean_variance, quantile), the other metrics with those of classes",
             ),
-            (
-                not_negative(self.focal_gamma),
-                "focal_gamma",
-                self.focal_gamma.to_string(),
-                "must not be negative",
-            ),
+            (not_negative(self.focal_gamma), "focal_gamma", &self.focal_gamma, NOT_NEGATIVE),
             (
                 spread::are_quantiles(&self.quantiles),
                 "quantiles",
-                task_weights::in_words(&self.quantiles),
+                &task_weights::in_words(&self.quantiles),
                 spread::EXPECTED,
             ),
             (
-                self.task_weights.as_deref().is_none_or(task_weights::are_weights),
+                task_weights.is_none_or(task_weights::are_weights),
                 "task_weights",
-                task_weights::in_words(self.task_weights.as_deref().unwrap_or_default()),
+                &task_weights::in_words(task_weights.unwrap_or_default()),
                 task_weights::EXPECTED,
             ),
             (
                 regression || self.target_scaling == TargetScaling::None,
                 "target_scaling",
-                self.target_scaling.to_string(),
+                &self.target_scaling,
                 "only regression targets can be scaled",
             ),
             (
                 self.loss != Loss::MeanVariance || self.target_scaling == TargetScaling::Standard,
                 "target_scaling",
-                self.target_scaling.to_string(),
+                &self.target_scaling,
                 "must be standard with the loss mean_variance, whose deviations have a range in units of that of the targets",
             ),
             (
                 self.negatives <= MOST_NEGATIVES && (self.negatives == 0 || !regression),
                 "negatives",
-                self.negatives.to_string(),
+                &self.negatives,
                 "must be at most 1000, and goes with losses of classes",
             ),
-            (self.patience != Some(0), "patience", count(as_u64(self.patience)), ONE),
+            (patience >= 1, "patience", &patience, ONE),
             (
                 not_negative(self.checkpoint_seconds),
                 "checkpoint_seconds",
-                self.checkpoint_seconds.to_string(),
-                "must not be negative",
+                &self.checkpoint_seconds,
+                NOT_NEGATIVE,
             ),
-            (self.checkpoint_steps != Some(0), "checkpoint_steps", count(self.checkpoint_steps), ONE),
+            (self.checkpoint_steps != Some(0), "checkpoint_steps", &0, ONE),
         ];
         match rules.into_iter().find(|(holds, ..)| !holds) {
             None => Ok(()),
-            Some((_, key, value, expected)) => {
-                Err(ConfigError::Invalid { key: keys::path("train", key), value, expected: expected.into() })
-            }
+            Some((_, key, value, expected)) => Err(ConfigError::Invalid {
+                key: keys::path("train", key),
+                value: value.to_string(),
+                expected: expected.into(),
+            }),
         }
     }
 }
