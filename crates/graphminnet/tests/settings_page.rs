@@ -88,7 +88,7 @@ fn table(
 fn the_page_of_all_fields_is_what_the_code_says() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = |name: &str| std::fs::read_to_string(folder.join("src/config").join(name)).unwrap();
-    let words = choices(&source("choices.rs"));
+    let words = choices(&(source("choices.rs") + &source("choices/train.rs")));
     let model = serde_json::to_value(ModelConfig::default()).unwrap();
     let train = serde_json::to_value(TrainConfig::default()).unwrap();
     let page = HEAD.to_owned()
