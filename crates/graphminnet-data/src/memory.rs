@@ -18,9 +18,8 @@
 //! # Ok::<(), graphminnet_data::DataError>(())
 //! ```
 
-use crate::formats::{Format, jsonl_names, molecule_reading};
+use crate::formats::{Format, check_effects, jsonl_names, molecule_reading};
 use crate::limits::within;
-use crate::read::check_effects;
 use crate::rows::{input_rows, keeping_all};
 use crate::schema::{Collector, ColumnSet, Record, Table};
 use crate::{BadRow, DataError, InputRow, Level, Place, Read, ReadOptions, Split};

@@ -25,6 +25,7 @@ pub mod csv;
 mod csv_folder;
 mod descriptor_columns;
 mod edgelist_folder;
+mod effects;
 mod graph6;
 mod jsonl;
 mod lines;
@@ -46,6 +47,7 @@ mod weight_column;
 mod write;
 
 pub use csv_folder::write_csv_folder;
+pub(crate) use effects::check_effects;
 #[cfg(feature = "benchmarks")]
 pub(crate) use graph6::read_lines as read_graph6_lines;
 pub use graph6::write_graph6;
