@@ -130,7 +130,7 @@ pub(crate) fn read_lines(lines: &mut Lines, path: &Path, options: &ReadOptions) 
     let read = collector.finish()?;
     // A part of a file need not have everything that the file has.
     if options.shard.is_none() && !read.dataset.samples.is_empty() {
-        shape.targets.check(&ignored, path)?;
+        shape.targets.check_all_found(&ignored, path)?;
     }
     Ok(read)
 }

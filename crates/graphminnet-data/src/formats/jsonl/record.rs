@@ -105,7 +105,7 @@ impl Shape<'_> {
                 collector.notes.extend(note_on_flat(level, rows.columns, num_nodes));
             }
             collector.level = level;
-            collector.name_target_columns(self.targets.name(rows.columns, others, options, place)?)?;
+            collector.name_target_columns(self.targets.names_for(rows.columns, others, options, place)?)?;
         }
         fix(&mut self.target, rows, "target", place)?;
         if level != collector.level {

@@ -1,12 +1,16 @@
 //! Which fields of a line are its targets: those that were asked for by name, or else the usual ones.
 
-use super::AS_SAID;
+mod named;
+mod usual;
+
 use super::parse::Line;
 use super::parts::{split_field, weight_field};
-use super::values::{Cell, Rows, Target};
+use super::values::{Cell, Rows};
 use crate::text::quoted;
 use crate::{DataError, Level, Place, ReadOptions};
+use named::joined;
 use std::path::Path;
+use usual::Fields;
 
 /// The first version of the rules under which a name that is asked for is looked for among the fields.
 const BY_NAME: u32 = 5;
@@ -27,112 +31,6 @@ const STRUCTURE: [&str; 10] = [
 
 /// Fields that hold targets whatever these are called.
 const USUAL: [&str; 6] = ["target", "y", "node_target", "edge_target", "pair_target", "edge_label"];
-
-/// The usual fields of a line that can hold targets.
-#[derive(Default)]
-pub(super) struct Fields {
-    target: Option<Target>,
-    of_nodes: Option<Rows>,
-    of_edges: Option<Rows>,
-    of_pairs: Option<Rows>,
-    has_pairs: bool,
-}
-
-impl Fields {
-    fn take(line: &mut Line) -> Self {
-        Self {
-            target: line.target.take(),
-            of_nodes: line.node_target.take(),
-            of_edges: line.edge_target.take(),
-            of_pairs: line.pair_target.take(),
-            has_pairs: line.pairs.is_some(),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.target.is_none() && self.of_nodes.is_none() && self.of_edges.is_none() && self.of_pairs.is_none()
-    }
-
-    /// Whether `target` is a list of values, which may be those of the graph or one for each node.
-    pub(super) fn is_flat(&self) -> bool {
-        matches!(self.target, Some(Target::Flat(_)))
-    }
-
-    /// The field of this name alone, where the line has it: another one is not what was asked for.
-    fn only(self, name: &str) -> Self {
-        let none = Self { has_pairs: self.has_pairs, ..Self::default() };
-        match name {
-            "target" | "y" if self.target.is_some() => Self { target: self.target, ..none },
-            "node_target" if self.of_nodes.is_some() => Self { of_nodes: self.of_nodes, ..none },
-            "edge_target" if self.of_edges.is_some() => Self { of_edges: self.of_edges, ..none },
-            "pair_target" | "edge_label" if self.of_pairs.is_some() => {
-                Self { of_pairs: self.of_pairs, ..none }
-            }
-            _ => self,
-        }
-    }
-
-    /// Level and rows of the targets; `None` if the line has none.
-    ///
-    /// The level that was asked for decides which field is looked at; otherwise the first one that is there.
-    pub(super) fn targets(
-        self,
-        num_nodes: usize,
-        num_edges: usize,
-        options: &ReadOptions,
-    ) -> (Level, Option<Rows>) {
-        let asked = options.asked_level();
-        if let (true, Some(level)) = (options.ignore_targets, asked) {
-            return (level, None);
-        }
-        let Self { target, of_nodes, of_edges, of_pairs, has_pairs } = self;
-        let is_asked = |level: Level| asked.is_none_or(|asked| asked == level);
-        match (of_nodes, of_edges, of_pairs) {
-            // Targets of nodes have always come first, whatever was asked for.
-            (Some(rows), ..) if !matches!(asked, Some(Level::Edge | Level::Pair)) => {
-                return (Level::Node, Some(rows));
-            }
-            (_, Some(rows), _) if is_asked(Level::Edge) && (asked.is_some() || target.is_none()) => {
-                return (Level::Edge, Some(rows));
-            }
-            (_, _, Some(rows)) if is_asked(Level::Pair) && (asked.is_some() || target.is_none()) => {
-                return (Level::Pair, Some(rows));
-            }
-            _ => {}
-        }
-        let usual = if has_pairs && target.is_none() { Level::Pair } else { Level::Graph };
-        let level = asked.unwrap_or(usual);
-        match target {
-            None => (level, None),
-            Some(Target::Flat(cells)) if cells.is_empty() => (level, None),
-            Some(Target::Nested(rows)) => match asked {
-                Some(level @ (Level::Edge | Level::Pair)) => (level, Some(rows)),
-                _ => (Level::Node, Some(rows)),
-            },
-            Some(Target::Flat(cells)) => {
-                let per_node = asked
-                    .map_or_else(|| is_per_node(&cells, num_nodes, options), |level| level == Level::Node);
-                let level = match asked {
-                    // How many there are is checked as in every format.
-                    Some(level @ (Level::Node | Level::Edge)) if options.rules >= AS_SAID => level,
-                    Some(Level::Edge) if cells.len() == num_edges => Level::Edge,
-                    Some(Level::Pair) => Level::Pair,
-                    _ if per_node && cells.len() == num_nodes => Level::Node,
-                    _ => Level::Graph,
-                };
-                let rows = if level == Level::Graph { 1 } else { cells.len() };
-                (level, Some(Rows { rows, columns: cells.len() / rows.max(1), cells }))
-            }
-        }
-    }
-}
-
-/// Targets that a graph may well have: a flat list of more, as long as the graph has nodes, has one for each node.
-const FEW_TARGETS: usize = 64;
-
-fn is_per_node(cells: &[Cell], num_nodes: usize, options: &ReadOptions) -> bool {
-    options.rules >= 3 && cells.len() > FEW_TARGETS && cells.len() == num_nodes
-}
 
 /// Names of so many targets that nothing was found out about.
 pub(super) fn target_names(columns: usize, options: &ReadOptions) -> Vec<String> {
@@ -289,7 +187,7 @@ impl<'a> TargetFields<'a> {
     /// # Errors
     ///
     /// [`DataError::Schema`] if the names fit nothing; it lists what there is.
-    pub(super) fn name(
+    pub(super) fn names_for(
         &mut self,
         columns: usize,
         others: &[String],
@@ -309,7 +207,7 @@ impl<'a> TargetFields<'a> {
             _ if self.names.len() == columns => {}
             _ => {
                 let unknown = self.names.iter().filter(|name| !usual.contains(name));
-                return Err(self.unknown(unknown, &usual, others, place));
+                return Err(self.not_here(unknown, &usual, others, place));
             }
         }
         Ok(self.names.to_vec())
@@ -324,7 +222,7 @@ impl<'a> TargetFields<'a> {
         Rows { rows: rows.rows, columns: chosen.len(), cells }
     }
 
-    fn unknown<'n>(
+    fn not_here<'n>(
         &self,
         names: impl Iterator<Item = &'n String>,
         targets: &[String],
@@ -359,69 +257,11 @@ impl<'a> TargetFields<'a> {
     /// # Errors
     ///
     /// [`DataError::Schema`].
-    pub(super) fn check(&self, others: &[String], path: &Path) -> Result<(), DataError> {
+    pub(super) fn check_all_found(&self, others: &[String], path: &Path) -> Result<(), DataError> {
         let missing = || self.names.iter().zip(&self.seen).filter(|(_, seen)| !**seen).map(|(name, _)| name);
         if self.of_schema || self.source == Some(Source::Usual) || missing().next().is_none() {
             return Ok(());
         }
-        Err(self.unknown(missing(), &[], others, &Place::file(path)))
+        Err(self.not_here(missing(), &[], others, &Place::file(path)))
     }
-}
-
-/// Named fields side by side: a value of each for the graph, or lists of one for each node (edge, pair).
-fn joined(
-    names: &[String],
-    mut named: Vec<(String, Target)>,
-    num_nodes: usize,
-    asked: Option<Level>,
-    place: &Place,
-) -> Result<(Level, Option<Rows>), DataError> {
-    let is_value = |target: &Target| matches!(target, Target::Flat(cells) if cells.len() == 1);
-    let level = match asked {
-        Some(level) => level,
-        None if named.iter().all(|(_, target)| is_value(target)) => Level::Graph,
-        None => Level::Node,
-    };
-    // What is not known is `null`, whatever it would be a list of.
-    named.retain(|(_, target)| !matches!(target, Target::Flat(cells) if cells.as_slice() == [Cell::Null]));
-    let mut tables = Vec::with_capacity(named.len());
-    for (field, target) in named {
-        let rows = target.into_rows();
-        let fits = match level {
-            Level::Graph => rows.rows == 1,
-            Level::Node => rows.rows == num_nodes,
-            // Others are counted when the graph is built.
-            Level::Edge | Level::Pair => true,
-        };
-        if !fits || (rows.columns != 1 && rows.rows > 0) {
-            return Err(DataError::malformed(
-                place.clone().in_column(field),
-                format!("{} values", rows.cells.len()),
-                format!(
-                    "one value, or one for each of the {num_nodes} nodes (`--level` says which): a field that is asked for by \
-                     name is one target"
-                ),
-            ));
-        }
-        tables.push((field, rows));
-    }
-    let rows = tables.iter().map(|(_, table)| table.rows).max().unwrap_or(0);
-    if let Some((field, table)) = tables.iter().find(|(_, table)| table.rows != rows) {
-        let expected = format!("{rows}, as many as of the other targets");
-        let place = place.clone().in_column(field);
-        return Err(DataError::malformed(place, format!("{} values", table.rows), expected));
-    }
-    if rows == 0 {
-        return Ok((level, None));
-    }
-    let mut cells = vec![Cell::Null; rows * names.len()];
-    for (field, table) in tables {
-        let column = names.iter().position(|name| *name == field).unwrap_or(0);
-        for (row, cell) in cells.chunks_exact_mut(names.len()).zip(table.cells) {
-            if let Some(slot) = row.get_mut(column) {
-                *slot = cell;
-            }
-        }
-    }
-    Ok((level, Some(Rows { rows, columns: names.len(), cells })))
 }
