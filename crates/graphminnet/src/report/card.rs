@@ -2,14 +2,46 @@
 
 use super::run::Run;
 use crate::config::InputNorm;
+use crate::train::SeedResult;
 use graphminnet_data::Schema;
 use graphminnet_data::text::duration;
 use graphminnet_report::page::Page;
 
 /// Writes the card of a run.
 pub(super) fn card(page: &mut Page, run: &Run) {
+    page.facts(&facts(run));
+    if !run.data.differences.is_empty() {
+        page.heading("Differences of this copy of the data from the published one");
+        page.list(&run.data.differences);
+    }
+    page.heading("Differences from the recipe");
+    match run.differences() {
+        None => page.paragraph("The settings are not those of a recipe; run.toml holds all of them."),
+        Some(list) if list.is_empty() => page.paragraph("None: all settings are those of the recipe."),
+        Some(list) => page.list(&list),
+    }
+    let input_norm = run.file.model.input_norm;
+    if input_norm != InputNorm::None {
+        page.paragraph(&format!(
+            "The input of the global block is bounded (input_norm = {input_norm}), which the paper's equations do not do; without it outliers outside training make the block blow up."
+        ));
+    }
+    page.heading("Limits");
+    page.list(&limits(run));
+    page.heading("Reproduce this run");
+    match &run.started {
+        Some(started) if !started.command.is_empty() => page.code(&started.command),
+        _ => page.paragraph("The command was not recorded; run.toml holds all settings."),
+    }
+}
+
+fn results(run: &Run) -> impl Iterator<Item = &SeedResult> {
+    run.seeds.iter().filter_map(|seed| seed.result.as_ref())
+}
+
+/// What the run is and comes from, by name.
+fn facts(run: &Run) -> Vec<(String, String)> {
     let (model, train, data) = (&run.file.model, &run.file.train, &run.data);
-    let results = || run.seeds.iter().filter_map(|seed| seed.result.as_ref());
     let fact = |name: &str, value: String| (name.to_owned(), value);
     let seeds: Vec<String> = run.file.seeds.iter().map(u64::to_string).collect();
     let mut facts = vec![
@@ -47,7 +79,7 @@ pub(super) fn card(page: &mut Page, run: &Run) {
             ),
         ),
         fact("seeds", seeds.join(", ")),
-        fact("time", duration(results().map(|result| result.seconds).sum())),
+        fact("time", duration(results(run).map(|result| result.seconds).sum())),
         fact("started", run.file.started.clone()),
         fact("program", format!("graphminnet {}", run.file.version)),
     ];
@@ -78,7 +110,7 @@ pub(super) fn card(page: &mut Page, run: &Run) {
         )),
         None => facts.push(fact("hardware", "not recorded".to_owned())),
     }
-    for result in results() {
+    for result in results(run) {
         let name = format!("weights of seed {}", result.seed);
         facts.push((
             name,
@@ -90,24 +122,11 @@ pub(super) fn card(page: &mut Page, run: &Run) {
             ),
         ));
     }
-    page.facts(&facts);
-    if !data.differences.is_empty() {
-        page.heading("Differences of this copy of the data from the published one");
-        page.list(&data.differences);
-    }
-    page.heading("Differences from the recipe");
-    match run.differences() {
-        None => page.paragraph("The settings are not those of a recipe; run.toml holds all of them."),
-        Some(list) if list.is_empty() => page.paragraph("None: all settings are those of the recipe."),
-        Some(list) => page.list(&list),
-    }
-    if model.input_norm != InputNorm::None {
-        page.paragraph(&format!(
-            "The input of the global block is bounded (input_norm = {}), which the paper's equations do not do; without it outliers outside training make the block blow up.",
-            model.input_norm
-        ));
-    }
-    page.heading("Limits");
+    facts
+}
+
+/// What is not to be made of the numbers.
+fn limits(run: &Run) -> Vec<String> {
     let mut limits = vec![
         "The numbers above hold for graphs like those of the data set. Nothing is known about others."
             .to_owned(),
@@ -115,21 +134,16 @@ pub(super) fn card(page: &mut Page, run: &Run) {
             .to_owned(),
         "Attributions say what the model reacts to, not what is true of the world.".to_owned(),
     ];
-    if results().count() < 2 {
+    if results(run).count() < 2 {
         limits.push("One seed: nothing is known about the spread over seeds.".to_owned());
     }
-    if results().any(|result| result.undefined_evaluations > 0) {
+    if results(run).any(|result| result.undefined_evaluations > 0) {
         limits.push("Some evaluations gave no value of the metric.".to_owned());
     }
-    if data.valid == 0 {
+    if run.data.valid == 0 {
         limits.push("There is no validation part: the last epoch was taken, not the best.".to_owned());
     }
-    page.list(&limits);
-    page.heading("Reproduce this run");
-    match &run.started {
-        Some(started) if !started.command.is_empty() => page.code(&started.command),
-        _ => page.paragraph("The command was not recorded; run.toml holds all settings."),
-    }
+    limits
 }
 
 /// What the classes of a target are called, and which of two is the positive one.
