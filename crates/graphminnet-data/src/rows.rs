@@ -6,10 +6,10 @@
 
 use super::formats::{self, Format, SmilesRows};
 use super::{BadRow, DataError, OnBadRow, Place, Read, ReadOptions, open};
-use crate::formats::Lines;
+use crate::formats::{Lines, check_effects};
 use crate::graph::Graph;
 use crate::preparation::GraphInParts;
-use crate::read::{InParts, ReadInParts, check_effects, open_in_parts};
+use crate::read::{InParts, ReadInParts, open_in_parts};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
