@@ -152,6 +152,27 @@ fn a_result_does_not_replace_what_it_was_made_of() {
         assert!(refused.code == 2 && refused.stderr.contains("this is the input"), "{refused:?}");
         assert!(workspace.read("m.csv") == before);
     }
+    std::fs::create_dir(workspace.path("folder")).unwrap();
+    for copy in ["other.csv", "folder/m.csv"] {
+        workspace.write(copy, &before);
+    }
+    for (command, kept) in [
+        ("predict --model run --data m.csv --calibrate other.csv -o other.csv", "other.csv"),
+        ("predict --model run --data m.csv --pairs other.csv -o other.csv", "other.csv"),
+        ("predict --model run --data folder -o folder/m.csv", "folder/m.csv"),
+        ("data split m.csv --split random -o m.csv", "m.csv"),
+    ] {
+        let refused = workspace.run(command);
+        assert!(refused.code == 2 && refused.stderr.contains("this is the input"), "{refused:?}");
+        assert!(workspace.read(kept) == before, "{command}");
+    }
+    let refused = workspace.run("report run -o m.csv");
+    assert!(
+        refused.code == 2 && refused.stderr.contains(".html") && workspace.read("m.csv") == before,
+        "{refused:?}"
+    );
+    let refused = workspace.run("predict --model run --data m.csv --threads 100000");
+    assert!(refused.code == 2 && refused.stderr.contains("at most 1024"), "{refused:?}");
 }
 
 #[test]

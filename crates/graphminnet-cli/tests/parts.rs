@@ -252,6 +252,16 @@ fn what_cannot_be_predicted_in_parts_is_refused() {
     }
 }
 
+#[test]
+fn a_graph_with_few_labels_can_be_trained_in_parts_without_a_word() {
+    let workspace = Workspace::new();
+    ok(workspace.run("data synth papers -o papers.jsonl"));
+    let small =
+        "--set model.hidden=8 --set model.layers=1 --set model.lap_dim=2 --set train.epochs=1 --no-cache";
+    let run = ok(workspace.run(&format!("train --data papers.jsonl --parts 2 {small} --run-dir parts")));
+    assert!(run.stderr.contains("not averaged over hops, which a graph in parts does not allow"), "{run:?}");
+}
+
 /// A `.npy` file of doubles, as NumPy writes it.
 fn npy(shape: &str, numbers: impl IntoIterator<Item = f64>) -> Vec<u8> {
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");

@@ -324,6 +324,7 @@ fn several_seeds_are_one_file_that_answers_as_their_mean() {
     );
     assert!(matches!(Bundle::load(&file), Err(BundleError::Several { models: 3, .. })));
     // A run of one seed has no such file, and one that is lost comes back.
+    drop(run);
     for lost in [&["ensemble.gmn"][..], &["ensemble.json", "summary.json"]] {
         lost.iter().for_each(|name| std::fs::remove_file(path.join(name)).unwrap());
         let mut again = Run::open(&path).unwrap();

@@ -64,7 +64,7 @@ impl Sharded for Arguments {
 
 fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let start = Instant::now();
-    arguments.input.keep_from(&arguments.output)?;
+    arguments.input.keep_from(&arguments.output, &[])?;
     arguments.model.on_threads(|| {
         let bundle = arguments.model.load_one()?;
         let width = bundle.description().model.hidden;

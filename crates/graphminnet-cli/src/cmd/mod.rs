@@ -30,13 +30,31 @@ pub mod threads;
 pub mod train;
 pub mod tune;
 
+use crate::failure::Failure;
+use graphminnet_data::escape;
 use std::ffi::OsString;
+use std::path::Path;
 use std::sync::{PoisonError, RwLock};
 
 /// Heading in the help of options that say how a file is read.
 const READING: &str = "How the data is read";
 /// Heading in the help of options that say where the work is done.
 const MACHINE: &str = "Where it runs";
+
+/// Fails if an output would replace an input, or a file in the folder of one.
+fn keep_inputs<'a>(output: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<(), Failure> {
+    // What is not there yet replaces nothing.
+    let Ok(place) = output.canonicalize() else { return Ok(()) };
+    let is_part = |input: &&Path| input.canonicalize().is_ok_and(|input| place.starts_with(input));
+    match inputs.into_iter().find(is_part) {
+        None => Ok(()),
+        Some(input) => Err(Failure::usage(format!(
+            "--output {}: this is the input, or a part of it ({}); choose another file",
+            escape(&output.to_string_lossy()),
+            escape(&input.to_string_lossy())
+        ))),
+    }
+}
 
 /// The command as it was given, for the record of a run.
 static COMMAND_LINE: RwLock<Vec<String>> = RwLock::new(Vec::new());

@@ -1,5 +1,6 @@
 //! Arguments that the commands share which use a trained model.
 
+use super::keep_inputs;
 use super::limit_args::LimitArguments;
 use super::read_args::yes_no;
 use super::threads::Threads;
@@ -201,20 +202,13 @@ impl InputColumns {
 }
 
 impl InputArguments {
-    /// Fails if the output would replace the input.
+    /// Fails if the output would replace the input, or one of other inputs.
     ///
     /// # Errors
     ///
     /// A usage error.
-    pub fn keep_from(&self, output: &Path) -> Result<(), Failure> {
-        let place = |path: &Path| path.canonicalize().ok();
-        match self.data.as_deref().and_then(place) {
-            input @ Some(_) if place(output) == input => Err(Failure::usage(format!(
-                "--output {}: this is the input; choose another file",
-                output.display()
-            ))),
-            _ => Ok(()),
-        }
+    pub fn keep_from(&self, output: &Path, others: &[Option<&Path>]) -> Result<(), Failure> {
+        keep_inputs(output, others.iter().copied().chain([self.data.as_deref()]).flatten())
     }
 
     /// As [`InputColumns::check`], where there is a file.

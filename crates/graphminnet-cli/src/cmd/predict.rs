@@ -97,7 +97,9 @@ impl Sharded for Arguments {
 
 fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitCode, Failure> {
     let start = Instant::now();
-    arguments.input.keep_from(&arguments.output)?;
+    arguments
+        .input
+        .keep_from(&arguments.output, &[arguments.calibrate.as_deref(), arguments.pairs.as_deref()])?;
     let asks_pairs = arguments.pairs.is_some() || arguments.top.is_some();
     let is_parquet = is_parquet(&arguments.output, asks_pairs)?;
     arguments.model.on_threads(|| {

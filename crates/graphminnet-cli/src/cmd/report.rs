@@ -46,6 +46,16 @@ fn published(_: &DataSource) -> Option<Reference> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let runs: Vec<&Path> = arguments.runs.iter().map(PathBuf::as_path).collect();
+    let is_page = |path: &PathBuf| {
+        let ending = path.extension().unwrap_or_default();
+        path.as_os_str() == "-" || ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")
+    };
+    if let Some(path) = arguments.output.as_ref().filter(|path| !is_page(path)) {
+        return Err(Failure::usage(format!(
+            "--output {}: a report is a page; call it so, with .html",
+            path.display()
+        )));
+    }
     let html = page(&runs, &arguments.limits)?;
     let path = match (&arguments.output, runs.as_slice()) {
         (Some(path), _) => path.clone(),

@@ -4,6 +4,9 @@ use crate::failure::Failure;
 use clap::Args;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
+/// More threads than any machine of one memory has use for: a typing error.
+const MOST: usize = 1024;
+
 /// How many threads to work with.
 #[derive(Args, Default)]
 pub struct Threads {
@@ -38,6 +41,7 @@ impl Threads {
 fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("at least one thread is needed".to_owned()),
+        Ok(threads) if threads > MOST => Err(format!("at most {MOST} threads")),
         Ok(threads) => Ok(threads),
         Err(_) => Err("expected a number of threads".to_owned()),
     }

@@ -30,7 +30,7 @@ pub fn infer_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let (mut table, notes) = inferred_table(name, schema, size.into(), asks_for_walks(overrides));
+    let (mut table, notes) = inferred_table(name, schema, size.into(), Asked::by(overrides));
     narrow_positions(&mut table, asked_hidden(overrides));
     fitting(with_overrides(name, table, overrides)?, schema, notes)
 }
@@ -140,9 +140,11 @@ pub fn fit_recipe(
     size: impl Into<DataSize>,
     overrides: &[Override],
 ) -> Result<Inferred, ConfigError> {
-    let in_recipe = |key: &str| given.get("model").is_some_and(|model| model.get(key).is_some());
-    let walks = asks_for_walks(overrides) || WALK_KEYS.into_iter().any(in_recipe);
-    let (mut table, mut notes) = inferred_table(name, schema, size.into(), walks);
+    let in_recipe = |section: &str, key: &str| given.get(section).is_some_and(|keys| keys.get(key).is_some());
+    let asked = Asked::by(overrides);
+    let walks = asked.walks || WALK_KEYS.into_iter().any(|key| in_recipe("model", key));
+    let asked = Asked { walks, parts: asked.parts || in_recipe("train", "parts") };
+    let (mut table, mut notes) = inferred_table(name, schema, size.into(), asked);
     let given_hidden = given.get("model").and_then(|model| model.get("hidden")).and_then(Value::as_integer);
     narrow_positions(&mut table, asked_hidden(overrides).or(given_hidden));
     let inferred = Recipe::from_table(name, &table)?.train.loss;
@@ -223,8 +225,22 @@ fn asked_hidden(overrides: &[Override]) -> Option<i64> {
 /// Keys that say how random walks are seen; who names one wants them.
 const WALK_KEYS: [&str; 2] = ["pe_dim", "rwse_steps"];
 
-fn asks_for_walks(overrides: &[Override]) -> bool {
-    overrides.iter().any(|field| field.section == "model" && WALK_KEYS.contains(&field.key.as_str()))
+/// What somebody asks for that decides other settings, too.
+#[derive(Debug, Clone, Copy)]
+struct Asked {
+    /// Random walks.
+    walks: bool,
+    /// A graph in parts, of which nodes see features beyond their neighbours only through the global block.
+    parts: bool,
+}
+
+impl Asked {
+    fn by(overrides: &[Override]) -> Self {
+        let any = |section: &str, keys: &[&str]| {
+            overrides.iter().any(|field| field.section == section && keys.contains(&field.key.as_str()))
+        };
+        Self { walks: any("model", &WALK_KEYS), parts: any("train", &["parts"]) }
+    }
 }
 
 #[cfg(test)]

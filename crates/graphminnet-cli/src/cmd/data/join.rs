@@ -1,5 +1,6 @@
 //! `graphminnet data join`: checks what the shards of a work left behind, and puts it together.
 
+use crate::cmd::keep_inputs;
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use crate::ui::say::say;
@@ -51,6 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let (rows, without) = totals(&parts);
     if let Some(output) = &arguments.output {
+        keep_inputs(output, [&*arguments.folder])?;
         write(&folder, &parts, output)?;
         say!("{}", escape(&output.to_string_lossy()));
     }

@@ -1,5 +1,6 @@
 //! `graphminnet data split`: divides a file into train, valid and test.
 
+use crate::cmd::keep_inputs;
 use crate::cmd::read_args::FileReading;
 use crate::failure::Failure;
 use crate::ui::report::say_report;
@@ -69,6 +70,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::usage(
             "--ratios has no effect on `--split column` and `--split auto`; name another split",
         ));
+    }
+    if let Some(output) = &arguments.output {
+        keep_inputs(output, [&*arguments.file])?;
     }
     let Divided { read, splits, are_rows } = divide(arguments)?;
     say_report(&read.report);

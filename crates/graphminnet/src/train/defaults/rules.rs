@@ -1,6 +1,6 @@
 //! The defaults themselves: one complete recipe for some data, setting by setting, and the reasons in words.
 
-use super::DataSize;
+use super::{Asked, DataSize};
 use crate::config::{Loss, NodePeKind, Recipe};
 use graphminnet_data::text::counted;
 use graphminnet_data::{Level, MoleculeTable, Schema, Task};
@@ -31,18 +31,18 @@ pub(super) fn is_as_for_molecules(recipe: &Recipe, schema: &Schema) -> bool {
         && (schema.task != Task::Regression || is_of_numbers)
 }
 
-/// A complete recipe for some data, and the reasons. `walks`: whether somebody asks for random walks.
+/// A complete recipe for some data, and the reasons.
 pub(super) fn inferred_table(
     name: &str,
     schema: &Schema,
     size: DataSize,
-    walks: bool,
+    asked: Asked,
 ) -> (Table, Vec<String>) {
-    let mut draft = Draft::new(schema, size);
+    let mut draft = Draft::new(schema, size, asked);
     draft.task();
     draft.network();
     draft.nodes();
-    draft.places(walks);
+    draft.places(asked.walks);
     draft.edges();
     draft.head();
     draft.protocol();
@@ -63,6 +63,8 @@ struct Draft<'a> {
     few_labels: bool,
     /// Links of one graph: too few are known to learn single nodes; which kinds of nodes have links can be learnt.
     of_links: bool,
+    /// The graph is cut into parts.
+    in_parts: bool,
     /// So features are averaged over neighbours.
     averages: bool,
     /// Something is to be learnt of whole molecules.
@@ -73,7 +75,7 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(schema: &'a Schema, size: DataSize) -> Self {
+    fn new(schema: &'a Schema, size: DataSize, asked: Asked) -> Self {
         let few_labels = schema.level == Level::Node
             && size.train_nodes.is_some_and(|nodes| nodes.saturating_mul(10) < size.largest_graph);
         let of_links = size.train_nodes.is_some() && asks_for_links(schema);
@@ -82,7 +84,8 @@ impl<'a> Draft<'a> {
             size,
             few_labels,
             of_links,
-            averages: few_labels || of_links && !schema.node_columns.is_empty(),
+            in_parts: asked.parts,
+            averages: !asked.parts && (few_labels || of_links && !schema.node_columns.is_empty()),
             of_molecules: schema.molecules.is_some() && schema.level == Level::Graph,
             model: Table::new(),
             train: Table::new(),
@@ -137,7 +140,7 @@ impl<'a> Draft<'a> {
         };
         let local = match () {
             () if self.schema.edge_numbers() > 0 => "gine",
-            () if self.few_labels && self.schema.edge_columns.is_empty() => "gcn",
+            () if self.few_labels && self.schema.edge_columns.is_empty() && !self.in_parts => "gcn",
             () => "gatedgcn",
         };
         self.model("hidden", if self.few_labels { 128 } else { 64 });
@@ -152,9 +155,12 @@ impl<'a> Draft<'a> {
             self.model(key, if self.few_labels { 0.6 } else { 0.1 });
         }
         if let (true, Some(labelled)) = (self.few_labels, self.size.train_nodes) {
+            let features = match self.in_parts {
+                false => "their encoded features are averaged over 4 hops, one layer follows",
+                true => "features are not averaged over hops, which a graph in parts does not allow",
+            };
             self.note(format!(
-                "{labelled} nodes are labelled: their encoded features are averaged over 4 hops, one layer follows, dropout is \
-                 strong, weights decay and are averaged"
+                "{labelled} nodes are labelled: {features}, dropout is strong, weights decay and are averaged"
             ));
         }
         if self.averages {
