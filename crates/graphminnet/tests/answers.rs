@@ -8,12 +8,12 @@ use common::small_bundle::{bundle, description, graphs};
 use graphminnet::bundle::{
     Answer, Bundle, BundleError, Conformal, Ensemble, PredictError, TargetScaler, evaluate,
 };
-use graphminnet::config::{LevelKind, Recipe};
+use graphminnet::config::LevelKind;
 use graphminnet::task::assess::Bootstrap;
-use graphminnet::{GraphMinNet, weights};
+use graphminnet::weights;
 use graphminnet_data::formats::Format;
 use graphminnet_data::spectral::Stopped;
-use graphminnet_data::{Dataset, Features, Graph, Level, ReadOptions, RowReader, Sample};
+use graphminnet_data::{Dataset, Features, Graph, ReadOptions, RowReader, Sample};
 use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -141,28 +141,6 @@ fn an_answer_that_nobody_waits_for_stops_at_the_next_step() {
             assert!(asked.load(Ordering::Relaxed) <= last + 301, "after {last}");
         }
     });
-}
-
-#[test]
-fn a_vector_that_is_not_finite_is_a_reason() {
-    let recipe = Recipe::parse("rings", RINGS).unwrap();
-    let mut about = description();
-    about.preparation = (&recipe.model.prepare_options()).into();
-    (about.model, about.loss, about.metric) = (recipe.model, recipe.train.loss, recipe.train.metric);
-    about.schema = rings(Level::Graph).schema;
-    about.target_scaler = None;
-    let device = Device::flex();
-    let weights = weights::to_bytes(&GraphMinNet::new(&about.model, 3, &device).unwrap()).unwrap();
-    let bundle = Bundle::new(about, &weights, &device).unwrap();
-    let graph = |size: f32| {
-        let features = Features::numbers(2, 4, vec![size; 8]).unwrap();
-        Arc::new(Graph::new(2, vec![[0, 1], [1, 0]], features, Features::none(2)).unwrap())
-    };
-    for level in [LevelKind::Graph, LevelKind::Node] {
-        let found = bundle.embed(&[graph(1.0), graph(f32::MAX), graph(-1.0)], level);
-        assert_eq!(found.iter().map(|answer| answer.is_ok()).collect::<Vec<_>>(), [true, false, true]);
-        assert_eq!(found.graph(1).err(), Some(PredictError::NonFinite));
-    }
 }
 
 #[test]

@@ -5,13 +5,13 @@ mod common;
 
 use burn::tensor::Device;
 use common::small_bundle::{bundle, description, graphs};
-use graphminnet::bundle::{AnswerRow, Bundle, BundleError, Description, TargetScaler, locate};
+use graphminnet::bundle::{AnswerRow, Bundle, BundleError, Description, PredictError, TargetScaler, locate};
 use graphminnet::config::{ConfigError, LevelKind, Loss, MetricKind, Phi, Recipe};
 use graphminnet::train::{Outcome, SeedDir, Settings, TrainingData, train_seed};
 use graphminnet::{GraphMinNet, weights};
 use graphminnet_data::generate::{PartSizes, RingTransfer};
 use graphminnet_data::split::Splits;
-use graphminnet_data::{Dataset, Graph, Level, ReadOptions, Sample, Schema, Task, open};
+use graphminnet_data::{Dataset, Features, Graph, Level, ReadOptions, Sample, Schema, Task, open};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -200,6 +200,28 @@ batch_size = 7
 loss = "cross_entropy"
 metric = "accuracy"
 "#;
+
+#[test]
+fn a_vector_that_is_not_finite_is_a_reason() {
+    let recipe = Recipe::parse("rings", RINGS).unwrap();
+    let mut about = description();
+    about.preparation = (&recipe.model.prepare_options()).into();
+    (about.model, about.loss, about.metric) = (recipe.model, recipe.train.loss, recipe.train.metric);
+    about.schema = rings(Level::Graph).schema;
+    about.target_scaler = None;
+    let device = Device::flex();
+    let weights = weights::to_bytes(&GraphMinNet::new(&about.model, 3, &device).unwrap()).unwrap();
+    let bundle = Bundle::new(about, &weights, &device).unwrap();
+    let graph = |size: f32| {
+        let features = Features::numbers(2, 4, vec![size; 8]).unwrap();
+        Arc::new(Graph::new(2, vec![[0, 1], [1, 0]], features, Features::none(2)).unwrap())
+    };
+    for level in [LevelKind::Graph, LevelKind::Node] {
+        let found = bundle.embed(&[graph(1.0), graph(f32::MAX), graph(-1.0)], level);
+        assert_eq!(found.iter().map(|answer| answer.is_ok()).collect::<Vec<_>>(), [true, false, true]);
+        assert_eq!(found.graph(1).err(), Some(PredictError::NonFinite));
+    }
+}
 
 /// The promise of the file: elsewhere, alone, it says what training wrote down.
 #[test]
