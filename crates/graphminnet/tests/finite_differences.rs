@@ -141,7 +141,7 @@ fn of_rows(list: &mut Operations) {
         });
     }
     list.add("l2_rows", "", &[("x", &[6, WIDTH])], |t| l2_rows(t.at(0)));
-    list.add("dropout", "", &[("x", &[6, WIDTH])], |t| ops::dropout(t.at(0), Some(dropout_half())));
+    list.add("dropout", "", &[("x", &[6, WIDTH])], |t| ops::dropout(t.at::<2>(0), Some(dropout_half())));
 }
 
 fn of_graphs(list: &mut Operations) {
