@@ -11,7 +11,7 @@ use graphminnet::train::{
     SeedResult, Settings, SplitChoice, TrainError, TrainEvent, TrainingData, assist, dismiss, infer_recipe,
     train_in_parts, train_seed,
 };
-use graphminnet_data::exchange::{Alone, Exchange, Threads};
+use graphminnet_data::exchange::{Exchange, Threads};
 use graphminnet_data::generate::Papers;
 use graphminnet_data::partition::{Connection, Partition};
 use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
