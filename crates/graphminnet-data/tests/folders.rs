@@ -144,7 +144,7 @@ fn a_wrong_label_of_a_node_is_shown_in_its_own_file() {
     scratch.write("raw/num-edge-list.csv", "1\n");
     scratch.write("raw/edge.csv", "0,1\n");
     scratch.write("raw/node-label.csv", "0\n7.5\n");
-    scratch.write("meta.json", r#"{"num_classes": 3}"#);
+    scratch.write("meta.json", r#"{"task": "classification", "num_classes": 3}"#);
     let error = open(scratch.path(), &ReadOptions::default()).unwrap_err().to_string();
     assert!(error.contains("raw/node-label.csv") && !error.contains("graph-label"), "{error}");
 }
