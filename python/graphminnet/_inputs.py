@@ -5,7 +5,7 @@ given                                         read as
 ============================================  =============================================
 a path, or text that ends like a data file    the file or folder, in any format of the command
 text, or a list of text                       SMILES
-a pandas or polars frame                      a table with a column of SMILES
+a frame of pandas or polars, a pyarrow table  a table with a column of SMILES
 RDKit molecules                               their SMILES; results follow the order of their atoms
 ``Data``, ``Batch`` or ``Dataset`` of PyG     graphs; ``y`` is the target, masks are the parts of nodes
 NetworkX graphs                               graphs; attributes are columns by name
@@ -17,14 +17,15 @@ the name of a data set, to train on           that of OGB (``ogbg-molhiv``) or T
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from . import _molecules, _named, _networkx, _pyg, _tables
+from ._arguments import plain
 from ._errors import UsageError
-from ._molecules import Order, is_frame, is_molecule, smiles_of
+from ._molecules import Order, as_frame, is_frame, is_molecule, smiles_of
 from ._tables import Tables
 
 _ENDINGS = (
@@ -72,9 +73,12 @@ def _is_list(data: Any) -> bool:
 
 def _items(data: Any) -> list[Any]:
     """A list of graphs, whether one or many were given."""
+    data = plain(data)
+    if hasattr(type(data), "readline"):
+        raise UsageError("graphs cannot be made of an open file: give its path")
     if isinstance(data, str) or is_molecule(data) or _networkx.is_graph(data) or _is_pyg(data):
         return _unbatched([data])
-    for name in ("to_list", "tolist"):
+    for name in ("to_list", "tolist", "to_pylist"):
         if hasattr(data, name):
             return list(getattr(data, name)())
     if isinstance(data, Iterable):
@@ -131,7 +135,7 @@ def _graphs(
 
 def to_predict(data: Any, about: Mapping[str, Any], pairs: bool = True) -> Source:
     """The source of graphs for a model with a description; without ``pairs`` those of the graphs are not needed."""
-    schema = about["schema"]
+    schema, data = about["schema"], as_frame(data)
     if is_path(data):
         return Source({"path": Path(data)})
     if is_frame(data):
@@ -149,6 +153,7 @@ def to_predict(data: Any, about: Mapping[str, Any], pairs: bool = True) -> Sourc
         raise UsageError(_no_graphs(data))
     if pairs and schema["level"] == "pair" and tables.pair_index is None:
         raise UsageError("the graphs have no `edge_label_index`: predict_pairs asks about any pairs of nodes")
+    tables.fit(schema)
     request, arrays = tables.request("graphs")
     return Source(request, arrays)
 
@@ -167,6 +172,7 @@ def labelled(data: Any, about: Mapping[str, Any], before: int) -> Source:
     and targets."""
     schema = about["schema"]
     data, target = data if isinstance(data, tuple) and len(data) == 2 else (data, None)
+    data = as_frame(data)
     if is_path(data):
         return Source({"path": Path(data)})
     if is_frame(data):
@@ -185,6 +191,7 @@ def labelled(data: Any, about: Mapping[str, Any], before: int) -> Source:
     if tables is None:
         raise UsageError(_no_graphs(data))
     _labels_of(tables, schema["level"], target)
+    tables.fit(schema)
     tables.row_parts = None
     request, arrays = tables.request("graphs", before)
     return Source(request, arrays)
@@ -215,7 +222,9 @@ def to_train(
     if isinstance(data, str) and not is_path(data):
         # One molecule cannot be trained on.
         data = Path(data) if Path(data).exists() else _named.dataset(data)
-    names = [target] if isinstance(target, str) else None
+    if isinstance(data, Iterator):
+        data = list(data)
+    names = _columns_of(data, target) if is_frame(data) else [target] if isinstance(target, str) else None
     if isinstance(target, (list, tuple)) and target and all(isinstance(name, str) for name in target):
         names = list(target) if is_path(data) or is_frame(data) or len(target) != _length(data) else None
     if is_path(data):
@@ -261,6 +270,16 @@ def to_train(
     request, arrays = tables.request("graphs")
     name = data.name if _is_dataset(data) and isinstance(getattr(data, "name", None), str) else "graphs"
     return Source(request, arrays, read={"level": level, "edges": edges}, name=name)
+
+
+def _columns_of(frame: Any, target: Any) -> list[str] | None:
+    """The columns that a target names, which need not be text in a frame; None if it names none."""
+    target = plain(target)
+    several = isinstance(target, Iterable) and not isinstance(target, (str, Mapping)) and not is_frame(target)
+    names = [] if target is None else list(target) if several else [target]
+    known = set(map(str, frame.columns))
+    are_names = names and all(isinstance(name, str) or str(name) in known for name in names)
+    return [str(name) for name in names] if are_names else None
 
 
 def _file(path: Any, target: Any, names: list[str] | None, others: list[Any]) -> Source:

@@ -18,6 +18,16 @@ def is_frame(data: Any) -> bool:
     return hasattr(data, "columns") and (hasattr(data, "to_csv") or hasattr(data, "write_csv"))
 
 
+def as_frame(data: Any) -> Any:
+    """A frame of what is as good as one: a table of pyarrow, or a query of polars; anything else as it is."""
+    if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
+        return data.collect()
+    if hasattr(type(data), "column_names") and hasattr(type(data), "to_pandas"):
+        # Whole numbers with gaps stay whole.
+        return data.to_pandas(integer_object_nulls=True)
+    return data
+
+
 def is_molecule(data: Any) -> bool:
     """Whether something is a molecule of RDKit."""
     return hasattr(data, "GetAtoms")
@@ -60,7 +70,8 @@ def smiles_of(items: list[Any]) -> tuple[list[str], list[Order] | None] | None:
     texts: list[str] = []
     orders: list[Order] = []
     for molecule in items:
-        if not is_molecule(molecule):
+        # One without atoms is what RDKit makes of an empty cell.
+        if not is_molecule(molecule) or not molecule.GetNumAtoms():
             texts.append("")
             orders.append(Order([], []))
             continue
@@ -117,6 +128,8 @@ def table(
     if names is None:
         named = [name for some in blocks for name in some.names or []]
         names = named if len(named) == width else ["target"] if width == 1 else [f"target_{at}" for at in range(width)]
+        # These columns would have a meaning of their own, which a list of targets knows nothing of.
+        names = [f"{name}_target" if name.lower() in (column.lower(), "split", "id") else name for name in names]
     elif len(names) != width:
         raise UsageError(f"{width} columns of targets, the model has {len(names)}: {', '.join(names)}")
     rows = blocks[0].rows
@@ -137,7 +150,7 @@ def table(
 def _cells(block: Columns, row: int) -> list[Any]:
     if isinstance(block.cells, list):
         return [block.cells[row] or ""]
-    return ["" if value != value else value for value in block.cells[row].tolist()]
+    return ["" if value != value else int(value) if block.whole else value for value in block.cells[row].tolist()]
 
 
 def frame_table(frame: Any, words: list[str] | None = None) -> dict[str, Any]:
@@ -153,8 +166,27 @@ def frame_table(frame: Any, words: list[str] | None = None) -> dict[str, Any]:
 
 
 def _text(frame: Any) -> str:
-    text: str = frame.write_csv() if hasattr(frame, "write_csv") else frame.to_csv(index=False)
+    if hasattr(frame, "write_csv"):
+        import polars
+
+        odd = [column for column in frame if column.dtype.is_nested() or column.dtype in (polars.Binary, polars.Object)]
+        texts = [polars.Series(column.name, _as_text(column.to_list()), polars.String) for column in odd]
+        text: str = frame.with_columns(texts).write_csv()
+        return text
+    odd = [at for at, kind in enumerate(frame.dtypes) if kind == object and any(map(is_molecule, frame.iloc[:, at]))]
+    if odd:
+        frame = frame.copy(deep=False)
+        for at in odd:
+            frame.isetitem(at, _as_text(frame.iloc[:, at].tolist()))
+    text = frame.to_csv(index=False)
     return text
+
+
+def _as_text(cells: list[Any]) -> list[str | None]:
+    """Cells that a table of text has no way of writing: molecules as SMILES, others as Python prints them."""
+    if any(map(is_molecule, cells)) and (found := smiles_of(cells)) is not None:
+        return list(found[0])
+    return [None if _tables.is_missing(cell) else str(cell) for cell in cells]
 
 
 def stacked(frames: list[Any]) -> Any:

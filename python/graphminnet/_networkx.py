@@ -21,12 +21,12 @@ def from_networkx(
 
     An edge of an undirected graph stands for both directions: it is listed twice, or once where the reader lists it
     again (``both_ways``), as it must where targets belong to edges. ``known`` is the schema of a model, which says which
-    attributes are needed; without it they are those of the first node and edge.
+    attributes are needed; without it all of them are.
     """
     import numpy as np
 
-    node_rows: list[Mapping[str, Any]] = []
-    edge_rows: list[Mapping[str, Any]] = []
+    node_rows: list[Mapping[Any, Any]] = []
+    edge_rows: list[Mapping[Any, Any]] = []
     nodes: list[int] = []
     edges: list[int] = []
     sources: list[int] = []
@@ -55,14 +55,16 @@ def from_networkx(
     return tables
 
 
-def _columns(rows: list[Mapping[str, Any]], what: str, without: set[str], known: Mapping[str, Any] | None) -> list[Columns]:
+def _columns(rows: list[Mapping[Any, Any]], what: str, without: set[str], known: Mapping[str, Any] | None) -> list[Columns]:
+    # An attribute of another type than text has its text as a name.
+    attributes = {str(name): name for row in rows for name in row}
     if known is not None:
         names = [column["name"] for column in known[f"{what}_columns"]]
     else:
-        names = [str(name) for name in (rows[0] if rows else {}) if str(name) not in without]
+        names = [name for name in attributes if name not in without]
     blocks = []
     for name in names:
-        cells = [row.get(name) for row in rows]
+        cells = [row.get(attributes.get(name)) for row in rows]
         missing = [at for at, cell in enumerate(cells) if cell is None]
         if missing and len(missing) == len(cells):
             raise DataError(f"no {what} has an attribute `{name}`, which the model needs")

@@ -6,11 +6,12 @@ each graph has, the ends of the edges counted within each graph, and blocks of c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ._errors import DataError, UsageError
+from ._html import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,8 @@ class Columns:
 
     cells: Array | list[str | None]
     names: list[str] | None = None
+    #: Whether all numbers were whole ones, though gaps among them make floating-point numbers of them.
+    whole: bool = False
 
     @property
     def rows(self) -> int:
@@ -91,6 +94,23 @@ class Tables:
                 "read them as they are given"
             )
 
+    def fit(self, schema: Mapping[str, Any]) -> None:
+        """Makes the columns those of a model: none too many where they have no names, and numbers where it has numbers."""
+        for columns, what, field in ((self.node_columns, "node", "x"), (self.edge_columns, "edge", "edge_attr")):
+            known = schema[f"{what}_columns"]
+            width = sum(1 if isinstance(some.cells, list) else some.cells.shape[1] for some in columns)
+            if width > len(known) and any(some.names is None for some in columns):
+                raise DataError(f"`{field}` has {counted(width, 'column')} without names, the model reads {len(known)}")
+            kinds = {column["name"]: column["kind"] for column in known}
+            numeric = {name for name, kind in kinds.items() if kind == "number" or not kind["category"]["names"]}
+            at = 0
+            for some in columns:
+                name = some.names[0] if some.names else known[at]["name"] if at < len(known) else None
+                at += 1 if isinstance(some.cells, list) else some.cells.shape[1]
+                if isinstance(some.cells, list) and name in numeric:
+                    # What is no number is the fault of its graph alone.
+                    some.cells = array([_number(cell) for cell in some.cells]).reshape(-1, 1)
+
     def request(self, name: str, before: int = 0) -> tuple[dict[str, Any], tuple[Any, ...]]:
         """The JSON of the native module, and the arrays that it speaks of; ``before`` arrays come before them."""
         import numpy as np
@@ -141,7 +161,19 @@ def array(values: Any) -> Array:
         except (TypeError, RuntimeError) as error:
             # Sparse ones, and numbers of kinds that numpy does not know.
             raise DataError(f"a tensor of {values.dtype} ({values.layout}) is no array of numpy: {error}") from error
+    if hasattr(values, "tocoo"):
+        raise DataError(f"a sparse array ({type(values).__name__}): expected an ordinary one; give its toarray()")
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        # What is masked is missing.
+        return np.array(values.tolist(), dtype=object)
     return np.asarray(values)
+
+
+def _number(cell: str | None) -> float:
+    try:
+        return float(cell or "nan")
+    except ValueError:
+        return float("nan")
 
 
 def whole_numbers(values: Any, what: str) -> Array:
@@ -149,10 +181,13 @@ def whole_numbers(values: Any, what: str) -> Array:
     import numpy as np
 
     found = array(values)
-    if found.dtype.kind not in "iubf":
+    if found.dtype.kind not in "iuf":
         raise DataError(f"`{what}` holds {found.dtype}: expected whole numbers")
     if found.dtype.kind == "f" and (wrong := found[~np.isfinite(found) | (found != np.trunc(found))]).size:
         raise DataError(f"`{what}` holds {wrong[0]}: expected whole numbers")
+    ends = [found.min(), found.max()] if found.size else []
+    if (wrong := next((end for end in ends if not -(2**63) <= end < 2**63), None)) is not None:
+        raise DataError(f"`{what}` holds {wrong}: expected whole numbers of 64 bits")
     return found.astype(np.int64, copy=False)
 
 
@@ -164,21 +199,30 @@ def concatenated(parts: Sequence[Any], axis: int = 0) -> Array:
         import torch
 
         return array(torch.cat(list(parts), dim=axis))
-    return np.concatenate([np.asarray(part) for part in parts], axis=axis)
+    return np.concatenate([array(part) for part in parts], axis=axis)
 
 
 def as_columns(values: Any, names: list[str] | None = None) -> list[Columns]:
     """A one- or two-dimensional array (or frame) of numbers or text as blocks of columns."""
+    import numpy as np
+
+    if isinstance(values, (Iterator, ValuesView)):
+        values = list(values)
     if hasattr(values, "columns") and names is None:
-        names = [str(name) for name in values.columns]
+        # Numbers in a row are what a frame calls columns without names.
+        if list(values.columns) != list(range(len(values.columns))):
+            names = [str(name) for name in values.columns]
         values = values.to_numpy()
     elif names is None and isinstance(getattr(values, "name", None), str) and hasattr(values, "to_numpy"):
         names = [values.name]
-        values = values.to_numpy()
+    listed = getattr(values, "to_list", None) or getattr(values, "to_pylist", None)
+    if listed is not None and not isinstance(getattr(values, "dtype", None), np.dtype):
+        # Among other things, whole numbers with gaps, which numpy would make floating-point numbers of.
+        values = np.array(listed(), dtype=object)
     table = array(values)
     if table.ndim not in (1, 2):
         raise DataError(f"an array of shape {list(table.shape)}: expected one value or one row for each")
-    table = table.reshape(len(table), -1) if table.ndim == 1 else table
+    table = table.reshape(-1, 1) if table.ndim == 1 else table
     if table.dtype.kind in "iufb":
         return [Columns(table, names)]
     if table.dtype.kind not in "OUT":
@@ -199,9 +243,10 @@ def column_of(cells: list[Any], names: list[str] | None) -> Columns:
     present = [cell for cell in cells if not is_missing(cell)]
     numbers = (bool, int, float, np.number, np.bool_)
     if all(isinstance(cell, numbers) for cell in present):
-        whole = len(present) == len(cells) and not any(isinstance(cell, (float, np.floating)) for cell in present)
+        whole = not any(isinstance(cell, (float, np.floating)) for cell in present)
+        kind = np.int64 if whole and len(present) == len(cells) else np.float64
         values = [np.nan if is_missing(cell) else cell for cell in cells]
-        return Columns(np.array(values, dtype=np.int64 if whole else np.float64).reshape(-1, 1), names)
+        return Columns(np.array(values, dtype=kind).reshape(-1, 1), names, whole)
     if (other := next((cell for cell in present if not isinstance(cell, (str, *numbers))), None)) is not None:
         where = f"`{names[0]}` holds" if names else "a cell holds"
         raise DataError(f"{where} {type(other).__name__}: expected a number or text")
@@ -282,7 +327,10 @@ def num_nodes(count: Any) -> int:
     """A number of nodes that somebody gave."""
     if count is None:
         raise UsageError("a graph without node features needs `num_nodes`: it is never guessed from the edges")
-    return int(count)
+    found = whole_numbers(count, "num_nodes").reshape(-1)
+    if len(found) != 1 or found[0] < 0:
+        raise DataError(f"`num_nodes` holds {found.tolist()}: expected a number of nodes")
+    return int(found[0])
 
 
 def edge_index_of(values: Any, name: str = "edge_index") -> Array:

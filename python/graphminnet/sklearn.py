@@ -12,6 +12,7 @@ SMILES; anything that can be indexed, so that scikit-learn can take parts of it.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +25,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ._arguments import plain
 from ._errors import DataError, UsageError
 from ._model import Model
+from ._molecules import as_frame
 from ._train import train
 
 __all__ = ["GraphMinNetClassifier", "GraphMinNetRegressor"]
@@ -33,6 +36,9 @@ __all__ = ["GraphMinNetClassifier", "GraphMinNetRegressor"]
 
 def _samples(X: Any) -> Any:  # noqa: N803
     """A list of graphs, of what scikit-learn may make of one."""
+    X = as_frame(plain(X))  # noqa: N806
+    if isinstance(X, (str, os.PathLike, Mapping)):
+        raise UsageError(f"X is {X!r:.80}: expected a list of graphs or SMILES, one per sample")
     if hasattr(X, "columns"):
         if len(X.columns) != 1:
             raise UsageError(f"X is a frame of {len(X.columns)} columns: expected one, with a graph or SMILES per sample")

@@ -115,6 +115,15 @@ def test_frames_columns_and_graphs_are_samples(smiles):
         np.testing.assert_array_equal(GraphMinNetRegressor(**QUICK).fit(X, y).predict(X), expected)
 
 
+def test_one_text_is_no_list_of_samples(smiles, tmp_path):
+    regressor = GraphMinNetRegressor(**QUICK, threads=np.int64(1)).fit(smiles, sizes(smiles))
+    for X in ("CCO", np.array("CCO"), tmp_path, {"smiles": smiles}):
+        with pytest.raises(gmn.UsageError, match="X is .*: expected a list of graphs or SMILES, one per sample"):
+            regressor.predict(X)
+        with pytest.raises(gmn.UsageError, match="expected a list of graphs or SMILES"):
+            regressor.fit(X, [1.0, 2.0, 3.0])
+
+
 def test_a_state_that_is_none_or_a_generator_is_another_seed_in_every_fit(smiles):
     y = sizes(smiles)
     state = np.random.RandomState(0)
