@@ -30,3 +30,6 @@ class Interrupted(KeyboardInterrupt):
         how = f"interrupted; go on with graphminnet.resume({str(run)!r})" if run else "interrupted"
         super().__init__(text or how)
         self.run = run
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Interrupted, (self.run, str(self))

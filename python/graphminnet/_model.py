@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import os
 import threading
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _html, _inputs, _tables
+from ._arguments import number, plain, threads_of, whole
 from ._call import Reply, call
 from ._errors import UsageError
 from ._explanation import Explanation
@@ -39,7 +41,11 @@ class Model:
 
     @property
     def description(self) -> dict[str, Any]:
-        """Everything about the (first) model but its weights."""
+        """Everything about the (first) model but its weights; a copy."""
+        return copy.deepcopy(self._description)
+
+    @property
+    def _description(self) -> dict[str, Any]:
         about: dict[str, Any] = self._about["members"][0]["description"]
         return about
 
@@ -57,20 +63,18 @@ class Model:
     @property
     def level(self) -> str:
         """What it answers for: a ``graph``, a ``node``, an ``edge``, or a ``pair`` of nodes."""
-        level: str = self.description["schema"]["level"]
+        level: str = self._description["schema"]["level"]
         return level
 
     @property
     def targets(self) -> list[str]:
         """Names of the targets."""
-        targets: list[str] = self.description["schema"]["targets"]
-        return targets
+        return list(self._description["schema"]["targets"])
 
     @property
     def classes(self) -> list[str]:
         """Names of the classes, where there are some; of two, the second is the one whose probability is predicted."""
-        classes: list[str] = self._about["classes"]
-        return classes
+        return list(self._about["classes"])
 
     @property
     def parameters(self) -> int:
@@ -104,8 +108,7 @@ class Model:
     @property
     def quantile_levels(self) -> list[float]:
         """The quantiles besides the median that the model says (loss ``quantile``), ascending; those of :attr:`quantiles`."""
-        levels: list[float] = self._about["quantiles"]
-        return levels
+        return list(self._about["quantiles"])
 
     @property
     def quantiles(self) -> Array | None:
@@ -120,9 +123,10 @@ class Model:
 
     # What it says
 
-    def _ask(self, method: str, data: Any, **more: Any) -> tuple[Reply, _inputs.Source]:
-        source = _inputs.to_predict(data, self.description, pairs=method == "predict")
-        reply = call(method, {"source": source.request, **more}, source.arrays, self._handle)
+    def _ask(self, method: str, data: Any, threads: int | None, **more: Any) -> tuple[Reply, _inputs.Source]:
+        threads = threads_of(threads)
+        source = _inputs.to_predict(data, self._description, pairs=method == "predict")
+        reply = call(method, {"source": source.request, "threads": threads, **more}, source.arrays, self._handle)
         self._local.reasons = reply.value["reasons"]
         return reply, source
 
@@ -134,7 +138,7 @@ class Model:
         why. A model that answers per node, edge or pair gives a list with one array per graph, in the order in which the
         graph lists them, empty for a graph that cannot be used; an undirected edge that is listed once has one row.
         """
-        reply, source = self._ask("predict", data, threads=threads)
+        reply, source = self._ask("predict", data, threads)
         self._keep_spread(reply, source)
         return self._shaped(reply, 0, "f8", source)
 
@@ -150,15 +154,14 @@ class Model:
 
     def likeliest_pairs(self, graph: Any, count: int = 10, *, threads: int | None = None) -> tuple[Array, Array]:
         """The likeliest pairs of one graph that have no edge, best first: nodes ``[count, 2]`` and probabilities."""
-        if count < 0:
-            raise UsageError(f"count={count}: expected a number of pairs")
-        pairs, values = self._pairs(graph, threads, int(count))
+        pairs, values = self._pairs(graph, threads, whole(count, "count"))
         return pairs, values
 
     def _pairs(self, graph: Any, threads: int | None, asked: Any) -> tuple[Any, Any]:
         import numpy as np
 
-        source = _inputs.to_predict(graph, self.description, pairs=False)
+        threads = threads_of(threads)
+        source = _inputs.to_predict(graph, self._description, pairs=False)
         before, about, arrays = len(source.arrays), {"likeliest": asked}, source.arrays
         if not isinstance(asked, int):
             ends = np.ascontiguousarray(asked.T, dtype=np.int64)
@@ -174,7 +177,7 @@ class Model:
 
         if not self.classes:
             raise UsageError(f"the model predicts {self.kind} of {', '.join(self.targets)}: it knows no classes by name")
-        reply, source = self._ask("predict", data, threads=threads)
+        reply, source = self._ask("predict", data, threads)
         if self.kind == "classes":
             chosen = np.frombuffer(reply.arrays[2], "i8")
         else:
@@ -225,7 +228,7 @@ class Model:
     def _conformal(self, data: Any, level: float, calibrate: Any, threads: int | None) -> tuple[Any, Reply, _inputs.Source]:
         import numpy as np
 
-        about = self.description
+        about, level, threads = self._description, number(level, "level"), threads_of(threads)
         source = _inputs.to_predict(data, about)
         known = None if calibrate is None else _inputs.labelled(calibrate, about, len(source.arrays))
         request = {
@@ -265,7 +268,7 @@ class Model:
 
         if level not in ("graph", "node"):
             raise UsageError(f"level={level!r}: expected graph or node")
-        reply, source = self._ask("embed", data, level=level, threads=threads)
+        reply, source = self._ask("embed", data, threads, level=level)
         values = np.frombuffer(reply.arrays[0], "f4").reshape(-1, reply.value["columns"])
         return _per_graph(values, reply.value["rows"], source)
 
@@ -278,12 +281,15 @@ class Model:
         """
         import numpy as np
 
-        source = _inputs.to_predict(graph, self.description, pairs=False)
+        source = _inputs.to_predict(graph, self._description, pairs=False)
+        target, node = plain(target), None if node is None else whole(node, "node")
         names = self.classes if self.kind == "classes" else self.targets
         if isinstance(target, str):
             if target not in names:
                 raise UsageError(f"target={target!r}: expected one of {', '.join(names)}")
             target = names.index(target)
+        elif target is not None:
+            target = whole(target, "target")
         order = source.orders[0] if source.orders else None
         asked = node if node is None or order is None else _position(order.of(len(order.heavy)), node)
         title = graph if isinstance(graph, str) else ""
@@ -322,7 +328,7 @@ class Model:
         return _from_bytes, (names, self.to_bytes(), None if self.run is None else self.run.path.absolute())
 
     def _rows(self) -> list[tuple[str, object]]:
-        about = self.description
+        about = self._description
         chosen, metric = about["selection"], about["metric"]
         layers = _html.counted(about["model"]["layers"], "layer")
         graphs = _html.counted(about["data"]["train"], "graph")
@@ -336,10 +342,10 @@ class Model:
 
     def __repr__(self) -> str:
         inner = "; ".join(f"{name}: {value}" for name, value in self._rows())
-        return f"<Model {self.description['name']}: {inner}>"
+        return f"<Model {self._description['name']}: {inner}>"
 
     def _repr_html_(self) -> str:
-        return _html.table(f"Model {self.description['name']}", self._rows())
+        return _html.table(f"Model {self._description['name']}", self._rows())
 
 
 def _per_graph(values: Any, rows: list[int] | None, source: _inputs.Source) -> Any:

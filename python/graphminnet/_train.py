@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _inputs, _molecules, _progress
+from ._arguments import flag, number, plain, seed_of, threads_of, whole
 from ._call import call
 from ._errors import Interrupted, UsageError
 from ._model import Model, load
@@ -55,20 +56,29 @@ _SHORT = {
     "layers": "model.layers",
 }
 _SPLITS = ("auto", "official", "random", "stratified", "scaffold", "kmeans")
+_LEVELS = ("graph", "node", "edge", "pair")
 #: What is done to molecules; other keys of ``read`` are about the table.
 _FORM = ("add_hydrogens", "ignore_stereo", "largest_fragment", "basic_descriptors", "morgan_counts")
 
 
 def _settings(settings: Mapping[str, Any] | None, short: Mapping[str, Any]) -> list[str]:
     """``--set`` arguments of the command."""
-    named = {_SHORT[name]: value for name, value in short.items() if value is not None}
-    return [f"{key}={_word(value)}" for key, value in {**named, **(settings or {})}.items()]
+    named = {_SHORT[name]: _word(value, name) for name, value in short.items() if value is not None}
+    others = {key: _word(value, f"settings: {key}") for key, value in (settings or {}).items()}
+    return [f"{key}={word}" for key, word in {**named, **others}.items()]
 
 
-def _word(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return json.dumps(value.item() if hasattr(value, "item") else value)
+def _word(value: Any, name: str) -> str:
+    """A value as ``--set`` takes it."""
+    found = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(found, str):
+        return found
+    try:
+        if found is not None and not isinstance(found, Mapping):
+            return json.dumps(found, allow_nan=False)
+    except (TypeError, ValueError):
+        pass
+    raise UsageError(f"{name}={found!r}: expected a finite number, text, True or False, or a list of these")
 
 
 @dataclass(frozen=True)
@@ -94,24 +104,27 @@ class Given:
         """The part of a request that is about data, and where the data comes from."""
         reading = self._reading()
         choice, parts = self._choice()
+        data, valid, test = (_molecules.as_frame(some) for some in (self.data, self.valid, self.test))
         if "split_column" in reading and not (choice == "official" or (isinstance(choice, dict) and "auto" in choice)):
             which = "cross-validation" if self.split is None else f"split={self.split!r}"
             raise UsageError(f"read={{'split_column': …}} has no effect on {which}")
         column = str(reading.get("split_column", 0))
-        number = int(column) if column.isdecimal() else 0
+        position = int(column) if column.isdecimal() else 0
         source = _inputs.to_train(
-            self.data, self.target, self.valid, self.test, parts, self.level, number, reading.get("edges")
+            data, self.target, valid, test, parts, self.level, position, reading.get("edges")
         )  # fmt: skip
-        if reading.get("descriptors") and "csv" in source.request and not _molecules.is_frame(self.data):
+        if reading.get("descriptors") and "csv" in source.request and not _molecules.is_frame(data):
             raise UsageError("descriptors= names columns: give a frame or a file that has them")
-        if self.weight is not None and not (_inputs.is_path(self.data) or _molecules.is_frame(self.data)):
+        if self.weight is not None and not (_inputs.is_path(data) or _molecules.is_frame(data)):
             raise UsageError("weight= names a column: give a frame or a file that has it")
         read = {**source.read, **reading}
-        return {"source": source.request, "read": read, "split": choice, "calibrate": self.calibrate}, source
+        calibrate = flag(self.calibrate, "calibrate")
+        return {"source": source.request, "read": read, "split": choice, "calibrate": calibrate}, source
 
     def _choice(self) -> tuple[Any, Any]:
         """How the native module splits the data, and the parts of graphs where they are named."""
-        split, seed, number = self.split, self.split_seed, self.split_seed or 0
+        split, seed = self.split, None if self.split_seed is None else seed_of(self.split_seed, "split_seed")
+        number = seed or 0
         own = self.valid is not None or self.test is not None
         if own and not (isinstance(split, str) and split == "auto"):
             raise UsageError("valid= and test= are parts already: give them or split=")
@@ -138,19 +151,23 @@ class Given:
         """Options for reading, as the native module calls them."""
         options = dict(self.read or {})
         if isinstance(task := options.get("task"), str) and task.startswith("classes:"):
-            options["task"] = {"multi_class": {"classes": int(task.removeprefix("classes:"))}}
+            if not (count := task.removeprefix("classes:")).isdecimal():
+                raise UsageError(f"read={{'task': {task!r}}}: expected the number of classes, such as classes:3")
+            options["task"] = {"multi_class": {"classes": int(count)}}
         if isinstance(options.get("split_column"), int):
             options["split_column"] = str(options["split_column"])
         for word in ("edges", "format"):
             if isinstance(options.get(word), str):
                 options[word] = options[word].replace("-", "_")
         form = {name: options.pop(name) for name in _FORM if name in options}
-        form |= {name: True for name in _FORM[3:] if getattr(self, name)}
+        form |= {name: True for name in _FORM[3:] if (on := getattr(self, name)) is not None and flag(on, name)}
         if form:
             options["molecules"] = {**options.get("molecules", {}), **form}
         if self.basic_descriptors is None and "basic_descriptors" not in options.get("molecules", {}):
             options.setdefault("describe_molecules", True)
         names = [self.descriptors] if isinstance(self.descriptors, str) else list(self.descriptors)
+        if self.level is not None and self.level not in _LEVELS:
+            raise UsageError(f"level={self.level!r}: expected {', '.join(_LEVELS)}")
         if self.weight is not None:
             options["weight_column"] = self.weight
         return options | ({"descriptors": names} if names else {}) | ({"level": self.level} if self.level else {})
@@ -172,7 +189,8 @@ def _start(
         path = start.path
         if not path.is_file() or path.read_bytes() != start.to_bytes()[0]:
             raise UsageError("start= is a model that is in no file: save it, and give the path")
-    return {"path": path, "new_head": new_head, "freeze": parts, "rate": 1.0 if start_rate is None else start_rate}
+    rate = 1.0 if start_rate is None else number(start_rate, "start_rate")
+    return {"path": path, "new_head": flag(new_head, "new_head"), "freeze": parts, "rate": rate}
 
 
 class _Watcher:
@@ -331,19 +349,25 @@ def run_request(
     report: bool,
 ) -> dict[str, Any]:
     """What every call that trains asks for; where the run goes is added to it."""
-    how = {"cache": cache, "report": report}
-    fields = {"data": given, "name": name, "set": _settings(settings, short), "seeds": seeds, "threads": threads, "how": how}
+    fields = {
+        "data": given, "name": name, "set": _settings(settings, short), "seeds": seeds, "threads": threads_of(threads),
+        "how": _how(cache, report),
+    }  # fmt: skip
     return fields | {"start": None, "run_dir": None, "resume": True}
+
+
+def _how(cache: bool, report: bool) -> dict[str, bool]:
+    return {"cache": flag(cache, "cache"), "report": flag(report, "report")}
 
 
 def _seeds(seed: int | Iterable[int] | None, ensemble: int | None) -> list[int]:
     if seed is not None and ensemble is not None:
         raise UsageError("ensemble= numbers its seeds itself: give seed= or ensemble=")
     if ensemble is not None:
-        if ensemble < 1:
-            raise UsageError(f"ensemble={ensemble}: at least one model is needed")
-        return list(range(ensemble))
-    return [int(one) for one in seed] if isinstance(seed, Iterable) else [int(seed or 0)]
+        return list(range(whole(ensemble, "ensemble", 1)))
+    given = plain(0 if seed is None else seed)
+    several = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
+    return [seed_of(one, "seed") for one in (given if several else [given])]
 
 
 def resume(
@@ -373,8 +397,9 @@ def resume(
     A run of a file finds its data again. Data that was given in memory is given again, with the same target, split and
     ``calibrate``; its fingerprint says whether it is the same.
     """
-    how = {"cache": cache, "report": report}
-    request: dict[str, Any] = {"run_dir": run, "data": None, "threads": threads, "how": how}
+    request: dict[str, Any] = {
+        "run_dir": run, "data": None, "threads": threads_of(threads), "how": _how(cache, report)
+    }  # fmt: skip
     arrays: tuple[Any, ...] = ()
     if data is not None:
         request["data"], source = Given(

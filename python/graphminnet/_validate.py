@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _html
+from ._arguments import seed_of, whole
 from ._errors import Interrupted, UsageError
 from ._runs import Run, frame_of
 from ._train import Callback, Given, _seeds, _Watcher, run_request
@@ -119,10 +120,11 @@ def cross_validate(
     """
     if folds is not None and replicates is not None:
         raise UsageError("folds= or replicates=: give one of them")
-    if folds is not None and not 3 <= folds <= 1000:
-        raise UsageError(f"folds={folds}: expected 3 to 1000: one tests, one validates, the others train")
-    if replicates is not None and not 1 <= replicates <= 1000:
-        raise UsageError(f"replicates={replicates}: expected 1 to 1000")
+    if replicates is not None:
+        rounds = {"replicates": whole(replicates, "replicates", 1, 1000)}
+    else:
+        # One tests, one validates, the others train.
+        rounds = {"folds": whole(5 if folds is None else folds, "folds", 3, 1000)}
     given, source = Given(
         data, target, split=None, read=read, level=level, descriptors=descriptors, basic_descriptors=basic_descriptors,
         morgan_counts=morgan_counts, weight=weight,
@@ -133,8 +135,7 @@ def cross_validate(
     }  # fmt: skip
     train = run_request(given, name or source.name, settings, short, _seeds(seed, None), threads, cache, report)
     train |= {"run_dir": run_dir, "command": ["graphminnet.cross_validate"]}
-    rounds = {"folds": folds or 5} if replicates is None else {"replicates": replicates}
-    request = {"train": train, "rounds": rounds, "by": split, "seed": split_seed}
+    request = {"train": train, "rounds": rounds, "by": split, "seed": seed_of(split_seed, "split_seed")}
     watcher = _Watcher(callback, progress)
     try:
         value = watcher.value("cross_validate", request, source.arrays)

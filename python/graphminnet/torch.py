@@ -98,7 +98,7 @@ def _prepared(request: dict[str, Any], source: _inputs.Source, handle: object | 
 
 def collate(model: Model, data: Any) -> Batch:
     """What a model reads about some graphs, as tensors; fails if one of them cannot be used."""
-    source = _inputs.to_predict(data, model.description, pairs=False)
+    source = _inputs.to_predict(data, model._description, pairs=False)
     return _prepared({}, source, model._handle)
 
 

@@ -6,7 +6,7 @@ use graphminnet_data::formats::Format;
 use graphminnet_data::memory::{Cells, GraphTables, TableColumns, molecule_rows};
 use graphminnet_data::{InputRow, RULES, Read, ReadOptions, RowReader, Split, open, read_stream};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Cursor;
 use std::path::PathBuf;
 
@@ -166,5 +166,12 @@ impl Columns {
 pub fn read_options(mut keys: serde_json::Map<String, Value>) -> Result<ReadOptions, Failure> {
     // A file without a version is an old one, a call is a new one.
     keys.insert("rules".to_owned(), RULES.into());
-    serde_json::from_value(Value::Object(keys)).map_err(Failure::usage)
+    let options = serde_json::from_value(Value::Object(keys.clone()));
+    options.map_err(|error| {
+        let is_wrong = |key: &&String| {
+            serde_json::from_value::<ReadOptions>(json!({ key.as_str(): keys[*key] })).is_err()
+        };
+        let key = keys.keys().find(is_wrong).map_or_else(String::new, |key| format!(" `{key}`:"));
+        Failure::usage(format!("read:{key} {error}"))
+    })
 }
