@@ -1,15 +1,16 @@
 //! Calls about calibrated models: intervals and sets that hold the truth with a chosen probability.
 
-use crate::calls::{Call, Reply, bytes};
+use crate::calls::{Call, Caller, Reply, bytes};
 use crate::model::{Table, own_rows};
-use crate::pool;
 use crate::source::Source;
+use crate::watched::watched;
 use graphminnet::Ensemble;
 use graphminnet::bundle::{AnswerKind, AnswerRow, Conformal, Shift};
 use graphminnet_cli::{Failure, coverage_text};
 use graphminnet_data::{Level, ReadOptions};
 use serde::Deserialize;
 use serde_json::json;
+use std::sync::atomic::Ordering;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,15 +23,17 @@ struct Asked {
     calibrate: Option<Source>,
 }
 
-/// Low and high ends per target, or per target and class whether it is in the set (1 or 0).
-pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
+/// Low and high ends per target, or per target and class whether it is in the set (1 or 0). Ctrl-C ends it.
+pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
     let about = ensemble.description();
-    pool::install(asked.threads, || {
+    watched(asked.threads, caller, |job| {
+        let interrupt = job.interrupt;
         let conformal = calibrated(call, ensemble, &asked)?;
         let rows = asked.source.rows(&call.arrays, &about.read_options())?;
-        let answers = ensemble.answer(&rows);
+        let stop = || interrupt.load(Ordering::Relaxed);
+        let answers = ensemble.answer_unless(&rows, &stop).map_err(Failure::usage)?;
         let kind = about.answers();
         let targets = about.schema.num_targets();
         let classes = match kind {
@@ -65,7 +68,7 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
         value["targets"] = json!(targets);
         value["warnings"] = json!(warnings);
         Ok(Reply { value, arrays: vec![bytes(&table.values, f64::to_ne_bytes)], handle: None })
-    })?
+    })
 }
 
 fn calibrated(call: &Call<'_>, ensemble: &Ensemble, asked: &Asked) -> Result<Conformal, Failure> {

@@ -1,7 +1,7 @@
 //! Calls about a trained model.
 
 use crate::calls::{Call, Caller, Reply, bytes};
-use crate::pool;
+use crate::pool::{self, Threads};
 use crate::source::Source;
 use crate::watched::watched;
 use graphminnet::bundle::{Answer, AnswerKind, AnswerRow, Answers, Description, MaybeGraph};
@@ -12,7 +12,6 @@ use graphminnet::report::explanation_picture;
 use graphminnet::{Bundle, DeviceKind, Ensemble, weights};
 use graphminnet_cli::Failure;
 use graphminnet_data::fs::write_atomically;
-use graphminnet_data::spectral::NEVER;
 use graphminnet_data::{InputRow, Level, ReadOptions};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,7 +22,7 @@ use std::sync::atomic::Ordering;
 /// Loads the models that some paths stand for.
 pub fn load(call: &Call<'_>) -> Result<Reply, Failure> {
     let paths: Vec<PathBuf> = call.read()?;
-    loaded(pool::install(None, || Ensemble::load(&paths))??)
+    loaded(pool::install(Threads::Shared, || Ok(Ensemble::load(&paths)?))?)
 }
 
 /// Takes models from the bytes of their files, one array each; the request has their names.
@@ -87,6 +86,9 @@ pub fn weights(call: &Call<'_>) -> Result<Reply, Failure> {
     Ok(Reply { arrays, ..Reply::default() })
 }
 
+/// Graphs per thread between two looks at whether to stop.
+const AT_A_TIME: usize = 256;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
@@ -135,8 +137,8 @@ pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failur
     })
 }
 
-/// The vectors of graphs or nodes.
-pub fn embed(call: &Call<'_>) -> Result<Reply, Failure> {
+/// The vectors of graphs or nodes. Ctrl-C ends it between some graphs and the next.
+pub fn embed(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
     let Some(bundle) = ensemble.members().next().filter(|_| ensemble.len() == 1) else {
@@ -144,21 +146,24 @@ pub fn embed(call: &Call<'_>) -> Result<Reply, Failure> {
             "several models have no vectors in common: choose one with model.members",
         ));
     };
-    pool::install(asked.threads, || {
+    watched(asked.threads, caller, |job| {
         let rows = asked.source.rows(&call.arrays, &bundle.description().read_options())?;
         let per_node = asked.level == Some(Level::Node);
         let level = if per_node { LevelKind::Node } else { LevelKind::Graph };
-        let answers = bundle.embed(&rows, level);
         let mut vectors: Vec<f32> = Vec::new();
-        let table = Table::of(&answers, answers.columns(), per_node, |_, answer, _| {
-            vectors.extend(answer.outputs());
-            answer.num_rows()
-        });
+        let mut table = Table::new(bundle.embed(&rows[..0], level).columns(), per_node);
+        for some in rows.chunks(AT_A_TIME * rayon::current_num_threads()) {
+            job.go_on()?;
+            table.extend(&bundle.embed(some, level), |_, answer, _| {
+                vectors.extend(answer.outputs());
+                answer.num_rows()
+            });
+        }
         if !per_node {
-            vectors = table.with_gaps(&vectors, answers.columns());
+            vectors = table.with_gaps(&vectors);
         }
         Ok(Reply { value: table.about(), arrays: vec![bytes(&vectors, f32::to_ne_bytes)], handle: None })
-    })?
+    })
 }
 
 /// The rows of a graph's answer but those of edges that only follow their reverse, which have the same answer.
@@ -194,37 +199,51 @@ impl Table {
         answers: &'a Answers,
         columns: usize,
         per_row: bool,
-        mut take: impl FnMut(usize, Answer<'a>, &mut Self) -> usize,
+        take: impl FnMut(usize, Answer<'a>, &mut Self) -> usize,
     ) -> Self {
-        let mut table = Self { columns, per_row, ..Self::default() };
+        let mut table = Self::new(columns, per_row);
+        table.extend(answers, take);
+        table
+    }
+
+    fn new(columns: usize, per_row: bool) -> Self {
+        Self { columns, per_row, ..Self::default() }
+    }
+
+    /// Adds what is taken of further answers.
+    fn extend<'a>(
+        &mut self,
+        answers: &'a Answers,
+        mut take: impl FnMut(usize, Answer<'a>, &mut Self) -> usize,
+    ) {
         let (has_deviations, levels) = (answers.has_deviations(), answers.spread().other_levels().len());
         for (at, answer) in answers.iter().enumerate() {
             match answer {
                 Ok(answer) => {
-                    let taken = take(at, answer, &mut table);
-                    table.rows.push(taken);
-                    table.reasons.push(None);
+                    let taken = take(at, answer, self);
+                    self.rows.push(taken);
+                    self.reasons.push(None);
                 }
                 Err(reason) => {
-                    table.rows.push(0);
-                    table.reasons.push(Some(reason.to_string()));
-                    if !per_row {
-                        table.values.extend(std::iter::repeat_n(f64::NAN, columns));
+                    self.rows.push(0);
+                    self.reasons.push(Some(reason.to_string()));
+                    if !self.per_row {
+                        let columns = self.columns;
+                        self.values.extend(std::iter::repeat_n(f64::NAN, columns));
                         let deviations = if has_deviations { columns } else { 0 };
-                        table.deviations.extend(std::iter::repeat_n(f64::NAN, deviations));
-                        table.quantiles.extend(std::iter::repeat_n(f64::NAN, columns * levels));
-                        table.classes.push(-1);
+                        self.deviations.extend(std::iter::repeat_n(f64::NAN, deviations));
+                        self.quantiles.extend(std::iter::repeat_n(f64::NAN, columns * levels));
+                        self.classes.push(-1);
                     }
                 }
             }
         }
-        table
     }
 
     /// One row per graph: those that were answered, and rows of NaN for the others.
-    fn with_gaps(&self, answered: &[f32], columns: usize) -> Vec<f32> {
-        let mut answered = answered.chunks_exact(columns.max(1));
-        let gap = vec![f32::NAN; columns];
+    fn with_gaps(&self, answered: &[f32]) -> Vec<f32> {
+        let mut answered = answered.chunks_exact(self.columns.max(1));
+        let gap = vec![f32::NAN; self.columns];
         let row = |reason: &Option<String>| match reason {
             None => answered.next().unwrap_or(&gap).to_vec(),
             Some(_) => gap.clone(),
@@ -248,8 +267,8 @@ struct Why {
     title: String,
 }
 
-/// Which nodes and edges a prediction rests on.
-pub fn explain(call: &Call<'_>) -> Result<Reply, Failure> {
+/// Which nodes and edges a prediction rests on. Ctrl-C ends it.
+pub fn explain(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let why: Why = call.read()?;
     let ensemble = call.model()?;
     let about = ensemble.description();
@@ -257,7 +276,8 @@ pub fn explain(call: &Call<'_>) -> Result<Reply, Failure> {
         .method
         .parse()
         .map_err(|_| Failure::usage(format!("method={:?}: expected gradient or integrated", why.method)))?;
-    pool::install(None, || {
+    watched(Threads::Shared, caller, |job| {
+        let interrupt = job.interrupt;
         let rows = why.source.rows(&call.arrays, &about.read_options())?;
         let [row] = rows.as_slice() else {
             return Err(Failure::usage(format!("{} graphs were given; explain takes one", rows.len())));
@@ -267,7 +287,8 @@ pub fn explain(call: &Call<'_>) -> Result<Reply, Failure> {
         let answers = ensemble.answer(&rows);
         let said = answers.graph(0)?.rows().nth(why.node.unwrap_or(0)).and_then(|row| row.class());
         let target = Target { node: why.node, output: why.output.or(said) };
-        let explanation = explain_together(ensemble, graph, target, method, NEVER)?;
+        let explanation =
+            explain_together(ensemble, graph, target, method, &|| interrupt.load(Ordering::Relaxed))?;
         let picture = explanation_picture(about, &why.title, graph, &explanation);
         let (sources, targets): (Vec<i64>, Vec<i64>) =
             graph.edges().iter().map(|[source, target]| (i64::from(*source), i64::from(*target))).unzip();
@@ -287,7 +308,7 @@ pub fn explain(call: &Call<'_>) -> Result<Reply, Failure> {
             bytes(&[sources, targets].concat(), i64::to_ne_bytes),
         ];
         Ok(Reply { value, arrays, handle: None })
-    })?
+    })
 }
 
 /// How many graphs there are, and how many of them can be used; that of a model, where there is one.
@@ -298,7 +319,7 @@ pub fn read(call: &Call<'_>) -> Result<Reply, Failure> {
         let rows = asked.source.rows(&call.arrays, &options)?;
         let usable = rows.iter().filter(|row| row.graph.is_ok()).count();
         Ok(json!({ "graphs": rows.len(), "usable": usable }).into())
-    })?
+    })
 }
 
 /// What a model (or a layer that wants as much) reads about graphs: features, eigenpairs, random walks and degrees as arrays, for other frameworks.
@@ -321,7 +342,7 @@ pub fn prepare(call: &Call<'_>) -> Result<Reply, Failure> {
             arrays.push(row.graph()?, &options)?;
         }
         Ok(arrays.reply(&options))
-    })?
+    })
 }
 
 /// Prepared graphs side by side.

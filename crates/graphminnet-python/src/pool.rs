@@ -1,4 +1,7 @@
-//! Threads to work with, one pool per process.
+//! Threads to work with: one pool per process, and one of its own for a call that lasts or calls back.
+//!
+//! A thread of a pool that waits takes on other work of the same pool, and is back only when that is done. So what may
+//! take hours, or waits for Python, is never among the work that calls share.
 //!
 //! The threads of a pool do not come along into a forked child, where whoever waits for them waits forever. So a pool
 //! belongs to a process id, and a child makes one of its own. There is no lock on the way, because another thread could
@@ -16,12 +19,35 @@ fn build(threads: usize) -> Result<ThreadPool, Failure> {
     ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::usage)
 }
 
-/// Runs some work on so many threads; on all cores without a number.
-pub fn install<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
-    match threads {
-        Some(0) => Err(Failure::usage("threads=0: at least one thread is needed")),
-        Some(threads) => Ok(build(threads)?.install(work)),
-        None => Ok(shared()?.install(work)),
+/// Threads for some work.
+pub enum Threads {
+    /// Those of the process.
+    Shared,
+    /// So many of its own, 0 for all cores.
+    Own(usize),
+}
+
+impl From<Option<usize>> for Threads {
+    fn from(count: Option<usize>) -> Self {
+        count.map_or(Self::Shared, Self::Own)
+    }
+}
+
+impl Threads {
+    /// Threads of its own, on all cores without a number.
+    pub fn own(count: Option<usize>) -> Self {
+        Self::Own(count.unwrap_or(0))
+    }
+}
+
+/// Does some work on some threads.
+pub fn install<T: Send>(
+    threads: impl Into<Threads>,
+    work: impl FnOnce() -> Result<T, Failure> + Send,
+) -> Result<T, Failure> {
+    match threads.into() {
+        Threads::Own(count) => build(count)?.install(work),
+        Threads::Shared => shared()?.install(work),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls that train, and calls about runs.
 
 use crate::calls::{Arrays, Call, Caller, Reply};
+use crate::pool::Threads;
 use crate::source::{Source, csv, read_options};
 use crate::watched::{Job, watched};
 use graphminnet::DeviceKind;
@@ -155,7 +156,7 @@ impl TrainRequest {
 pub fn train(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let mut request: TrainRequest = call.read()?;
     let arrays = call.arrays;
-    watched(request.threads, caller, move |job| {
+    watched(Threads::own(request.threads), caller, move |job| {
         request.describe_as_the_start()?;
         let (source, loaded) = request.data.load(&arrays, None)?;
         let spec = request.spec(source, &loaded, job)?;
@@ -172,7 +173,7 @@ pub fn train(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> 
 pub fn resume(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let request: ResumeRequest = call.read()?;
     let arrays = call.arrays;
-    watched(request.threads, caller, move |job| {
+    watched(Threads::own(request.threads), caller, move |job| {
         let mut run = Run::open(&request.run_dir)?;
         if let Some(data) = &request.data {
             let (_, loaded) = data.load(&arrays, None)?;

@@ -1,6 +1,7 @@
 //! Cross-validation: one training on several splits, each a run.
 
 use crate::calls::{Call, Caller, Reply};
+use crate::pool::Threads;
 use crate::training::{TrainRequest, finish};
 use crate::watched::watched;
 use graphminnet::train::{CrossValidation, DataSource, FoldBy, Rounds, Run};
@@ -39,7 +40,7 @@ pub fn cross_validate(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, 
         How::Replicates(count) => Rounds::Replicates(count),
     }
     .splits(by, seed);
-    watched(request.threads, caller, move |job| {
+    watched(Threads::own(request.threads), caller, move |job| {
         let Some((_, first)) = splits.first() else { return Err(Failure::usage("no split to train on")) };
         // What is inferred from the first split holds for all, so that they can be compared.
         let (source, loaded) = request.data.load(&arrays, Some(first))?;

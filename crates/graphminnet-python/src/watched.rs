@@ -5,7 +5,7 @@
 //! right after the epoch that it is about.
 
 use crate::calls::{Caller, Reply};
-use crate::pool;
+use crate::pool::{self, Threads};
 use graphminnet::train::{EpochReport, Loaded, Observer, TrainEvent};
 use graphminnet_cli::Failure;
 use graphminnet_data::preparation::Transform;
@@ -28,6 +28,11 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// Fails if the work is to stop; Python's exception takes the place of the failure.
+    pub fn go_on(&self) -> Result<(), Failure> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(Failure::usage("interrupted")) } else { Ok(()) }
+    }
+
     /// Says something, and waits until it is taken note of.
     pub fn say(&self, message: Value) {
         let (taken, done) = sync_channel(1);
@@ -130,17 +135,17 @@ fn epoch(report: &EpochReport) -> Value {
 
 /// Does some work on a thread of its own, while this one listens to it and to signals.
 pub fn watched(
-    threads: Option<usize>,
+    threads: impl Into<Threads>,
     caller: &mut dyn Caller,
     work: impl FnOnce(&mut Job<'_>) -> Result<Reply, Failure> + Send,
 ) -> Result<Reply, Failure> {
-    let interrupt = AtomicBool::new(false);
+    let (threads, interrupt) = (threads.into(), AtomicBool::new(false));
     let (messages, inbox) = sync_channel::<(Value, SyncSender<()>)>(0);
     thread::scope(|scope| {
         let interrupt = &interrupt;
         let run = scope.spawn(move || {
             let mut job = Job { interrupt, messages, said_step: Instant::now() };
-            pool::install(threads, || work(&mut job))?
+            pool::install(threads, || work(&mut job))
         });
         loop {
             let goes_on = match inbox.recv_timeout(PATIENCE) {
