@@ -176,6 +176,7 @@ def labelled(data: Any, about: Mapping[str, Any], before: int) -> Source:
     if is_path(data):
         return Source({"path": Path(data)})
     if is_frame(data):
+        _molecules.refuse_without_targets(data, schema["targets"])
         return Source(_molecules.frame_table(data))
     if _is_list(data):
         data = _items(data)
@@ -241,7 +242,7 @@ def to_train(
         if target is not None and names is None:
             raise UsageError("target= of a frame names its columns")
         words = None if parts is None else _parts(parts, len(data))
-        read = {} if names is None else {"targets": names}
+        read = {} if names is None else {"targets": names, "text": _molecules.columns_of_words(data, names)}
         return Source(_molecules.frame_table(data, words), name="molecules", read=read)
     if _is_list(data):
         data = _items(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -169,7 +170,8 @@ def _text(frame: Any) -> str:
     if hasattr(frame, "write_csv"):
         import polars
 
-        odd = [column for column in frame if column.dtype.is_nested() or column.dtype in (polars.Binary, polars.Object)]
+        flat = (polars.String, polars.Boolean, polars.Categorical, polars.Enum, polars.Date, polars.Datetime, polars.Null)
+        odd = [column for column in frame if not (column.dtype.is_numeric() or column.dtype in flat)]
         texts = [polars.Series(column.name, _as_text(column.to_list()), polars.String) for column in odd]
         text: str = frame.with_columns(texts).write_csv()
         return text
@@ -187,6 +189,30 @@ def _as_text(cells: list[Any]) -> list[str | None]:
     if any(map(is_molecule, cells)) and (found := smiles_of(cells)) is not None:
         return list(found[0])
     return [None if _tables.is_missing(cell) else str(cell) for cell in cells]
+
+
+def refuse_without_targets(frame: Any, names: list[str]) -> None:
+    """Fails if a frame has none of the targets; one of several that is not there is without labels."""
+    if not {str(column).lower() for column in frame.columns} & {name.lower() for name in names}:
+        found = ", ".join(map(str, frame.columns))
+        raise DataError(f"the columns {found}, expected the targets: {', '.join(names)}")
+
+
+def columns_of_words(frame: Any, names: list[str]) -> list[str]:
+    """Those of some columns that hold words and no numbers, bounds or lists. A frame says itself what is missing, so a word
+    such as `NA` is a class."""
+
+    def is_word(cell: Any) -> bool:
+        if not isinstance(cell, str) or cell.strip()[:1] in ("<", ">", "["):
+            return False
+        try:
+            return not math.isfinite(float(cell))
+        except ValueError:
+            return True
+
+    columns = [column for column in frame.columns if str(column) in names]
+    cells = {str(column): [cell for cell in frame[column] if not _tables.is_missing(cell)] for column in columns}
+    return [name for name, some in cells.items() if some and all(map(is_word, some))]
 
 
 def stacked(frames: list[Any]) -> Any:

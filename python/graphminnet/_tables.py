@@ -213,7 +213,7 @@ def as_columns(values: Any, names: list[str] | None = None) -> list[Columns]:
         if list(values.columns) != list(range(len(values.columns))):
             names = [str(name) for name in values.columns]
         values = values.to_numpy()
-    elif names is None and isinstance(getattr(values, "name", None), str) and hasattr(values, "to_numpy"):
+    elif names is None and isinstance(getattr(values, "name", None), str) and values.name and hasattr(values, "to_numpy"):
         names = [values.name]
     listed = getattr(values, "to_list", None) or getattr(values, "to_pylist", None)
     if listed is not None and not isinstance(getattr(values, "dtype", None), np.dtype):

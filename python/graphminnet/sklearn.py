@@ -47,7 +47,7 @@ def _samples(X: Any) -> Any:  # noqa: N803
         X = X[:, 0]
     if isinstance(X, np.ndarray) and (X.ndim != 1 or X.dtype.kind in "iufbc"):
         raise UsageError(f"X is an array of numbers of shape {X.shape}: expected one graph or SMILES per sample")
-    return list(X)
+    return list(X.to_pylist() if hasattr(X, "to_pylist") else X)
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc]

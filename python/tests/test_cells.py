@@ -128,6 +128,27 @@ def test_gaps_do_not_make_numbers_of_classes(smiles):
         assert model.kind == "classes" and model.classes == ["0", "1", "2"]
 
 
+def test_what_is_text_in_a_frame_is_a_class(smiles):
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for words in (["NA", "EU", "US"], ["+", "-"], ["n/a", "none"]):
+        y = (words * 30)[:60]
+        for at, frame in enumerate([pandas.DataFrame({"smiles": smiles, "y": y}), polars.DataFrame({"smiles": smiles, "y": y})]):
+            assert train(frame, "y", run_dir=f"{len(words)}{words[-1]}{at}").classes == sorted(words)
+    numbers = ["NA"] * 10 + [str(size) for size in sizes(smiles)[10:]]
+    assert train(pandas.DataFrame({"smiles": smiles, "y": numbers}), "y", run_dir="numbers").kind == "numbers"
+    bounds = ["<3", "NA"] * 5 + numbers[10:]
+    assert train(pandas.DataFrame({"smiles": smiles, "y": bounds}), "y", run_dir="bounds").kind == "numbers"
+
+
+def test_labelled_graphs_without_their_target_are_refused(model, smiles):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"smiles": smiles, "size": sizes(smiles)})
+    with pytest.raises(gmn.DataError, match="the columns smiles, size, expected the targets: target"):
+        model.predict_interval(smiles, calibrate=frame)
+    renamed = frame.rename(columns={"size": "target"})
+    assert model.predict_interval(smiles, calibrate=renamed).shape == (60, 2)
+
+
 def test_targets_may_come_one_by_one(smiles):
     y = sizes(smiles)
     expected = train(smiles, y, run_dir="a").to_bytes()
@@ -160,6 +181,7 @@ def test_cells_that_a_table_of_text_cannot_hold_do_no_harm(smiles):
         polars.Series("list", [[1, 2]] * 60),
         polars.Series("struct", [{"a": 1}] * 60),
         polars.Series("bytes", [b"a"] * 60),
+        polars.Series("time", [1] * 60).cast(polars.Duration),
         polars.Series("object", [object()] * 60, dtype=polars.Object),
     )
     expected = train(frame, "size", run_dir="a")

@@ -111,7 +111,9 @@ def test_frames_columns_and_graphs_are_samples(smiles):
     frame = pandas.DataFrame({"smiles": smiles})
     y = sizes(smiles)
     expected = GraphMinNetRegressor(**QUICK).fit(smiles, y).predict(smiles)
-    for X in [frame, frame["smiles"], frame.to_numpy(), np.array(smiles)]:
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"smiles": smiles})
+    for X in [frame, frame["smiles"], frame.to_numpy(), np.array(smiles), table, table["smiles"]]:
         np.testing.assert_array_equal(GraphMinNetRegressor(**QUICK).fit(X, y).predict(X), expected)
 
 
