@@ -23,7 +23,7 @@ def as_frame(data: Any) -> Any:
     """A frame of what is as good as one: a table of pyarrow, or a query of polars; anything else as it is."""
     if hasattr(type(data), "collect_schema") and hasattr(type(data), "collect"):
         return data.collect()
-    if hasattr(type(data), "column_names") and hasattr(type(data), "to_pandas"):
+    if hasattr(type(data), "column_names") and hasattr(type(data), "to_pylist"):
         # Whole numbers with gaps stay whole.
         return data.to_pandas(integer_object_nulls=True)
     return data
@@ -210,7 +210,8 @@ def columns_of_words(frame: Any, names: list[str]) -> list[str]:
         except ValueError:
             return True
 
-    columns = [column for column in frame.columns if str(column) in names]
+    wanted = {name.lower() for name in names}
+    columns = [column for column in frame.columns if str(column).lower() in wanted]
     cells = {str(column): [cell for cell in frame[column] if not _tables.is_missing(cell)] for column in columns}
     return [name for name, some in cells.items() if some and all(map(is_word, some))]
 

@@ -1,4 +1,4 @@
-"""Calls at the same time: in callbacks of a training, and beside one in other threads. What would hang is a process of its own."""
+"""Calls at the same time: in callbacks of a training, and beside one in other threads. What may hang has its own process."""
 
 import os
 import signal

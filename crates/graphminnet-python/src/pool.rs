@@ -1,7 +1,7 @@
-//! Threads to work with: one pool per process, and one of its own for a call that lasts or calls back.
+//! Threads to work with: one pool per process, and one of its own for every training.
 //!
-//! A thread of a pool that waits takes on other work of the same pool, and is back only when that is done. So what may
-//! take hours, or waits for Python, is never among the work that calls share.
+//! A thread of a pool that waits takes on other work of the same pool, and is back only when that is done. So a training,
+//! which may take hours and waits for Python's callbacks, is never among the work that calls share.
 //!
 //! The threads of a pool do not come along into a forked child, where whoever waits for them waits forever. So a pool
 //! belongs to a process id, and a child makes one of its own. There is no lock on the way, because another thread could
