@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, SupportsFloat, SupportsIndex
 
 from ._errors import UsageError
+
+#: What is taken as a whole number, and as a number: Python's and numpy's.
+Whole = SupportsIndex
+Number = SupportsFloat
 
 #: More threads than machines have; far more would take minutes to start.
 _THREADS = 1024

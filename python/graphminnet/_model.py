@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _html, _inputs, _tables
-from ._arguments import number, plain, threads_of, whole
+from ._arguments import Number, Whole, number, plain, threads_of, whole
 from ._call import Reply, call
 from ._errors import UsageError
 from ._explanation import Explanation
@@ -123,14 +123,14 @@ class Model:
 
     # What it says
 
-    def _ask(self, method: str, data: Any, threads: int | None, **more: Any) -> tuple[Reply, _inputs.Source]:
+    def _ask(self, method: str, data: Any, threads: Whole | None, **more: Any) -> tuple[Reply, _inputs.Source]:
         threads = threads_of(threads)
         source = _inputs.to_predict(data, self._description, pairs=method == "predict")
         reply = call(method, {"source": source.request, "threads": threads, **more}, source.arrays, self._handle)
         self._local.reasons = reply.value["reasons"]
         return reply, source
 
-    def predict(self, data: Any, *, threads: int | None = None) -> Any:
+    def predict(self, data: Any, *, threads: Whole | None = None) -> Any:
         """What the model says about graphs, in their order, as a numpy array.
 
         Numbers are in the units of the data; classes are probabilities: of yes, ``[graphs]``, or of each class,
@@ -142,7 +142,7 @@ class Model:
         self._keep_spread(reply, source)
         return self._shaped(reply, 0, "f8", source)
 
-    def predict_pairs(self, graph: Any, pairs: Any, *, threads: int | None = None) -> Any:
+    def predict_pairs(self, graph: Any, pairs: Any, *, threads: Whole | None = None) -> Any:
         """What a model that answers for pairs of nodes says about some pairs ``[n, 2]`` of one graph, as an array with a
         row for each; of links, the probability. ``edge_label_index`` of the graph plays no role."""
         import numpy as np
@@ -152,12 +152,12 @@ class Model:
             raise UsageError(f"pairs of shape {list(ends.shape)}: expected [n, 2], two nodes each")
         return self._pairs(graph, threads, ends)[1]
 
-    def likeliest_pairs(self, graph: Any, count: int = 10, *, threads: int | None = None) -> tuple[Array, Array]:
+    def likeliest_pairs(self, graph: Any, count: Whole = 10, *, threads: Whole | None = None) -> tuple[Array, Array]:
         """The likeliest pairs of one graph that have no edge, best first: nodes ``[count, 2]`` and probabilities."""
         pairs, values = self._pairs(graph, threads, whole(count, "count"))
         return pairs, values
 
-    def _pairs(self, graph: Any, threads: int | None, asked: Any) -> tuple[Any, Any]:
+    def _pairs(self, graph: Any, threads: Whole | None, asked: Any) -> tuple[Any, Any]:
         import numpy as np
 
         threads = threads_of(threads)
@@ -171,7 +171,7 @@ class Model:
         self._keep_spread(reply, source)
         return np.frombuffer(reply.arrays[2], "i8").reshape(-1, 2), self._shaped(reply, 0, "f8", source)
 
-    def predict_class(self, data: Any, *, threads: int | None = None) -> Any:
+    def predict_class(self, data: Any, *, threads: Whole | None = None) -> Any:
         """The name of the class that is most probable for each graph (for each node of it), None where there is none."""
         import numpy as np
 
@@ -187,7 +187,7 @@ class Model:
         names = np.array([*self.classes, None], dtype=object)[chosen.astype(int)]
         return _per_graph(names, reply.value["rows"], source)
 
-    def predict_interval(self, data: Any, *, level: float = 0.9, calibrate: Any = None, threads: int | None = None) -> Any:
+    def predict_interval(self, data: Any, *, level: Number = 0.9, calibrate: Any = None, threads: Whole | None = None) -> Any:
         """The low and high ends of intervals that hold the truth with probability ``level``: ``[graphs, 2]``, of several
         targets ``[graphs, targets, 2]``.
 
@@ -201,7 +201,7 @@ class Model:
         values = values.reshape(-1, reply.value["targets"], 2)
         return _per_graph(values[:, 0] if values.shape[1] == 1 else values, reply.value["rows"], source)
 
-    def predict_set(self, data: Any, *, level: float = 0.9, calibrate: Any = None, threads: int | None = None) -> list[Any]:
+    def predict_set(self, data: Any, *, level: Number = 0.9, calibrate: Any = None, threads: Whole | None = None) -> list[Any]:
         """The classes of each graph that hold the true one with probability ``level``, as a tuple of names (0 and 1 where
         they have none); None for a graph that cannot be used. Of several targets, a list of tuples.
 
@@ -225,7 +225,7 @@ class Model:
         orders = [order.of(len(one)) for one, order in zip(each, source.orders)]
         return [[row for _, row in sorted(zip(order, one), key=lambda pair: pair[0])] for order, one in zip(orders, each)]
 
-    def _conformal(self, data: Any, level: float, calibrate: Any, threads: int | None) -> tuple[Any, Reply, _inputs.Source]:
+    def _conformal(self, data: Any, level: Number, calibrate: Any, threads: Whole | None) -> tuple[Any, Reply, _inputs.Source]:
         import numpy as np
 
         about, level, threads = self._description, number(level, "level"), threads_of(threads)
@@ -261,7 +261,7 @@ class Model:
             values = values.reshape(-1, columns)
         return _per_graph(values, reply.value["rows"], source)
 
-    def embed(self, data: Any, *, level: str = "graph", threads: int | None = None) -> Any:
+    def embed(self, data: Any, *, level: str = "graph", threads: Whole | None = None) -> Any:
         """The vectors of graphs, ``[graphs, hidden]``, as they are pooled before the head; with ``level="node"`` a list
         with one array ``[nodes, hidden]`` per graph, as after the last layer."""
         import numpy as np
@@ -273,7 +273,7 @@ class Model:
         return _per_graph(values, reply.value["rows"], source)
 
     def explain(
-        self, graph: Any, *, method: str = "integrated", target: int | str | None = None, node: int | None = None
+        self, graph: Any, *, method: str = "integrated", target: Whole | str | None = None, node: Whole | None = None
     ) -> Explanation:
         """Which nodes and edges of one graph a prediction rests on.
 

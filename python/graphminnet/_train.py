@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _inputs, _molecules, _progress
-from ._arguments import flag, number, plain, seed_of, threads_of, whole
+from ._arguments import Number, Whole, flag, number, plain, seed_of, threads_of, whole
 from ._call import call
 from ._errors import Interrupted, UsageError
 from ._model import Model, load
@@ -91,7 +91,7 @@ class Given:
     test: Any = None
     #: None where somebody else splits.
     split: Any = "auto"
-    split_seed: int | None = None
+    split_seed: Whole | None = None
     calibrate: bool = False
     read: Mapping[str, Any] | None = None
     level: str | None = None
@@ -174,7 +174,7 @@ class Given:
 
 
 def _start(
-    start: Any, new_head: bool, freeze: str | Iterable[str], start_rate: float | None
+    start: Any, new_head: bool, freeze: str | Iterable[str], start_rate: Number | None
 ) -> dict[str, Any] | None:
     """The model to begin with."""
     parts = freeze.split(",") if isinstance(freeze, str) and freeze else list(freeze)
@@ -245,21 +245,21 @@ def train(
     valid: Any = None,
     test: Any = None,
     split: Any = "auto",
-    split_seed: int | None = None,
+    split_seed: Whole | None = None,
     calibrate: bool = False,
-    seed: int | Iterable[int] | None = None,
-    ensemble: int | None = None,
+    seed: Whole | Iterable[Whole] | None = None,
+    ensemble: Whole | None = None,
     start: str | os.PathLike[str] | Model | None = None,
     new_head: bool = False,
     freeze: str | Iterable[str] = (),
-    start_rate: float | None = None,
-    epochs: int | None = None,
-    patience: int | None = None,
-    batch_size: int | None = None,
-    learning_rate: float | None = None,
-    weight_decay: float | None = None,
-    hidden: int | None = None,
-    layers: int | None = None,
+    start_rate: Number | None = None,
+    epochs: Whole | None = None,
+    patience: Whole | None = None,
+    batch_size: Whole | None = None,
+    learning_rate: Number | None = None,
+    weight_decay: Number | None = None,
+    hidden: Whole | None = None,
+    layers: Whole | None = None,
     settings: Mapping[str, Any] | None = None,
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
@@ -270,7 +270,7 @@ def train(
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
-    threads: int | None = None,
+    threads: Whole | None = None,
     callback: Callback | Iterable[Callback] | None = None,
     progress: bool | None = None,
     cache: bool = True,
@@ -344,7 +344,7 @@ def run_request(
     settings: Mapping[str, Any] | None,
     short: Mapping[str, Any],
     seeds: list[int],
-    threads: int | None,
+    threads: Whole | None,
     cache: bool,
     report: bool,
 ) -> dict[str, Any]:
@@ -360,7 +360,7 @@ def _how(cache: bool, report: bool) -> dict[str, bool]:
     return {"cache": flag(cache, "cache"), "report": flag(report, "report")}
 
 
-def _seeds(seed: int | Iterable[int] | None, ensemble: int | None) -> list[int]:
+def _seeds(seed: Whole | Iterable[Whole] | None, ensemble: Whole | None) -> list[int]:
     if seed is not None and ensemble is not None:
         raise UsageError("ensemble= numbers its seeds itself: give seed= or ensemble=")
     if ensemble is not None:
@@ -378,7 +378,7 @@ def resume(
     valid: Any = None,
     test: Any = None,
     split: Any = "auto",
-    split_seed: int | None = None,
+    split_seed: Whole | None = None,
     calibrate: bool = False,
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
@@ -386,7 +386,7 @@ def resume(
     basic_descriptors: bool | None = None,
     morgan_counts: bool = False,
     weight: str | None = None,
-    threads: int | None = None,
+    threads: Whole | None = None,
     callback: Callback | Iterable[Callback] | None = None,
     progress: bool | None = None,
     cache: bool = True,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _html
-from ._arguments import seed_of, whole
+from ._arguments import Number, Whole, seed_of, whole
 from ._errors import Interrupted, UsageError
 from ._runs import Run, frame_of
 from ._train import Callback, Given, _seeds, _Watcher, run_request
@@ -80,18 +80,18 @@ def cross_validate(
     data: Any,
     target: Any = None,
     *,
-    folds: int | None = None,
-    replicates: int | None = None,
+    folds: Whole | None = None,
+    replicates: Whole | None = None,
     split: str = "random",
-    split_seed: int = 0,
-    seed: int | Iterable[int] | None = None,
-    epochs: int | None = None,
-    patience: int | None = None,
-    batch_size: int | None = None,
-    learning_rate: float | None = None,
-    weight_decay: float | None = None,
-    hidden: int | None = None,
-    layers: int | None = None,
+    split_seed: Whole = 0,
+    seed: Whole | Iterable[Whole] | None = None,
+    epochs: Whole | None = None,
+    patience: Whole | None = None,
+    batch_size: Whole | None = None,
+    learning_rate: Number | None = None,
+    weight_decay: Number | None = None,
+    hidden: Whole | None = None,
+    layers: Whole | None = None,
     settings: Mapping[str, Any] | None = None,
     read: Mapping[str, Any] | None = None,
     level: str | None = None,
@@ -101,7 +101,7 @@ def cross_validate(
     weight: str | None = None,
     name: str | None = None,
     run_dir: str | os.PathLike[str] | None = None,
-    threads: int | None = None,
+    threads: Whole | None = None,
     callback: Callback | Iterable[Callback] | None = None,
     progress: bool | None = None,
     cache: bool = True,

@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ._arguments import plain
+from ._arguments import Number, Whole, plain
 from ._errors import DataError, UsageError
 from ._model import Model
 from ._molecules import as_frame
@@ -56,17 +56,17 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        epochs: int | None = None,
-        patience: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        hidden: int | None = None,
-        layers: int | None = None,
+        epochs: Whole | None = None,
+        patience: Whole | None = None,
+        batch_size: Whole | None = None,
+        learning_rate: Number | None = None,
+        weight_decay: Number | None = None,
+        hidden: Whole | None = None,
+        layers: Whole | None = None,
         settings: Mapping[str, Any] | None = None,
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = 0,
-        threads: int | None = None,
+        threads: Whole | None = None,
         progress: bool = False,
     ) -> None:
         self.epochs = epochs

@@ -82,6 +82,24 @@ def test_the_types_of_the_package_hold():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_numbers_of_numpy_are_numbers_to_a_type_checker_too(tmp_path):
+    pytest.importorskip("mypy")
+    lines = [
+        "import numpy as np",
+        "import graphminnet as gmn",
+        "one, part = np.int64(1), np.float32(0.5)",
+        "model = gmn.train('a.csv', 'y', seed=one, epochs=one, split_seed=one, threads=one, learning_rate=part)",
+        "gmn.train('a.csv', 'y', seed=np.arange(2), ensemble=None)",
+        "gmn.cross_validate('a.csv', 'y', folds=one, seed=[one, 2])",
+        "model.predict_interval('b.csv', level=part, threads=one)",
+        "model.explain('CCO', target=one, node=one)",
+    ]
+    (tmp_path / "program.py").write_text("\n".join(lines) + "\n")
+    line = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", str(tmp_path / "program.py")]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_wrong_calls_of_the_native_module_are_refused():
     with pytest.raises(TypeError):
         _call._native.call("load")
