@@ -95,6 +95,22 @@ def test_a_prediction_does_not_wait_until_a_training_beside_it_is_over(model):
     assert said == "True\n"
 
 
+def test_a_small_question_does_not_wait_for_a_large_one(model):
+    said = run(
+        model,
+        """
+        thread = threading.Thread(target=model.predict, args=(smiles * 500,))
+        thread.start()
+        time.sleep(0.2)
+        model.predict(smiles)
+        print(thread.is_alive())
+        thread.join()
+        """,
+        RAYON_NUM_THREADS="1",
+    )
+    assert said == "True\n"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_control_c_is_heard_while_a_callback_asks(smiles, model):
     def ask(epoch):

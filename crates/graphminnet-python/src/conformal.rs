@@ -28,7 +28,7 @@ pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failur
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
     let about = ensemble.description();
-    watched(asked.threads, caller, |job| {
+    watched(asked.source.threads(call, asked.threads), caller, |job| {
         let interrupt = job.interrupt;
         let conformal = calibrated(call, ensemble, &asked)?;
         let rows = asked.source.rows(&call.arrays, &about.read_options())?;

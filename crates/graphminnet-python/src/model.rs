@@ -111,7 +111,7 @@ struct Wanted {
 pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
-    watched(asked.threads, caller, |job| {
+    watched(asked.source.threads(call, asked.threads), caller, |job| {
         let (about, interrupt) = (ensemble.description(), job.interrupt);
         let rows = asked.source.rows(&call.arrays, &about.read_options())?;
         let stop = || interrupt.load(Ordering::Relaxed);
@@ -146,7 +146,7 @@ pub fn embed(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure>
             "several models have no vectors in common: choose one with model.members",
         ));
     };
-    watched(asked.threads, caller, |job| {
+    watched(asked.source.threads(call, asked.threads), caller, |job| {
         let rows = asked.source.rows(&call.arrays, &bundle.description().read_options())?;
         let per_node = asked.level == Some(Level::Node);
         let level = if per_node { LevelKind::Node } else { LevelKind::Graph };
@@ -315,7 +315,7 @@ pub fn explain(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failur
 pub fn read(call: &Call<'_>) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let options = call.handle.as_ref().map(|model| model.description().read_options()).unwrap_or_default();
-    pool::install(asked.threads, || {
+    pool::install(asked.source.threads(call, asked.threads), || {
         let rows = asked.source.rows(&call.arrays, &options)?;
         let usable = rows.iter().filter(|row| row.graph.is_ok()).count();
         Ok(json!({ "graphs": rows.len(), "usable": usable }).into())
@@ -335,7 +335,7 @@ pub fn prepare(call: &Call<'_>) -> Result<Reply, Failure> {
             (about.model.prepare_options(), about.read_options())
         }
     };
-    pool::install(asked.threads, || {
+    pool::install(asked.source.threads(call, asked.threads), || {
         let rows = asked.source.rows(&call.arrays, &read)?;
         let mut arrays = PreparedArrays::default();
         for row in &rows {

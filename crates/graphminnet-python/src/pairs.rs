@@ -30,7 +30,7 @@ enum About {
 pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
-    pool::install(asked.threads, || {
+    pool::install(asked.source.threads(call, asked.threads), || {
         let rows = asked.source.rows(&call.arrays, &ensemble.description().read_options())?;
         let [row] = rows.as_slice() else {
             return Err(Failure::usage(format!(

@@ -1,7 +1,8 @@
-//! Threads to work with: one pool per process, and one of its own for every training.
+//! Threads to work with: one pool per process, and one of its own for every long call.
 //!
 //! A thread of a pool that waits takes on other work of the same pool, and is back only when that is done. So a training,
-//! which may take hours and waits for Python's callbacks, is never among the work that calls share.
+//! which may take hours and waits for Python's callbacks, is never among the work that calls share, and nor are answers
+//! about many graphs.
 //!
 //! The threads of a pool do not come along into a forked child, where whoever waits for them waits forever. So a pool
 //! belongs to a process id, and a child makes one of its own. There is no lock on the way, because another thread could
@@ -27,12 +28,6 @@ pub enum Threads {
     Own(usize),
 }
 
-impl From<Option<usize>> for Threads {
-    fn from(count: Option<usize>) -> Self {
-        count.map_or(Self::Shared, Self::Own)
-    }
-}
-
 impl Threads {
     /// Threads of its own, on all cores without a number.
     pub fn own(count: Option<usize>) -> Self {
@@ -42,10 +37,10 @@ impl Threads {
 
 /// Does some work on some threads.
 pub fn install<T: Send>(
-    threads: impl Into<Threads>,
+    threads: Threads,
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> Result<T, Failure> {
-    match threads.into() {
+    match threads {
         Threads::Own(count) => build(count)?.install(work),
         Threads::Shared => shared()?.install(work),
     }

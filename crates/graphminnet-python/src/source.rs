@@ -1,6 +1,7 @@
 //! Graphs as Python gives them: a path, SMILES, the text of a table, or arrays.
 
-use crate::calls::Arrays;
+use crate::calls::{Arrays, Call};
+use crate::pool::Threads;
 use graphminnet_cli::Failure;
 use graphminnet_data::formats::Format;
 use graphminnet_data::memory::{Cells, GraphTables, TableColumns, molecule_rows};
@@ -12,6 +13,9 @@ use std::path::PathBuf;
 
 /// Rows that are read at a time.
 const ROWS: usize = 4096;
+
+/// Bytes of so little data that it is answered at once.
+const FEW: usize = 1 << 16;
 
 /// Where graphs come from.
 #[derive(Deserialize)]
@@ -73,6 +77,16 @@ enum CellsAt {
 }
 
 impl Source {
+    /// Threads to answer on. Much data has its own, so that what is asked meanwhile does not wait for it; few graphs are
+    /// answered faster than threads start.
+    pub fn threads(&self, call: &Call<'_>, asked: Option<usize>) -> Threads {
+        let size = call.request.len() + call.arrays.0.iter().map(|array| array.len()).sum::<usize>();
+        match asked {
+            None if size < FEW && !matches!(self, Self::Path(_)) => Threads::Shared,
+            asked => Threads::own(asked),
+        }
+    }
+
     /// The graphs for a model whose options these are; none is lost.
     pub fn rows(&self, arrays: &Arrays<'_>, options: &ReadOptions) -> Result<Vec<InputRow>, Failure> {
         Ok(match self {

@@ -135,11 +135,11 @@ fn epoch(report: &EpochReport) -> Value {
 
 /// Does some work on a thread of its own, while this one listens to it and to signals.
 pub fn watched(
-    threads: impl Into<Threads>,
+    threads: Threads,
     caller: &mut dyn Caller,
     work: impl FnOnce(&mut Job<'_>) -> Result<Reply, Failure> + Send,
 ) -> Result<Reply, Failure> {
-    let (threads, interrupt) = (threads.into(), AtomicBool::new(false));
+    let interrupt = AtomicBool::new(false);
     let (messages, inbox) = sync_channel::<(Value, SyncSender<()>)>(0);
     thread::scope(|scope| {
         let interrupt = &interrupt;
