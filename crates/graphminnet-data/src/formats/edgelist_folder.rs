@@ -265,7 +265,7 @@ fn read_splits(
             true => format!("there is no split scheme `{scheme}`, and no split file"),
             false => format!(
                 "there is no split scheme `{scheme}`; there are split files in the folders {}",
-                quoted(&folders.into_iter().collect::<Vec<_>>())
+                quoted(folders.into_iter().collect::<Vec<_>>())
             ),
         };
         return Err(DataError::Schema { place: Place::file(tree.root()), reason });
