@@ -188,7 +188,7 @@ pub fn resume(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure>
 /// Trains a run to its end and writes its report; `None` if it was interrupted.
 pub fn finish(run: &mut Run, how: How, job: &mut Job<'_>) -> Result<Option<Summary>, Failure> {
     job.say(json!({ "event": "run", "path": run.path() }));
-    let is_done = run.unfinished()?.is_empty() && run.path().join("report.html").is_file();
+    let is_done = run.is_done()? && run.path().join("report.html").is_file();
     let cache = if how.cache { default_cache_dir().map(Cache::new) } else { None };
     let resources = Resources { cache, ..Resources::on(DeviceKind::Cpu.open()?) };
     let interrupt = job.interrupt;

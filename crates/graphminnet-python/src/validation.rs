@@ -56,7 +56,7 @@ pub fn cross_validate(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, 
                     "{path} is a run on other data or on another split; give another run_dir="
                 )));
             }
-            let is_needed = matches!(spec.source, DataSource::Given { .. }) || !run.unfinished()?.is_empty();
+            let is_needed = matches!(spec.source, DataSource::Given { .. }) || !run.is_done()?;
             let mut run = match loaded.take() {
                 Some(first) => run.with_data(first),
                 None if is_needed => run.with_data(request.data.load(&arrays, Some(split))?.1),
