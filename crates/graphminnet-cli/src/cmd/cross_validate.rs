@@ -16,6 +16,7 @@ use std::process::ExitCode;
 
 /// What to train on which splits.
 #[derive(Args)]
+#[command(mut_arg("split", |split| split.help("How to make the splits: random (also auto), stratified, scaffold or kmeans")))]
 pub struct Arguments {
     #[command(flatten)]
     data: DataArguments,

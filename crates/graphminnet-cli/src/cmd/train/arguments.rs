@@ -34,7 +34,7 @@ pub struct DataArguments {
     #[arg(long, value_name = "GENERATOR")]
     pub generate: Option<String>,
     /// Number of generated graphs.
-    #[arg(long, requires = "generate")]
+    #[arg(long, requires = "generate", conflicts_with = "data")]
     pub graphs: Option<usize>,
     #[command(flatten)]
     pub reading: Reading,
