@@ -119,7 +119,9 @@ class Given:
             raise UsageError("weight= names a column: give a frame or a file that has it")
         read = {**source.read, **reading}
         calibrate = flag(self.calibrate, "calibrate")
-        return {"source": source.request, "read": read, "split": choice, "calibrate": calibrate}, source
+        chance = self.split_seed is not None and isinstance(choice, dict) and "auto" in choice
+        asked = {"source": source.request, "read": read, "split": choice, "needs_chance": chance, "calibrate": calibrate}
+        return asked, source
 
     def _choice(self) -> tuple[Any, Any]:
         """How the native module splits the data, and the parts of graphs where they are named."""

@@ -59,6 +59,8 @@ def test_splits_that_make_no_sense_are_refused(smiles, rich):
         train(rich, "size", split="official", split_seed=1)
     with pytest.raises(gmn.UsageError, match="split_seed= has no effect on parts that are named"):
         train(smiles, sizes(smiles), split=["train"] * 60, split_seed=1)
+    with pytest.raises(gmn.UsageError, match="split_seed= has no effect: the data names its parts"):
+        train(smiles[:40], sizes(smiles), valid=smiles[40:], split_seed=1)
     for split in ("random", ["train"] * 60):
         with pytest.raises(gmn.UsageError, match="valid= and test= are parts already"):
             train(smiles[:40], sizes(smiles), valid=smiles[40:], split=split)

@@ -112,6 +112,11 @@ fn a_blank_cell_in_the_split_column_stops_the_training() {
     assert!(run.stderr.contains("39 graphs, 23 to train, 8 to validate, 8 to test"), "{}", run.stderr);
     let run = workspace.run(&format!("{train} --split random"));
     assert!(run.code == 2 && run.stderr.contains("--split-column has no effect"), "{run:?}");
+    let run = workspace.run(&format!("{train} --on-bad-row skip --split-seed 1"));
+    assert!(
+        run.code == 2 && run.stderr.contains("--split-seed has no effect: the data names its parts"),
+        "{run:?}"
+    );
 }
 
 #[test]

@@ -226,8 +226,37 @@ fn a_column_that_is_not_there_cannot_be_numeric_or_text() {
         }
     }
     ok(workspace.run("data check g.jsonl --numeric node_feature_1 --text node_feature_0"));
+    workspace.write(
+        "words.jsonl",
+        "{\"num_nodes\": 1, \"edges\": [], \"node_features\": [[\"red\"]], \"target\": 1}\n",
+    );
+    for (column, said) in [
+        (
+            "node_feature_0",
+            "`node_feature_0` is to hold numbers (--numeric), but it holds text such as `red`",
+        ),
+        ("target", "`--numeric target` has no effect: it is a target"),
+    ] {
+        let refused = workspace.run(&format!("data check words.jsonl --numeric {column}"));
+        assert!(refused.code == 3 && refused.stderr.contains(said), "{refused:?}");
+    }
     // A line of JSON has its name in one field.
     let refused = workspace.run("data check g.jsonl --id-column name");
     assert!(refused.code == 3 && refused.stderr.contains("in the field `id`"), "{refused:?}");
     ok(workspace.run("data check g.jsonl --id-column id"));
+}
+
+#[test]
+fn hashes_are_names_to_the_last_digit() {
+    let workspace = Workspace::new();
+    let ids = [u64::MAX, u64::MAX - 1, 1 << 63];
+    let line =
+        |id: &u64| format!("{{\"id\": {id}, \"num_nodes\": 2, \"edges\": [[0, 1]], \"target\": 1.5}}\n");
+    workspace.write("hashes.jsonl", &ids.iter().map(line).collect::<String>());
+    ok(workspace.run("data convert hashes.jsonl again.jsonl"));
+    let again = text(&workspace, "again.jsonl");
+    assert!(
+        ids.iter().zip(again.lines()).all(|(id, line)| line.contains(&format!("\"id\":\"{id}\""))),
+        "{again}"
+    );
 }

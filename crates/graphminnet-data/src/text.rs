@@ -35,7 +35,22 @@ pub fn grouped(number: impl std::fmt::Display) -> String {
 /// assert_eq!(counted(0, "bad row"), "0 bad rows");
 /// ```
 pub fn counted(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+    format!("{number} {thing}{}", ending(number))
+}
+
+fn ending(number: usize) -> &'static str {
+    if number == 1 { "" } else { "s" }
+}
+
+/// A number of things whose digits are grouped.
+///
+/// ```
+/// use graphminnet_data::text::grouped_count;
+///
+/// assert_eq!(grouped_count(1_292, "label"), "1,292 labels");
+/// ```
+pub fn grouped_count(number: usize, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(number), ending(number))
 }
 
 /// A duration as `2 h 05 min`, `3 min 20 s` or `4.2 s`.

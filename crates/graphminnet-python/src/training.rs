@@ -26,6 +26,8 @@ pub struct Data {
     read: Map<String, Value>,
     /// Cross-validation makes its own.
     split: Option<SplitChoice>,
+    /// Whether a seed was named for a split that is at random only where the data names no parts.
+    needs_chance: bool,
     calibrate: bool,
 }
 
@@ -87,18 +89,18 @@ impl Data {
     ) -> Result<(DataSource, Loaded), Failure> {
         let split = split.or(self.split.as_ref()).ok_or_else(|| Failure::usage("how is the data split?"))?;
         let read = read_options(self.read.clone())?;
+        let mut source = DataSource::Given { edges: read.edges };
         let loaded = match &self.source {
             Source::Path(path) => {
                 // Written down as an absolute path, so that the run can be resumed from anywhere.
                 let (path, read) = (std::path::absolute(path)?, Box::new(read));
-                let source = DataSource::File { path, read, split: split.clone(), calibrate: self.calibrate };
-                let loaded = source.load()?;
-                return Ok((source, loaded));
+                source = DataSource::File { path, read, split: split.clone(), calibrate: self.calibrate };
+                source.load()?
             }
             Source::Csv { name, text } => Loaded::molecules(text, name, &csv(&read), split, self.calibrate)?,
-            source => {
+            given => {
                 let ignore_split = !split.is_of_the_data();
-                let found = source.read(arrays, &ReadOptions { ignore_split, ..read.clone() })?;
+                let found = given.read(arrays, &ReadOptions { ignore_split, ..read.clone() })?;
                 let mut loaded = Loaded::split(found.dataset, split)?;
                 if self.calibrate {
                     loaded = loaded.calibrated()?;
@@ -107,7 +109,12 @@ impl Data {
                 loaded
             }
         };
-        Ok((DataSource::Given { edges: read.edges }, loaded))
+        if self.needs_chance && loaded.is_split_as_given() {
+            return Err(Failure::usage(
+                "split_seed= has no effect: the data names its parts; split=\"random\" (or another one) splits it anew",
+            ));
+        }
+        Ok((source, loaded))
     }
 }
 

@@ -66,7 +66,7 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
 fn the_unit_of_a_column_does_not_matter() {
     let (notes, small, _) = train(&file(1.0, 0.0), &[]);
     assert!(
-        notes.iter().any(|note| note.contains("1 categorical columns of sizes [2] and 1 numeric ones")),
+        notes.iter().any(|note| note.contains("1 categorical column of sizes [2] and 1 numeric one")),
         "{notes:?}"
     );
     let small = small.best.valid.unwrap();

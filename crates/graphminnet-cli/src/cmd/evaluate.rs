@@ -22,7 +22,7 @@ use graphminnet_data::fs::AtomicFile;
 use graphminnet_data::parts::PartFolder;
 use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::split::Splits;
-use graphminnet_data::text::grouped;
+use graphminnet_data::text::{grouped, grouped_count};
 use graphminnet_data::{
     Dataset, Level, OnBadRow, ReadInParts, ReadOptions, Sample, Split, escape, open, open_in_parts,
 };
@@ -218,7 +218,7 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
             return Ok(ExitCode::SUCCESS);
         }
         let level = 100.0 * arguments.level;
-        writeln!(out, "{} graphs, {} labels", grouped(found.graphs), grouped(found.labels))?;
+        writeln!(out, "{}, {}", grouped_count(found.graphs, "graph"), grouped_count(found.labels, "label"))?;
         if let Some(positive) = &found.positive_class {
             writeln!(out, "positive class: {}", escape(positive))?;
         }

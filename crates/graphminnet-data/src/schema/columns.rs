@@ -63,6 +63,11 @@ impl ColumnTrace {
         self.is_text == Some(true)
     }
 
+    /// The text that came first, in a column of text.
+    pub(super) fn first_text(&self) -> Option<&str> {
+        self.codes.iter().find(|(_, code)| **code == 0).map(|(text, _)| text.as_str())
+    }
+
     /// A value as the file has it: the text that a code stands for, or a number.
     pub(super) fn written(&self, value: f64) -> String {
         let text =

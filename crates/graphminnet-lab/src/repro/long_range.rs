@@ -14,6 +14,7 @@ use graphminnet::model::{FeatureInput, GraphMinNet, ModelInput};
 use graphminnet::nn::Pass;
 use graphminnet::train::{DataSource, Generator, TrainingData};
 use graphminnet_data::spectral::{PreparedGraph, prepare_graph};
+use graphminnet_data::text::counted;
 use graphminnet_data::{Features, Graph, rng};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -266,10 +267,10 @@ fn trained(lab: &Lab<'_>) -> Result<(Sheet, Figure), ReproError> {
         figure.lines.push(Line { name: name.to_owned(), points, deviations: Vec::new() });
     }
     sheet.note(format!(
-        "{} epochs; guessing is right in 25 % of the cases. J: mean over up to {RINGS} test rings of the gradient of \
+        "{}; guessing is right in 25 % of the cases. J: mean over up to {RINGS} test rings of the gradient of \
          the answering node's last features by the input at that distance; opposite: by the node that shows the \
          answer, 8 to 12 steps away.{}",
-        epochs.map_or_else(|| "8".to_owned(), |epochs| epochs.to_string()),
+        counted(epochs.unwrap_or(8), "epoch"),
         if epochs.is_some() { " Shortened." } else { "" }
     ));
     Ok((sheet, figure))

@@ -43,7 +43,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default = "TrainConfig::baseline", deny_unknown_fields)]
 pub struct TrainConfig {
-    /// Length of the schedule in epochs.
+    /// Length of the schedule in epochs. If this alone is set, the warm-up is scaled in proportion.
     pub epochs: usize,
     /// Epochs of linear warm-up.
     pub warmup: usize,

@@ -1,7 +1,7 @@
 //! Data as it was found: the graphs and their parts.
 
 use super::data::{data_fingerprint, fingerprint_of};
-use super::source::words;
+use super::source::{AS_GIVEN, words};
 use super::{SplitChoice, TrainError};
 use crate::config::ConfigError;
 use graphminnet_data::preparation::GraphInParts;
@@ -130,6 +130,11 @@ impl Loaded {
             }
         };
         Self::of(read, &groups, choice, true)?.with_calibration(calibrate, &groups)
+    }
+
+    /// Whether the data named its parts itself, where nobody asked for others.
+    pub fn is_split_as_given(&self) -> bool {
+        self.split_note.starts_with(AS_GIVEN)
     }
 
     /// What was read and how it is split, in one line.

@@ -27,6 +27,9 @@ pub enum Generator {
     Cluster,
 }
 
+/// How the parts came about that the data itself names.
+pub(super) const AS_GIVEN: &str = "as given in the data";
+
 /// How a data set without an official split is split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -276,7 +279,7 @@ impl SplitChoice {
         };
         match self {
             Self::Auto { .. } | Self::Official if dataset.node_parts.is_some() => {
-                Ok(dataset.node_parts.clone().map(|parts| (parts, "as given in the data".to_owned())))
+                Ok(dataset.node_parts.clone().map(|parts| (parts, AS_GIVEN.to_owned())))
             }
             Self::Auto { .. } if dataset.official_split.is_some() => Ok(None),
             Self::Auto { seed } | Self::Random { seed } | Self::Stratified { seed } => random(*seed),
@@ -340,7 +343,7 @@ impl SplitChoice {
                 (splits, format!("fold {} of {folds}, {how} (seed {seed})", fold + 1))
             }
             Self::Auto { seed } => match (&dataset.official_split, class_labels(dataset)) {
-                (Some(_), _) => (Splits::official(dataset)?, "as given in the data".to_owned()),
+                (Some(_), _) => (Splits::official(dataset)?, AS_GIVEN.to_owned()),
                 (None, Some(labels)) => (
                     Splits::stratified(&labels, Ratios::default(), *seed)?,
                     format!("80/10/10 at random in equal shares of the classes (seed {seed})"),

@@ -60,7 +60,7 @@ impl Search {
         let field = Override::parse(&format!("{path}=0"))?.path();
         let (section, key) = field.split_once('.').ok_or_else(|| wrong("section.key=range"))?;
         let parsed = read_range(range.trim()).ok_or_else(|| {
-            wrong("a..b with a < b, log:a..b with 0 < a < b, or a list such as [gated,gine]")
+            wrong("a..b with a < b, log:a..b with 0 < a < b, or a list such as [gatedgcn,gine]")
         })?;
         if self.fields.iter().any(|(known, name, ..)| known == section && name == key) {
             return Err(wrong("every field once"));
@@ -245,7 +245,7 @@ mod tests {
             "model.layers=2..4",
             "train.learning_rate=log:1e-4..1e-2",
             "model.drop_res=0.0..0.5",
-            "model.local=[gated,gine]",
+            "model.local=[gatedgcn,gine]",
         ] {
             search.add(text).unwrap();
         }

@@ -7,7 +7,7 @@ use crate::ui::report::say_report;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet_data::formats::Format;
-use graphminnet_data::text::grouped;
+use graphminnet_data::text::grouped_count;
 use graphminnet_data::{ColumnKind, Dataset, Level, escape, formats, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let read = open(&arguments.input, &arguments.source.options())?;
     say_report(&read.report);
     let format = formats::write(&read.dataset, &arguments.output)?;
-    say!("{} graphs written as {}", grouped(read.dataset.samples.len()), format.name());
+    say!("{} written as {}", grouped_count(read.dataset.samples.len(), "graph"), format.name());
     say_written(&read.dataset, format);
     writeln!(stdout().lock(), "{output}")?;
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use crate::ui::report::say_report;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet_data::links::HideLinks;
-use graphminnet_data::text::grouped;
+use graphminnet_data::text::{grouped, grouped_count};
 use graphminnet_data::{Split, formats, open};
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -63,7 +63,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             format!("pairs: {}", counts.join(", "))
         }
     };
-    say!("{} graphs, {} directed edges left, {parts}", grouped(hidden.samples.len()), grouped(edges));
+    let graphs = grouped_count(hidden.samples.len(), "graph");
+    say!("{graphs}, {} left, {parts}", grouped_count(edges, "directed edge"));
     writeln!(stdout().lock(), "{output}")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -23,6 +23,7 @@ use crate::ui::say::say;
 use crate::ui::signals::Interrupt;
 use access::Access;
 use clap::Args;
+use graphminnet_data::text::counted;
 use std::io::{Write, stdout};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -44,10 +45,10 @@ pub struct Arguments {
     #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
     max_body: u64,
     /// Most graphs in one request.
-    #[arg(long, value_name = "GRAPHS", default_value_t = 1024)]
-    max_graphs: usize,
+    #[arg(long, value_name = "GRAPHS", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    max_graphs: u32,
     /// Most nodes, and most edges, of the graphs of one request together.
-    #[arg(long, value_name = "NODES", default_value_t = 200_000)]
+    #[arg(long, value_name = "NODES", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     max_nodes: u64,
     /// File with the token that requests must carry as `Authorization: Bearer TOKEN`.
     #[arg(long, value_name = "FILE")]
@@ -77,7 +78,7 @@ impl Arguments {
     fn bounds(&self) -> Bounds {
         Bounds {
             body: usize::try_from(self.max_body << 20).unwrap_or(usize::MAX),
-            graphs: self.max_graphs,
+            graphs: self.max_graphs as usize,
             nodes: self.max_nodes,
             time: Duration::from_secs(self.timeout),
         }
@@ -105,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let mut out = stdout();
         writeln!(out, "http://{}", listener.local_addr()?)?;
         out.flush()?;
-        say!("serving on {threads} threads; Ctrl-C stops");
+        say!("serving on {}; Ctrl-C stops", counted(threads, "thread"));
         http::serve(listener, workers, access, bounds, interrupt).await;
         say!("stopped");
         Ok(ExitCode::SUCCESS)

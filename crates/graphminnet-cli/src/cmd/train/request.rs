@@ -61,6 +61,7 @@ impl Request {
         context: &Context,
     ) -> Result<Self, Failure> {
         let verbosity = context.verbosity;
+        let needs_chance = arguments.split_seed.is_some() && matches!(split, SplitChoice::Auto { .. });
         let (from, start) = from.unzip();
         let configuration = Configuration::of(arguments, start.as_ref(), overrides)?;
         // A model to begin with has read molecules with or without them.
@@ -72,6 +73,11 @@ impl Request {
             Some((parts, how)) => source.load_parts(limits, (*parts, how), &**exchange)?,
             None => source.load_within(limits)?,
         };
+        if needs_chance && loaded.is_split_as_given() {
+            return Err(Failure::usage(
+                "--split-seed has no effect: the data names its parts; --split random (or another one) splits it anew",
+            ));
+        }
         if arguments.no_descriptors && loaded.dataset.schema.molecules.is_none() {
             return Err(Failure::usage(
                 "--no-descriptors is for tables of molecules; this data has no descriptors",

@@ -1,6 +1,6 @@
 //! One line of JSON to its fields, without an intermediate tree: nothing is stored that the graph does not need.
 
-use super::values::{Cell, CellSeed, Pairs, Rows, Table, Target, from_index};
+use super::values::{Cell, CellSeed, NameSeed, Pairs, Rows, Table, Target, from_index};
 use crate::budget::{Share, bytes_of};
 use crate::formats::Masks;
 use crate::limits::within;
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for IdSeed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
-                "id" if self.0.is_none() => *self.0 = map.next_value_seed(CellSeed)?.into_id(),
+                "id" if self.0.is_none() => *self.0 = map.next_value_seed(NameSeed)?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -215,7 +215,7 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
                 name if self.asked.targets.contains(&name) => {
                     line.named.push((key.clone(), map.next_value_seed(Table)?));
                 }
-                "id" => line.id = map.next_value_seed(CellSeed)?.into_id(),
+                "id" => line.id = map.next_value_seed(NameSeed)?,
                 "num_nodes" => {
                     line.num_nodes = match map.next_value_seed(CellSeed)? {
                         Cell::Integer(value) => Some(

@@ -136,6 +136,41 @@ macro_rules! scalars {
     )*};
 }
 
+/// The name of a graph. Hashes are names, too: all numbers of 64 bits keep their digits.
+pub(super) struct NameSeed;
+
+impl NameSeed {
+    fn scalar(self, cell: Cell) -> Option<String> {
+        cell.into_id()
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for NameSeed {
+    type Value = Option<String>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<String>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NameSeed {
+    type Value = Option<String>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        CellSeed.expecting(out)
+    }
+
+    scalars! { visit_bool(bool), visit_i64(i64), visit_f64(f64), visit_str(&str) }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Option<String>, E> {
+        Ok(Some(value.to_string()))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Option<String>, E> {
+        Ok(None)
+    }
+}
+
 /// A scalar, a list of scalars or a list of lists of scalars, flattened as it is read.
 pub(super) struct Table;
 

@@ -123,18 +123,31 @@ impl Collector<'_> {
         ];
         let names = |set: &ColumnSet| set.traces().iter().map(|trace| trace.name.clone()).collect::<Vec<_>>();
         let numeric = options.numeric.iter().map(|name| ("--numeric", name));
-        let mut asked = numeric.chain(options.text.iter().map(|name| ("--text", name)));
-        match asked.find(|(_, name)| !sets.iter().any(|(_, set)| names(set).contains(name))) {
-            None => Ok(()),
-            Some((option, name)) => {
+        for (option, name) in numeric.chain(options.text.iter().map(|name| ("--text", name))) {
+            let shown = crate::escape(name);
+            let mut found =
+                sets.iter().flat_map(|(_, set)| set.traces()).filter(|trace| trace.name == *name).peekable();
+            if found.peek().is_none() {
                 let there = sets.map(|(what, set)| format!("{what} {}", quoted_some(names(set))));
-                refuse(format!(
-                    "no column is called `{}` ({option}): {}",
-                    crate::escape(name),
-                    there.join("; ")
-                ))
+                return refuse(format!("no column is called `{shown}` ({option}): {}", there.join("; ")));
+            }
+            if option != "--numeric" {
+                continue;
+            }
+            if let Some(text) = found.find_map(|trace| trace.first_text()) {
+                return refuse(format!(
+                    "`{shown}` is to hold numbers (--numeric), but it holds text such as `{}`",
+                    crate::escape(text)
+                ));
+            }
+            let is_feature = |(_, set): &(_, &ColumnSet)| names(set).contains(name);
+            if !sets.iter().take(2).any(is_feature) {
+                return refuse(format!(
+                    "`--numeric {shown}` has no effect: it is a target, whose values are numbers with `--task regression`"
+                ));
             }
         }
+        Ok(())
     }
 
     fn build(mut self, finisher: Finisher) -> Result<Read, DataError> {

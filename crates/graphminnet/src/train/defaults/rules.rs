@@ -208,15 +208,17 @@ impl<'a> Draft<'a> {
     fn columns(&mut self, of: &str, vocabulary: Vec<usize>, numbers: usize) -> bool {
         let (encoder, which) = match (vocabulary.len(), numbers) {
             (0, 0) => return false,
-            (0, numbers) => ("linear", format!("{numbers} numeric columns")),
+            (0, numbers) => ("linear", counted(numbers, "numeric column")),
             (categories, 0) => {
                 let encoder = if categories == 1 { "embed" } else { "atoms" };
-                (encoder, format!("{categories} categorical columns of sizes {vocabulary:?}"))
+                (encoder, format!("{} of sizes {vocabulary:?}", counted(categories, "categorical column")))
             }
             (categories, numbers) => (
                 "mixed",
                 format!(
-                    "{categories} categorical columns of sizes {vocabulary:?} and {numbers} numeric ones"
+                    "{} of sizes {vocabulary:?} and {}",
+                    counted(categories, "categorical column"),
+                    counted(numbers, "numeric one")
                 ),
             ),
         };
