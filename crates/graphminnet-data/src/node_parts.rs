@@ -45,18 +45,8 @@ impl NodeParts {
         Ok(Some(Self::new(vec![nodes])))
     }
 
-    /// 80/10/10 of the labelled nodes (edges, pairs) of a single graph at random, in equal shares of the classes where
-    /// there are some. Edges between the same two nodes stay together, whatever their direction: one would give the other
-    /// away.
-    ///
-    /// # Errors
-    ///
-    /// None in practice; the type is that of [`Splits::stratified`].
-    pub fn random(dataset: &Dataset, seed: u64) -> Result<Option<Self>, SplitError> {
-        Self::at_random(dataset, Ratios::default(), seed)
-    }
-
-    /// The same in other shares.
+    /// The labelled nodes (edges, pairs) of a single graph at random, in equal shares of the classes where there are some.
+    /// Edges between the same two nodes stay together, whatever their direction: one would give the other away.
     ///
     /// # Errors
     ///

@@ -12,6 +12,7 @@
 //! no position occurs twice, and none is out of range.
 
 use super::dataset::{Dataset, Split};
+use crate::RULES;
 use crate::rng::stream;
 use std::collections::{HashMap, HashSet};
 
@@ -89,23 +90,54 @@ pub struct Ratios {
     pub valid: f64,
     /// Part for testing.
     pub test: f64,
+    /// Version of the rules ([`ReadOptions::rules`](crate::ReadOptions::rules)), so that a run that goes on finds the parts that it
+    /// began with. Under versions 1 to 6, labels of few samples were spread by their places in the file, and so were ties, and room
+    /// for groups was rounded to the nearest sample.
+    pub rules: u32,
 }
+
+/// The first version of the rules under which chance spreads labels of few samples.
+const BY_CHANCE: u32 = 7;
 
 impl Default for Ratios {
     fn default() -> Self {
-        Self { train: 0.8, valid: 0.1, test: 0.1 }
+        Self { train: 0.8, valid: 0.1, test: 0.1, rules: RULES }
     }
 }
 
 impl Ratios {
-    /// Numbers of samples up to the end of the training part and of the validation part.
-    fn ends(self, samples: usize) -> Result<(usize, usize), SplitError> {
-        let Self { train, valid, test } = self;
-        let sum = train + valid + test;
-        if [train, valid, test].iter().any(|part| !part.is_finite() || *part < 0.0) || sum <= 0.0 {
+    /// The same under the rules of this version.
+    pub fn under(self, rules: u32) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// The shares of the parts, of 1.
+    fn shares(self) -> Result<[f64; 3], SplitError> {
+        let Self { train, valid, test, .. } = self;
+        let (parts, sum) = ([train, valid, test], train + valid + test);
+        if parts.iter().any(|part| !part.is_finite() || *part < 0.0) || sum <= 0.0 {
             return Err(SplitError::Ratios { train, valid, test });
         }
+        Ok(parts.map(|part| part / sum))
+    }
+
+    /// Numbers of samples up to the end of the training part and of the validation part.
+    fn ends(self, samples: usize) -> Result<(usize, usize), SplitError> {
+        self.shares()?;
+        let Self { train, valid, test, .. } = self;
+        let sum = train + valid + test;
         let end = |part: f64| ((part / sum * samples as f64).round() as usize).min(samples);
+        Ok((end(train), end(train + valid)))
+    }
+
+    /// The same where whole groups must fit in: no part gets more than its share.
+    fn room(self, samples: usize) -> Result<(usize, usize), SplitError> {
+        if self.rules < BY_CHANCE {
+            return self.ends(samples);
+        }
+        let [train, valid, _] = self.shares()?;
+        // A share such as 0.8 is not exact; a product a hair below a whole number is that number.
+        let end = |part: f64| ((part * samples as f64 + 1e-6).floor() as usize).min(samples);
         Ok((end(train), end(train + valid)))
     }
 }
@@ -246,23 +278,33 @@ impl Splits {
 
     /// Random parts in which every label has nearly the same share.
     ///
-    /// Samples of one label are shuffled and laid out one label after the other at evenly spaced positions, so even
-    /// rare labels are spread as far as their number allows.
+    /// Samples of one label are shuffled and laid out one label after the other at evenly spaced positions. A label of which there
+    /// are too few for every part is in parts that chance chooses, in proportion to their sizes.
     ///
     /// # Errors
     ///
     /// [`SplitError::Ratios`].
     pub fn stratified<L: Ord>(labels: &[L], ratios: Ratios, seed: u64) -> Result<Self, SplitError> {
         let samples = labels.len();
-        let mut order = stream(seed, "stratified split", &[]).permutation(samples);
+        let smallest = ratios.shares()?.into_iter().filter(|share| *share > 0.0).fold(1.0, f64::min);
+        let mut chance = stream(seed, "stratified split", &[]);
+        let mut order = chance.permutation(samples);
+        // Of samples at the same position the file says which is first, or chance.
+        let mut place: Vec<usize> = (0..samples).collect();
+        if ratios.rules >= BY_CHANCE {
+            chance.shuffle(&mut place);
+        }
         order.sort_by(|&a, &b| labels[a].cmp(&labels[b]));
         // The k-th of the m samples of a label goes to position (k + ½) / m of the line; cutting the line then cuts
-        // every label in the same proportion.
+        // every label in the same proportion. Too few samples would all come to lie in the larger parts: they begin anywhere.
         let mut line: Vec<(f64, usize)> = Vec::with_capacity(samples);
         for group in order.chunk_by(|&a, &b| labels[a] == labels[b]) {
-            line.extend(group.iter().enumerate().map(|(k, &at)| ((k as f64 + 0.5) / group.len() as f64, at)));
+            let is_rare = ratios.rules >= BY_CHANCE && (group.len() as f64) * smallest < 1.0 - 1e-9;
+            let begin = if is_rare { chance.uniform() } else { 0.5 };
+            let positions = (0..group.len()).map(|k| (k as f64 + begin) / group.len() as f64);
+            line.extend(positions.zip(group.iter().copied()));
         }
-        line.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        line.sort_by(|a, b| a.0.total_cmp(&b.0).then(place[a.1].cmp(&place[b.1])));
         let order: Vec<usize> = line.into_iter().map(|(_, at)| at).collect();
         let (train, valid) = ratios.ends(samples)?;
         Self::cut(&order, train, valid, samples)
@@ -359,6 +401,30 @@ mod tests {
     }
 
     #[test]
+    fn labels_of_few_samples_are_in_all_parts_by_chance() {
+        // Half of one label, the others alone with theirs; and ten labels of three, one after the other.
+        let alone: Vec<usize> = (0..100).map(|at| if at < 50 { 0 } else { at }).collect();
+        let threes: Vec<usize> = (0..30).map(|at| at / 3).collect();
+        let among = |labels: &[usize], rare: fn(usize) -> bool, rules: u32| -> (usize, HashSet<Vec<usize>>) {
+            let split = |seed| Splits::stratified(labels, Ratios::default().under(rules), seed).unwrap();
+            let tests: Vec<Vec<usize>> = (0..200).map(|seed| split(seed).test).collect();
+            (tests.iter().flatten().filter(|at| rare(**at)).count(), tests.into_iter().collect())
+        };
+        // Ten are tested each time, and five of them are rare ones on average.
+        let (rare, different) = among(&alone, |at| at >= 50, RULES);
+        assert!(
+            (850..1_150).contains(&rare) && different.len() > 150,
+            "{rare} in {} splits",
+            different.len()
+        );
+        assert_eq!(among(&alone, |at| at >= 50, 6).0, 0);
+        // Three are tested each time; those of the first five labels are as many as the others.
+        let (first, _) = among(&threes, |at| at < 15, RULES);
+        assert!((240..360).contains(&first), "{first}");
+        assert_eq!(among(&threes, |at| at < 15, 6).0, 0);
+    }
+
+    #[test]
     fn every_sample_is_tested_in_exactly_one_fold() {
         let mut tested: Vec<usize> =
             (0..5).flat_map(|fold| Splits::k_fold(17, 5, fold, 1).unwrap().test).collect();
@@ -379,7 +445,9 @@ mod tests {
     #[test]
     fn impossible_ratios_are_refused() {
         for (train, valid, test) in [(0.0, 0.0, 0.0), (-1.0, 1.0, 1.0), (f64::NAN, 1.0, 1.0)] {
-            assert!(Splits::random(10, Ratios { train, valid, test }, 0).is_err());
+            let ratios = Ratios { train, valid, test, ..Ratios::default() };
+            assert!(Splits::random(10, ratios, 0).is_err());
+            assert!(Splits::by_groups(&[0; 10], ratios).is_err());
         }
     }
 
@@ -388,7 +456,7 @@ mod tests {
         fn all_makers_partition_and_depend_on_nothing_but_their_arguments(
             labels in prop::collection::vec(0u8..4, 0..60), seed in 0u64..50,
         ) {
-            let ratios = Ratios { train: 3.0, valid: 1.0, test: 1.0 };
+            let ratios = Ratios { train: 3.0, valid: 1.0, test: 1.0, ..Ratios::default() };
             let make = || [
                 Splits::random(labels.len(), ratios, seed).unwrap(),
                 Splits::stratified(&labels, ratios, seed).unwrap(),

@@ -6,6 +6,7 @@ use common::Scratch;
 use graphminnet_data::generate::{Papers, PartSizes, RingTransfer};
 use graphminnet_data::links::{HideLinks, LinkError};
 use graphminnet_data::spectral::{PrepareOptions, prepare_graph};
+use graphminnet_data::split::Ratios;
 use graphminnet_data::{
     DataError, Dataset, EdgeDirection, Graph, Level, NodeParts, ReadOptions, Sample, Split, Task, formats,
     open,
@@ -288,7 +289,7 @@ fn a_random_split_of_edges_keeps_the_directions_of_one_together() {
     dataset.schema.level = Level::Edge;
     dataset.schema.task = Task::Regression;
     dataset.samples[0].targets = (0..100).map(|edge| if edge < 4 { f32::NAN } else { edge as f32 }).collect();
-    let parts = NodeParts::random(&dataset, 3).unwrap().unwrap();
+    let parts = NodeParts::at_random(&dataset, Ratios::default(), 3).unwrap().unwrap();
     let rows = parts.graph(0);
     assert!(rows[..4].iter().all(Option::is_none));
     assert!(rows.chunks(2).all(|both| both[0] == both[1]));

@@ -166,7 +166,7 @@ fn of_several_schemes_of_ogb_one_must_be_named() {
 #[test]
 fn nodes_of_the_only_graph_are_split_in_any_shares() {
     let dataset = read("\"id\":\"a\"", &ReadOptions::default()).unwrap();
-    let halves = Ratios { train: 1.0, valid: 0.0, test: 1.0 };
+    let halves = Ratios { train: 1.0, valid: 0.0, test: 1.0, ..Ratios::default() };
     let parts = NodeParts::at_random(&dataset, halves, 0).unwrap().unwrap();
     assert_eq!([Train, Valid, Test].map(|part| parts.count(part)), [2, 0, 2]);
     let classes = |part: Split| -> f32 {
@@ -174,6 +174,6 @@ fn nodes_of_the_only_graph_are_split_in_any_shares() {
         rows.filter(|(found, _)| **found == Some(part)).map(|(_, class)| class).sum()
     };
     assert_eq!([classes(Train), classes(Test)], [1.0, 1.0], "equal shares of the classes");
-    let none = Ratios { train: 0.0, valid: 0.0, test: 0.0 };
+    let none = Ratios { train: 0.0, valid: 0.0, test: 0.0, ..Ratios::default() };
     assert!(NodeParts::at_random(&dataset, none, 0).is_err());
 }

@@ -58,17 +58,23 @@ fn targets_are_columns_as_in_a_text() {
 
 /// A workbook with one sheet of this XML.
 fn workbook(sheet: &str) -> Vec<u8> {
+    workbook_with(sheet, "worksheets/sheet1.xml", "<sst/>")
+}
+
+/// The same with another place of the sheet and a table of texts.
+fn workbook_with(sheet: &str, target: &str, texts: &str) -> Vec<u8> {
     let types = r#"<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>"#;
     let package = r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="xl/workbook.xml"/></Relationships>"#;
     let book = r#"<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets><sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>"#;
-    let relations = r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>"#;
+    let relations = r#"<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet" Target="TARGET"/></Relationships>"#;
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in [
         ("[Content_Types].xml", types),
         ("_rels/.rels", package),
         ("xl/workbook.xml", book),
-        ("xl/_rels/workbook.xml.rels", relations),
-        ("xl/worksheets/sheet1.xml", sheet),
+        ("xl/_rels/workbook.xml.rels", &relations.replace("TARGET", target)),
+        ("xl/sharedStrings.xml", texts),
+        (&format!("xl/{target}"), sheet),
     ] {
         archive.start_file(name, SimpleFileOptions::default()).unwrap();
         archive.write_all(content.as_bytes()).unwrap();
@@ -112,6 +118,21 @@ fn bombs_and_damaged_files_are_refused() {
     std::fs::write(&path, bomb).unwrap();
     let error = rows(&path, &options).unwrap_err().to_string();
     assert!(error.contains("--memory"), "{error}");
+    // A sheet of any name is a sheet.
+    std::fs::write(&path, workbook_with(&sheet(&" ".repeat(64 << 20)), "worksheets/a.dat", "<sst/>"))
+        .unwrap();
+    let error = rows(&path, &options).unwrap_err().to_string();
+    assert!(error.contains("--memory"), "{error}");
+    // Texts that are announced, and for which memory would be taken at once.
+    let table = format!("<row r=\"1\">{}</row>", cell("A1", "smiles"));
+    for texts in [
+        "<sst count='1' uniqueCount=\"1000000000000\">",
+        "<!-- <sst> --><x:sst uniqueCount = '99999999999999999999'>",
+    ] {
+        std::fs::write(&path, workbook_with(&sheet(&table), "worksheets/sheet1.xml", texts)).unwrap();
+        let error = rows(&path, &options).unwrap_err().to_string();
+        assert!(error.contains("cannot hold the"), "{error}");
+    }
     // Many small cells: each of them takes memory of its own.
     let many: String =
         (1..50_000).map(|row| format!("<row r=\"{row}\">{}</row>", cell(&format!("GR{row}"), "C"))).collect();

@@ -88,7 +88,8 @@ impl TableRows for SheetRows {
     }
 }
 
-/// Fails if the XML files of a workbook are more than there is memory for; what it says about their sizes is not asked.
+/// Fails if the files of a workbook are more than there is memory for, whatever they are called: a workbook names its sheets as it
+/// likes. What the archive says about their sizes is not asked.
 fn measure(file: File, limits: &Limits) -> io::Result<()> {
     let wrong = |error: zip::result::ZipError| io::Error::new(io::ErrorKind::InvalidData, error);
     let exceeded = |exceeded: Exceeded| io::Error::new(io::ErrorKind::FileTooLarge, exceeded);
@@ -99,15 +100,40 @@ fn measure(file: File, limits: &Limits) -> io::Result<()> {
     let mut total = 0;
     for member in 0..archive.len() {
         let member = archive.by_index(member).map_err(wrong)?;
-        // A name that cannot be read is counted, too.
-        let name = member.name().map(|name| name.to_ascii_lowercase()).unwrap_or_else(|_| ".xml".into());
-        if ![".xml", ".rels"].iter().any(|end| name.ends_with(end)) {
-            continue;
-        }
-        total += io::copy(&mut member.take(most.saturating_add(1) - total), &mut io::sink())?;
+        // A name that cannot be read is nobody's.
+        let name = member.name().map(|name| name.to_ascii_lowercase()).unwrap_or_default();
+        let mut content = member.take(most.saturating_add(1) - total);
+        total += if name.ends_with("sharedstrings.xml") {
+            let mut text = Vec::new();
+            content.read_to_end(&mut text)?;
+            check_count(&text)?;
+            text.len() as u64
+        } else {
+            io::copy(&mut content, &mut io::sink())?
+        };
         within(crate::budget::MEMORY, total.saturating_mul(FACTOR), limits.memory()).map_err(exceeded)?;
     }
     within("ratio", if total > 1 << 24 { total / length.max(1) } else { 0 }, limits.ratio).map_err(exceeded)
+}
+
+/// Fails if a table of texts says that it has more of them than it has room for: memory for so many is taken before they are read.
+fn check_count(table: &[u8]) -> io::Result<()> {
+    const COUNT: &[u8] = b"uniqueCount";
+    // In UTF-16 every other byte is 0.
+    let plain: Vec<u8> = table.iter().copied().filter(|byte| *byte != 0).collect();
+    for (at, _) in plain.windows(COUNT.len()).enumerate().filter(|(_, window)| *window == COUNT) {
+        let rest = plain.get(at + COUNT.len()..).unwrap_or_default();
+        let quote = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'=' | b'"' | b'\'');
+        let digits = rest.iter().skip_while(|byte| quote(byte)).take_while(|byte| byte.is_ascii_digit());
+        let count = digits
+            .fold(0u64, |count, digit| count.saturating_mul(10).saturating_add(u64::from(digit - b'0')));
+        // The shortest text is `<si/>`.
+        if count > plain.len() as u64 / 5 {
+            let reason = format!("{} bytes cannot hold the {count} texts that they announce", table.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+    }
+    Ok(())
 }
 
 fn read(file: BufReader<File>, options: &ReadOptions) -> Result<SheetRows, Trouble> {

@@ -48,7 +48,7 @@ impl Splits {
         seed: u64,
     ) -> Result<Self, SplitError> {
         let samples = groups.len();
-        let (train_end, valid_end) = ratios.ends(samples)?;
+        let (train_end, valid_end) = ratios.room(samples)?;
         let limit = (valid_end - train_end).min(samples - valid_end) / 2;
         let (mut order, mut small): (Vec<_>, Vec<_>) =
             by_size(members(groups)).into_iter().partition(|group| group.len() > limit);
@@ -88,7 +88,7 @@ impl Splits {
 
     /// Gives every group, in this order, to the first part that has room for it; the last takes what is left.
     fn fill(groups: Vec<Vec<usize>>, samples: usize, ratios: Ratios) -> Result<Self, SplitError> {
-        let (train_end, valid_end) = ratios.ends(samples)?;
+        let (train_end, valid_end) = ratios.room(samples)?;
         let (mut train, mut valid, mut test) = (Vec::new(), Vec::new(), Vec::new());
         for group in groups {
             if train.len() + group.len() <= train_end {
@@ -317,11 +317,28 @@ mod tests {
     fn groups_fill_the_parts_from_the_largest_on() {
         // Sizes: a 5, b 2, c 2, d 1.
         let groups = ["a", "a", "b", "a", "c", "a", "b", "d", "c", "a"];
-        let splits = Splits::by_groups(&groups, Ratios { train: 0.6, valid: 0.2, test: 0.2 }).unwrap();
+        let splits =
+            Splits::by_groups(&groups, Ratios { train: 0.6, valid: 0.2, test: 0.2, ..Ratios::default() })
+                .unwrap();
         // 6 fit into training: a (5), then c (later first sample than b) does not fit and validates, b tests, d trains.
         assert_eq!(splits.train, vec![0, 1, 3, 5, 7, 9]);
         assert_eq!(splits.valid, vec![4, 8]);
         assert_eq!(splits.test, vec![2, 6]);
+    }
+
+    #[test]
+    fn no_part_gets_more_than_its_share() {
+        // 642 · 0.8 = 513.6 and 642 · 0.9 = 577.8.
+        let sizes = |rules: u32| {
+            let groups: Vec<usize> = (0..642).collect();
+            let splits = Splits::by_groups(&groups, Ratios::default().under(rules)).unwrap();
+            (splits.train.len(), splits.valid.len(), splits.test.len())
+        };
+        assert_eq!((sizes(crate::RULES), sizes(6)), ((513, 64, 65), (514, 64, 64)));
+        for samples in 1..2_000 {
+            let exact = (samples * 8 / 10, samples * 9 / 10);
+            assert_eq!(Ratios::default().room(samples).unwrap(), exact, "{samples}");
+        }
     }
 
     #[test]

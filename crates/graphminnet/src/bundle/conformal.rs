@@ -8,7 +8,8 @@
 //!
 //! Several models know where they are unsure, and so does one that learnt it (loss `mean_variance`): errors of numbers are
 //! then measured in units of their deviation (never less than its median on the calibration), so that an interval is wide
-//! where the models disagree or are unsure and narrow where they are not. What is promised stays the same.
+//! where the models disagree or are unsure and narrow where they are not. What is promised stays nearly the same: the median is that of
+//! the calibration, which changes with the order of 1/n.
 
 use super::isotonic::Isotonic;
 use super::platt::Platt;
@@ -316,7 +317,10 @@ fn rank(count: usize, level: f64) -> usize {
 
 /// The least number of labels that is enough for a level.
 fn needed(level: f64) -> usize {
-    (1..).find(|count| rank_fits(*count, level)).unwrap_or(usize::MAX)
+    // n ≥ ⌈(n + 1)·level⌉ for n ≥ level / (1 − level), but for the last bits.
+    let about = (level / (1.0 - level)).ceil() as usize;
+    let near = about.saturating_sub(2).max(1)..=about.saturating_add(2);
+    near.into_iter().find(|count| rank_fits(*count, level)).unwrap_or(about)
 }
 
 fn rank_fits(count: usize, level: f64) -> bool {
@@ -343,6 +347,15 @@ fn collect(kind: AnswerKind, values: &[f64], spreads: &[f64], labels: &[f32], mi
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_least_number_of_labels_is_found_at_any_level() {
+        for level in (1..1_000).map(|level| f64::from(level) / 1_000.0) {
+            assert_eq!(Some(needed(level)), (1..).find(|count| rank_fits(*count, level)), "{level}");
+        }
+        assert_eq!(needed(0.99999), 99_999);
+        assert!(needed(0.9999999999999999) > 1 << 52);
+    }
 
     fn fitted(errors: Vec<f64>, level: f64) -> Conformal {
         let misses = errors.into_iter().map(|error| (error, 0.0)).collect();

@@ -26,7 +26,13 @@ impl Platt {
         }
         let aims = |truth: bool| if truth { (yes + 1.0) / (yes + 2.0) } else { 1.0 / (no + 2.0) };
         let points: Vec<(f64, f64)> = said.iter().map(|(said, truth)| (odds(*said), aims(*truth))).collect();
+        let share = points.iter().map(|(_, aim)| aim).sum::<f64>() / points.len() as f64;
+        let constant = Self { slope: 0.0, shift: odds(share) };
         let mut found = Self { slope: 1.0, shift: 0.0 };
+        // Answers that are far too sure bend the loss too little to lead a step anywhere.
+        if constant.loss(&points) < found.loss(&points) {
+            found = constant;
+        }
         let mut loss = found.loss(&points);
         for _ in 0..STEPS {
             let (mut gradient, mut curve) = ([0.0; 2], [1e-9, 0.0, 1e-9]);
@@ -58,11 +64,7 @@ impl Platt {
             }
         }
         // A model that ranks the wrong way round is not turned round: its answers then say nothing.
-        if found.slope <= 0.0 {
-            let share = points.iter().map(|(_, aim)| aim).sum::<f64>() / points.len() as f64;
-            found = Self { slope: 0.0, shift: odds(share) };
-        }
-        Some(found)
+        Some(if found.slope <= 0.0 { constant } else { found })
     }
 
     /// The corrected probability.

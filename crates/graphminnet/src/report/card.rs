@@ -30,7 +30,13 @@ pub(super) fn card(page: &mut Page, run: &Run) {
     page.list(&limits(run));
     page.heading("Reproduce this run");
     match &run.started {
-        Some(started) if !started.command.is_empty() => page.code(&started.command),
+        Some(started) if !started.command.is_empty() => {
+            page.code(&started.command);
+            // The command that started the run does not know seeds that were added later.
+            if run.file.seeds.len() > 1 {
+                page.paragraph(&format!("All its seeds: --seeds {}", seeds(run, ",")));
+            }
+        }
         _ => page.paragraph("The command was not recorded; run.toml holds all settings."),
     }
 }
@@ -39,11 +45,14 @@ fn results(run: &Run) -> impl Iterator<Item = &SeedResult> {
     run.seeds.iter().filter_map(|seed| seed.result.as_ref())
 }
 
+fn seeds(run: &Run, between: &str) -> String {
+    run.file.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(between)
+}
+
 /// What the run is and comes from, by name.
 fn facts(run: &Run) -> Vec<(String, String)> {
     let (model, train, data) = (&run.file.model, &run.file.train, &run.data);
     let fact = |name: &str, value: String| (name.to_owned(), value);
-    let seeds: Vec<String> = run.file.seeds.iter().map(u64::to_string).collect();
     let mut facts = vec![
         fact(
             "data",
@@ -78,7 +87,7 @@ fn facts(run: &Run) -> Vec<(String, String)> {
                 train.epochs, train.batch_size, train.learning_rate, train.loss, train.metric
             ),
         ),
-        fact("seeds", seeds.join(", ")),
+        fact("seeds", seeds(run, ", ")),
         fact("time", duration(results(run).map(|result| result.seconds).sum())),
         fact("started", run.file.started.clone()),
         fact("program", format!("graphminnet {}", run.file.version)),

@@ -1,4 +1,4 @@
-//! Root mean squared error and R², over all labels of all rows.
+//! Root mean squared error over all labels, and R² by target column.
 
 use super::Rows;
 use super::metric::Undefined;

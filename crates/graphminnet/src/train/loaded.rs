@@ -5,10 +5,10 @@ use super::source::{AS_GIVEN, words};
 use super::{SplitChoice, TrainError};
 use crate::config::ConfigError;
 use graphminnet_data::preparation::GraphInParts;
-use graphminnet_data::split::{Splits, read_text_with_groups};
+use graphminnet_data::split::{Ratios, Splits, read_text_with_groups};
 use graphminnet_data::text::counted;
 use graphminnet_data::{
-    Column, ContentHash, Dataset, Read, ReadOptions, Report, Schema, escape, read_stream,
+    Column, ContentHash, Dataset, RULES, Read, ReadOptions, Report, Schema, escape, read_stream,
 };
 use std::io::Cursor;
 
@@ -37,6 +37,9 @@ pub struct OwnParts {
     pub content: ContentHash,
 }
 
+/// The first version of the rules under which the nodes (edges, pairs) of a graph may be split.
+const BY_ROW: u32 = 3;
+
 /// Fewer graphs than these say nothing about errors that are rare.
 const MIN_CALIBRATION: usize = 20;
 
@@ -62,23 +65,23 @@ fn columns_in_words(schema: &Schema) -> String {
 }
 
 impl Loaded {
-    /// Splits what was read, in groups where the choice asks for them; `by_row` says whether the nodes (edges, pairs) of a
-    /// graph may be split.
+    /// Splits what was read, in groups where the choice asks for them, under the version of the rules by which it was read.
     pub(super) fn of(
         mut read: Read,
         groups: &[usize],
         choice: &SplitChoice,
-        by_row: bool,
+        rules: u32,
     ) -> Result<Self, TrainError> {
         if read.dataset.schema.targets.is_empty() {
             return Err(TrainError::NoTargets { columns: columns_in_words(&read.dataset.schema) });
         }
-        let nodes = if by_row { choice.apply_to_nodes(&read.dataset)? } else { None };
+        let ratios = Ratios::default().under(rules);
+        let nodes = if rules >= BY_ROW { choice.apply_to_nodes(&read.dataset, ratios)? } else { None };
         let (splits, split_note) = match nodes {
             Some((parts, note)) => (read.dataset.split_nodes(parts), note),
             None => {
                 read.dataset.node_parts = None;
-                choice.apply(&read, groups)?
+                choice.apply(&read, groups, ratios)?
             }
         };
         Ok(Self { dataset: read.dataset, splits, report: read.report, split_note, in_parts: None })
@@ -105,7 +108,7 @@ impl Loaded {
                 expected: "graphs in memory have no molecules to group; give the parts".to_owned(),
             }));
         }
-        Self::of(Read { dataset, report: Report::default() }, &[], choice, true)
+        Self::of(Read { dataset, report: Report::default() }, &[], choice, RULES)
     }
 
     /// Reads the text of a CSV table of molecules and splits it, by the rules of files; `name` is that of the data set. The
@@ -129,7 +132,7 @@ impl Loaded {
                 (read_stream(stream, name, &options)?, Vec::new())
             }
         };
-        Self::of(read, &groups, choice, true)?.with_calibration(calibrate, &groups)
+        Self::of(read, &groups, choice, options.rules)?.with_calibration(calibrate, &groups)
     }
 
     /// Whether the data named its parts itself, where nobody asked for others.

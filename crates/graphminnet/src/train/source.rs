@@ -183,8 +183,7 @@ impl DataSource {
                     Some((by, seed)) => read_with_groups(path, &options, by, seed)?,
                     None => (open(path, &options)?, Vec::new()),
                 };
-                let by_row = options.rules >= 3;
-                Loaded::of(read, &groups, split, by_row)?.with_calibration(*calibrate, &groups)
+                Loaded::of(read, &groups, split, options.rules)?.with_calibration(*calibrate, &groups)
             }
             Self::Given { .. } => Err(TrainError::DataNotGiven),
         }
@@ -216,7 +215,7 @@ impl DataSource {
         let Some(ReadInParts { read, graph, content: Some(content) }) = read else {
             return self.load_within(changes);
         };
-        let loaded = Loaded::of(read, &[], split, options.rules >= 3)?.with_calibration(*calibrate, &[])?;
+        let loaded = Loaded::of(read, &[], split, options.rules)?.with_calibration(*calibrate, &[])?;
         Ok(Loaded { in_parts: Some(OwnParts { graph, content }), ..loaded })
     }
 }
@@ -272,10 +271,11 @@ impl SplitChoice {
     pub(super) fn apply_to_nodes(
         &self,
         dataset: &Dataset,
+        ratios: Ratios,
     ) -> Result<Option<(NodeParts, String)>, TrainError> {
         let random = |seed: u64| -> Result<_, TrainError> {
             let note = format!("80/10/10 of the labelled {}s at random (seed {seed})", dataset.schema.level);
-            Ok(NodeParts::random(dataset, seed)?.map(|parts| (parts, note)))
+            Ok(NodeParts::at_random(dataset, ratios, seed)?.map(|parts| (parts, note)))
         };
         match self {
             Self::Auto { .. } | Self::Official if dataset.node_parts.is_some() => {
@@ -302,22 +302,27 @@ impl SplitChoice {
         }
     }
 
-    pub(super) fn apply(&self, read: &Read, groups: &[usize]) -> Result<(Splits, String), TrainError> {
+    pub(super) fn apply(
+        &self,
+        read: &Read,
+        groups: &[usize],
+        ratios: Ratios,
+    ) -> Result<(Splits, String), TrainError> {
         let dataset = &read.dataset;
         let samples = dataset.samples.len();
         let (splits, note) = match self {
             Self::Official => (Splits::official(dataset)?, "official".to_owned()),
             Self::Random { seed } => random(samples, *seed)?,
             Self::Stratified { seed } => (
-                Splits::stratified_by_target(dataset, Ratios::default(), *seed)?,
+                Splits::stratified_by_target(dataset, ratios, *seed)?,
                 format!("80/10/10 at random in equal shares of the target (seed {seed})"),
             ),
             Self::Scaffold => (
-                Splits::by_groups(groups, Ratios::default())?,
+                Splits::by_groups(groups, ratios)?,
                 "80/10/10 by scaffold, the largest groups to train".to_owned(),
             ),
             Self::Groups { by, seed } => (
-                Splits::by_groups_at_random(groups, Ratios::default(), *seed)?,
+                Splits::by_groups_at_random(groups, ratios, *seed)?,
                 format!("80/10/10 by {}, groups at random (seed {seed})", words(*by).1),
             ),
             Self::Fold { by, folds, fold, seed } => {
@@ -345,7 +350,7 @@ impl SplitChoice {
             Self::Auto { seed } => match (&dataset.official_split, class_labels(dataset)) {
                 (Some(_), _) => (Splits::official(dataset)?, AS_GIVEN.to_owned()),
                 (None, Some(labels)) => (
-                    Splits::stratified(&labels, Ratios::default(), *seed)?,
+                    Splits::stratified(&labels, ratios, *seed)?,
                     format!("80/10/10 at random in equal shares of the classes (seed {seed})"),
                 ),
                 (None, None) => random(samples, *seed)?,

@@ -56,7 +56,9 @@ enum Scheme {
 fn ratios(text: &str) -> Result<Ratios, String> {
     let parts: Vec<f64> = text.split(',').filter_map(|part| part.trim().parse().ok()).collect();
     match parts[..] {
-        [train, valid, test] if text.split(',').count() == 3 => Ok(Ratios { train, valid, test }),
+        [train, valid, test] if text.split(',').count() == 3 => {
+            Ok(Ratios { train, valid, test, ..Ratios::default() })
+        }
         _ => Err("expected three numbers, such as 80,10,10".to_owned()),
     }
 }

@@ -91,7 +91,7 @@ choice! {
         Accuracy = "accuracy",
         /// Mean over classes of the share of right answers within the class.
         AccuracyClassMean = "accuracy_class_mean",
-        /// Unweighted mean of the classes' F1.
+        /// Unweighted mean of the classes' F1; a class that neither occurs nor is answered counts 0.
         F1Macro = "f1_macro",
         /// Mean over tasks of the area under the ROC curve.
         RocAuc = "roc_auc",
