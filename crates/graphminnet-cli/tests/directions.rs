@@ -51,6 +51,32 @@ fn edges_in_both_directions_are_refused_where_a_model_reads_each_both_ways() {
 }
 
 #[test]
+fn a_model_of_edges_in_both_directions_warns_of_edges_in_one() {
+    let workspace = Workspace::new();
+    workspace.write("once.jsonl", rings(false));
+    workspace.write("twice.jsonl", rings(true));
+    let train = |data: &str, run: &str| {
+        ok(workspace.run(&format!(
+            "train --data {data} {}",
+            RINGS.replace("--run-dir run", &format!("--run-dir {run}"))
+        )));
+    };
+    train("twice.jsonl", "both");
+    train("once.jsonl", "one");
+    for (model, data, warns) in
+        [("both", "once", true), ("both", "twice", false), ("one", "once", false), ("one", "twice", false)]
+    {
+        for command in ["predict", "evaluate", "embed -o vectors.csv"] {
+            let model =
+                if command.starts_with("embed") { format!("{model}/seed-0") } else { model.to_owned() };
+            let run = ok(workspace.run(&format!("{command} --model {model} --data {data}.jsonl")));
+            let said = "30 of 30 graphs have edges without their reverse";
+            assert_eq!(run.stderr.contains(said), warns, "{command} {model} {data}: {run:?}");
+        }
+    }
+}
+
+#[test]
 fn a_misspelt_field_is_no_graph_without_edges() {
     let workspace = Workspace::new();
     workspace.write("rings.jsonl", rings(true));

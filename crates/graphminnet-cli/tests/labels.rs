@@ -294,13 +294,25 @@ fn a_narrow_model_has_narrow_positions_unless_they_are_asked_for() {
 fn evaluating_a_part_says_if_it_is_not_that_of_the_training() {
     let workspace = Workspace::new();
     let part = |row: usize| ["train", "train", "train", "valid", "test"][row % 5];
-    let rows = (0..60).map(|row| format!("{}O,{row}.5,{}\n", "C".repeat(1 + row % 9), part(row)));
-    workspace.write("m.csv", format!("smiles,y,split\n{}", rows.collect::<String>()));
-    for (split, is_other) in [("official", false), ("random", true)] {
+    let rows =
+        (0..150).map(|row| format!("{}O,{row}.5,{},{}\n", "C".repeat(1 + row % 9), part(row), 1 + row % 2));
+    workspace.write("m.csv", format!("smiles,y,split,w\n{}", rows.collect::<String>()));
+    // What weighs more or is set aside is still not tested.
+    for (number, (split, is_other)) in [
+        ("official", false),
+        ("random", true),
+        ("official --weight-column w", false),
+        ("official --calibrate", false),
+        ("random --calibrate --weight-column w", true),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let tiny = TINY.replace("--split random", &format!("--split {split}"));
-        ok(workspace.run(&format!("train --data m.csv --target y {tiny} --threads 1 -q --run-dir {split}")));
+        ok(workspace
+            .run(&format!("train --data m.csv --target y {tiny} --threads 1 -q --run-dir r{number}")));
         let run =
-            ok(workspace.run(&format!("evaluate --model {split} --data m.csv --part test --replicates 0")));
+            ok(workspace.run(&format!("evaluate --model r{number} --data m.csv --part test --replicates 0")));
         assert!(run.stdout.contains("rmse"), "{run:?}");
         assert_eq!(
             run.stderr.contains("may be among those that it was trained on"),
@@ -342,6 +354,14 @@ fn two_equal_models_of_classes_are_evaluated_as_one() {
     workspace.write("m.csv", format!("smiles,y\n{}", (0..60).map(row).collect::<String>()));
     ok(workspace.run(&format!("train --data m.csv --target y {TINY} -q --run-dir run")));
     workspace.write("copy.gmn", workspace.read("run/seed-0/best.gmn"));
+    for (models, is_twice) in [("run copy.gmn", true), ("run", false)] {
+        let run = ok(workspace.run(&format!("predict --model {models} --data m.csv")));
+        assert_eq!(
+            run.stderr.contains("copy.gmn is among the models before it: it counts twice"),
+            is_twice,
+            "{run:?}"
+        );
+    }
     let metrics = |models: &str| {
         let run = ok(workspace.run(&format!("evaluate {models} --data m.csv --replicates 0 --json")));
         serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()["metrics"].clone()

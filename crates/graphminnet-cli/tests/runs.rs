@@ -106,6 +106,19 @@ fn a_disk_that_is_full_from_the_start_leaves_nothing_in_the_way() {
 }
 
 #[test]
+fn a_model_of_a_run_that_is_not_over_is_used_with_a_warning() {
+    let workspace = Workspace::new();
+    ok(workspace.run(&format!("{} --seeds 0..1", rings("--run-dir run"))));
+    ok(workspace.run("data synth ring-transfer -o rings.jsonl --graphs 10"));
+    let said = |model: &str| ok(workspace.run(&format!("predict --model {model} --data rings.jsonl"))).stderr;
+    assert!(!said("run").contains("not finished") && !said("run/seed-1").contains("not finished"));
+    std::fs::remove_file(workspace.path("run/seed-1/result.json")).unwrap();
+    assert!(said("run").contains("run is not finished (no result of seed 1)"), "{}", said("run"));
+    assert!(said("run/seed-1").contains("the training in run/seed-1 is not finished"));
+    assert!(!said("run/seed-0").contains("not finished"));
+}
+
+#[test]
 fn a_directory_with_something_else_in_it_is_left_alone() {
     let workspace = Workspace::new();
     fs::create_dir(workspace.path("taken")).unwrap();

@@ -46,6 +46,14 @@ fn a_run_begins_with_a_model_and_says_what_it_took() {
 }
 
 #[test]
+fn a_head_that_read_descriptors_is_replaced_where_there_are_none() {
+    let workspace = workspace();
+    let command = "train --data second.csv --from first --no-descriptors --set train.epochs=1 --no-cache";
+    let run = ok(workspace.run(&format!("{command} --run-dir without")));
+    assert!(run.stderr.contains("its descriptors are others"), "{run:?}");
+}
+
+#[test]
 fn what_cannot_be_begun_with_is_refused_before_training() {
     let workspace = workspace();
     ok(workspace.run("train --data first.csv --set model.hidden=16 --set model.layers=1 --set model.pe_dim=4 --set train.epochs=1 --seeds 0..1 -q --no-cache --run-dir several"));

@@ -62,9 +62,9 @@ pub(crate) mod limits;
 pub mod links;
 pub mod memory;
 mod node_parts;
+pub mod partition;
 mod qualifiers;
 // For the command: what its shards leave behind.
-pub mod partition;
 #[doc(hidden)]
 pub mod parts;
 // For the library, which trains on pieces of large graphs.

@@ -283,10 +283,7 @@ pub fn explain(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failur
             return Err(Failure::usage(format!("{} graphs were given; explain takes one", rows.len())));
         };
         let graph: &Arc<Graph> = row.graph()?;
-        // All models explain the class that they chose together.
-        let answers = ensemble.answer(&rows);
-        let said = answers.graph(0)?.rows().nth(why.node.unwrap_or(0)).and_then(|row| row.class());
-        let target = Target { node: why.node, output: why.output.or(said) };
+        let target = Target { node: why.node, output: why.output };
         let explanation =
             explain_together(ensemble, graph, target, method, &|| interrupt.load(Ordering::Relaxed))?;
         let picture = explanation_picture(about, &why.title, graph, &explanation);

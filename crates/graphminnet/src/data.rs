@@ -21,12 +21,13 @@
 //! * [`prepare_graph`] and [`prepare_all`] compute eigenpairs, random walks and degrees; [`Cache`] keeps them on disk.
 //!
 //! These are the items of the crate `graphminnet-data` that a user of the library meets. That crate has more: other
-//! generators, the statistics of a data set, the published benchmarks.
+//! generators, links to hide, the statistics of a data set, the published benchmarks. All of it is
+//! [`graphminnet::graphminnet_data`](crate::graphminnet_data).
 
 // Graphs and data sets.
 pub use graphminnet_data::{
-    Batch, Column, ColumnKind, Dataset, Encodings, Features, Graph, GraphError, Level, Pairs, Part, Sample,
-    Schema, Split, Task,
+    Batch, Bound, Column, ColumnKind, Dataset, Encodings, Features, Graph, GraphError, Level, MoleculeTable,
+    NodeParts, Pairs, Part, Qualifiers, Sample, Schema, Side, Split, Task,
 };
 
 // Reading and writing.
@@ -38,11 +39,14 @@ pub use graphminnet_data::{
 
 // Splitting and generating.
 pub use graphminnet_data::generate::{PartSizes, RingTransfer};
-pub use graphminnet_data::split::{Ratios, SplitError, Splits};
+pub use graphminnet_data::split::{GroupBy, Ratios, SplitError, Splits};
 
 // What is computed before training.
 pub use graphminnet_data::cache::{Cache, CacheError};
-pub use graphminnet_data::preparation::{PreparationReport, Transform};
+pub use graphminnet_data::exchange::{Alone, Exchange};
+pub use graphminnet_data::preparation::{
+    Origin, PreparationReport, PreparedDataset, PreparedSample, Progress, Transform,
+};
 pub use graphminnet_data::spectral::{
     PrepareOptions, PreparedGraph, SpectralError, Stop, Stopped, prepare_all, prepare_graph,
 };

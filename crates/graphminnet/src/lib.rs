@@ -87,6 +87,9 @@ pub mod weights;
 /// The tensor engine, in the version that this crate was built with.
 pub use burn;
 
+/// The crate of graphs and files: [`data`] has what is usually needed of it.
+pub use graphminnet_data;
+
 pub use bundle::{Answers, Bundle, BundleError, Ensemble, PredictError};
 pub use config::{ConfigError, ModelConfig, Recipe, TrainConfig};
 pub use device::{DeviceError, DeviceKind};

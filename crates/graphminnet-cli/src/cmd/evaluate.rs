@@ -3,6 +3,7 @@
 use super::data::join::{collect, damaged, files};
 use super::model_args::{InputColumns, ModelArguments};
 use super::parts_args::PartsArguments;
+use super::rows::Directions;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ranks;
@@ -85,7 +86,7 @@ fn part(text: &str) -> Result<Split, String> {
 /// Whether graphs with parts of their own are other graphs, or in other parts, than those of a training.
 fn has_other_parts(dataset: &Dataset, about: &Description) -> bool {
     let splits = dataset.official_split.as_ref().and_then(|_| Splits::official(dataset).ok());
-    splits.is_some_and(|splits| data_fingerprint(dataset, &splits) != about.data.fingerprint)
+    splits.is_some_and(|splits| data_fingerprint(dataset, &splits) != *about.data.plain())
 }
 
 /// How good a model of links is at them; `None` for other models.
@@ -307,6 +308,9 @@ fn answer(
         say!("{bad} rows cannot be read and are left out");
     }
     let mut dataset = read.dataset;
+    let mut directions = Directions::new(ensemble.description());
+    dataset.samples.iter().for_each(|sample| directions.see(&sample.graph));
+    directions.say();
     let bounds = dataset.qualifiers.num_bounds();
     if bounds > 0 {
         say!("{bounds} labels are bounds, such as >3.5; metrics count exact labels only");

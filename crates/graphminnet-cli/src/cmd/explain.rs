@@ -1,7 +1,7 @@
 //! `graphminnet explain`: which nodes and edges a prediction rests on, and from how far away its gradient comes.
 
 use super::model_args::{InputArguments, ModelArguments};
-use super::rows::RowNames;
+use super::rows::{Input, RowNames};
 use crate::failure::Failure;
 use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
@@ -14,7 +14,7 @@ use graphminnet_data::formats::{NodeNames, node_text};
 use graphminnet_data::fs::write_atomically;
 use graphminnet_data::spectral::PreparedGraph;
 use graphminnet_data::text::counted;
-use graphminnet_data::{Graph, RowReader, escape};
+use graphminnet_data::{Graph, escape};
 use serde_json::json;
 use std::io::{Write, stdout};
 use std::path::PathBuf;
@@ -126,7 +126,7 @@ fn nothing() -> Failure {
 }
 
 /// The rows to explain: those that were asked for, or the first ones.
-fn read(mut reader: RowReader, about: &Description, arguments: &Arguments) -> Result<Vec<Row>, Failure> {
+fn read(mut reader: Input, about: &Description, arguments: &Arguments) -> Result<Vec<Row>, Failure> {
     let limit = arguments.limit;
     let wanted = if arguments.range { limit.saturating_mul(10) } else { limit.saturating_add(1) };
     let (names, asked) = (RowNames::of(&reader, about), arguments.graphs.as_slice());

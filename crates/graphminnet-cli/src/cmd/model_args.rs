@@ -3,11 +3,13 @@
 use super::keep_inputs;
 use super::limit_args::LimitArguments;
 use super::read_args::yes_no;
+use super::rows::Input;
 use super::threads::Threads;
 use crate::failure::Failure;
 use crate::ui::say::say;
 use clap::Args;
 use graphminnet::bundle::{Bundle, Ensemble};
+use graphminnet::train::RunFile;
 use graphminnet::{DeviceKind, bundle};
 use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::formats::{Format, NodeNames};
@@ -47,6 +49,15 @@ impl ModelArguments {
         if rank == 0 {
             for member in ensemble.members() {
                 say!("model: {}", describe(member));
+            }
+            self.models.iter().for_each(|path| say_unfinished(path));
+            let members: Vec<&Bundle> = ensemble.members().collect();
+            let is_known = |at: &usize| {
+                members[..*at].iter().any(|other| other.description() == members[*at].description())
+            };
+            for twice in (0..members.len()).filter(is_known) {
+                let name = members[twice].path().display();
+                say!("warning: {name} is among the models before it: it counts twice");
             }
         }
         Ok(ensemble)
@@ -115,6 +126,21 @@ impl ModelArguments {
     #[cfg(feature = "serve")]
     pub fn threads(&self) -> usize {
         self.threads.count()
+    }
+}
+
+/// Warns of a run, or the folder of a seed, whose training is not over.
+fn say_unfinished(path: &Path) {
+    let left = RunFile::read(path).and_then(|run| run.unfinished(path)).unwrap_or_default();
+    if !left.is_empty() {
+        let seeds: Vec<String> = left.iter().map(u64::to_string).collect();
+        let seeds = seeds.join(", ");
+        say!(
+            "warning: {} is not finished (no result of seed {seeds}); what there is so far is used",
+            path.display()
+        );
+    } else if path.join("state").is_dir() && !path.join("result.json").is_file() {
+        say!("warning: the training in {} is not finished; the best epoch so far is used", path.display());
     }
 }
 
@@ -237,7 +263,7 @@ impl InputArguments {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn open(&self, about: &bundle::Description, shard: Option<Shard>) -> Result<RowReader, Failure> {
+    pub fn open(&self, about: &bundle::Description, shard: Option<Shard>) -> Result<Input, Failure> {
         let mut options = ReadOptions { shard, ..self.columns.options(about) };
         let Some(path) = &self.data else {
             if let Some(blank) = self.smiles.iter().find(|smiles| smiles.trim().is_empty()) {
@@ -262,7 +288,8 @@ impl InputArguments {
             }
             options.format = Some(Format::SmilesCsv);
             options.smiles_column = Some("smiles".to_owned());
-            return Ok(RowReader::from_stream(Box::new(io::Cursor::new(table)), "--smiles", &options)?);
+            let reader = RowReader::from_stream(Box::new(io::Cursor::new(table)), "--smiles", &options)?;
+            return Ok(Input::new(reader, about));
         };
         let reader = if path.as_os_str() != "-" {
             RowReader::open(path, &options)?
@@ -287,7 +314,7 @@ impl InputArguments {
                 "note: molecules are read from column `{column}`, the first one; --smiles-column names another"
             );
         }
-        Ok(reader)
+        Ok(Input::new(reader, about))
     }
 
     /// The file or folder, where one was given.

@@ -5,6 +5,7 @@ use super::model_args::{InputArguments, ModelArguments, ROWS};
 use super::parts_args::PartsArguments;
 use super::predict_pairs::{likeliest, listed};
 use super::prediction_writer::PredictionWriter;
+use super::rows::Input;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ranks;
@@ -206,7 +207,7 @@ fn conformal(
 fn pairs(
     arguments: &Arguments,
     ensemble: &Ensemble,
-    reader: &mut RowReader,
+    reader: &mut Input,
     names: Option<&NodeNames>,
     start: Instant,
 ) -> Result<ExitCode, Failure> {
@@ -227,7 +228,7 @@ fn pairs(
 
 /// Answers for all rows, some at a time.
 fn write_all(
-    reader: &mut RowReader,
+    reader: &mut Input,
     ensemble: &Ensemble,
     samples: Option<DropoutSamples>,
     writer: &mut PredictionWriter<'_>,
@@ -274,11 +275,12 @@ fn read_in_parts(
     arguments: &Arguments,
     ensemble: &Ensemble,
     hosts: &dyn Exchange,
-) -> Result<Option<(RowReader, GraphInParts)>, Failure> {
+) -> Result<Option<(Input, GraphInParts)>, Failure> {
     match arguments.input.path() {
         Some(path) if path.as_os_str() != "-" && ensemble.takes_parts_alone() => {
             let options = arguments.input.options(ensemble.description());
-            arguments.parts.read(hosts, |how| RowReader::open_in_parts(path, &options, how))
+            let found = arguments.parts.read(hosts, |how| RowReader::open_in_parts(path, &options, how))?;
+            Ok(found.map(|(reader, own)| (Input::new(reader, ensemble.description()), own)))
         }
         _ => Ok(None),
     }
@@ -288,7 +290,7 @@ fn read_in_parts(
 fn answer_in_parts(
     arguments: &Arguments,
     ensemble: &Ensemble,
-    reader: &mut RowReader,
+    reader: &mut Input,
     own: Option<GraphInParts>,
     hosts: &Arc<dyn Exchange>,
 ) -> Result<Option<(InputRow, Answers)>, Failure> {

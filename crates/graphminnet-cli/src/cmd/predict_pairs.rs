@@ -1,13 +1,13 @@
 //! `graphminnet predict --pairs` and `--top`: what a model says about pairs of nodes that the data does not list.
 
 use crate::cmd::model_args::ROWS;
-use crate::cmd::rows::Tally;
+use crate::cmd::rows::{Input, Tally};
 use crate::failure::Failure;
 use crate::ui::output::Output;
 use graphminnet::bundle::{Ensemble, PairQuestions, PredictionTable};
 use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::formats::{NodeNames, PairRow, node_text, read_pair_list};
-use graphminnet_data::{Graph, Limits, RowReader, escape};
+use graphminnet_data::{Graph, Limits, escape};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use std::time::Instant;
 /// A graph by name, or why it cannot be used.
 type Named = (String, Result<Arc<Graph>, String>);
 
-fn all_graphs(reader: &mut RowReader) -> Result<Vec<Named>, Failure> {
+fn all_graphs(reader: &mut Input) -> Result<Vec<Named>, Failure> {
     let mut graphs = Vec::new();
     loop {
         let rows = reader.next_rows(ROWS)?;
@@ -34,7 +34,7 @@ pub fn listed(
     limits: &Limits,
     names: Option<&NodeNames>,
     ensemble: &Ensemble,
-    reader: &mut RowReader,
+    reader: &mut Input,
     output: &Path,
     start: Instant,
 ) -> Result<ExitCode, Failure> {
@@ -110,7 +110,7 @@ pub fn likeliest(
     count: usize,
     names: Option<&NodeNames>,
     ensemble: &Ensemble,
-    reader: &mut RowReader,
+    reader: &mut Input,
     output: &Path,
     start: Instant,
 ) -> Result<ExitCode, Failure> {

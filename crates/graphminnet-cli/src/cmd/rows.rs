@@ -6,9 +6,77 @@ use crate::ui::say::say;
 use graphminnet::bundle::Description;
 use graphminnet_data::formats::csv::fields_of;
 use graphminnet_data::text::counted;
-use graphminnet_data::{InputRow, RowReader};
+use graphminnet_data::{DataError, Graph, InputRow, RowReader};
+use std::ops::Deref;
 use std::process::ExitCode;
 use std::time::Instant;
+
+/// Graphs that list edges in one direction, for a model that was trained on both.
+pub struct Directions {
+    matter: bool,
+    graphs: usize,
+    one_way: usize,
+}
+
+impl Directions {
+    pub fn new(about: &Description) -> Self {
+        Self { matter: about.data.both_directions == Some(true), graphs: 0, one_way: 0 }
+    }
+
+    /// Looks at a graph.
+    pub fn see(&mut self, graph: &Graph) {
+        if self.matter {
+            self.graphs += 1;
+            self.one_way += usize::from(!graph.is_undirected());
+        }
+    }
+
+    /// Warns of what was seen.
+    pub fn say(&self) {
+        if self.one_way > 0 {
+            say!(
+                "warning: {} of {} have edges without their reverse, and the model was trained on graphs with both directions of every \
+                 edge: to it these are other graphs (`graphminnet data convert INPUT OUTPUT --edges both-ways` adds the reverse)",
+                self.one_way,
+                counted(self.graphs, "graph")
+            );
+        }
+    }
+}
+
+/// The rows of an input for a model; what is to be said about all of them is said at their end.
+pub struct Input {
+    reader: RowReader,
+    directions: Directions,
+}
+
+impl Input {
+    pub fn new(reader: RowReader, about: &Description) -> Self {
+        Self { reader, directions: Directions::new(about) }
+    }
+
+    /// Up to so many further rows; none at the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`RowReader::next_rows`].
+    pub fn next_rows(&mut self, count: usize) -> Result<Vec<InputRow>, DataError> {
+        let rows = self.reader.next_rows(count)?;
+        rows.iter().flat_map(|row| &row.graph).for_each(|graph| self.directions.see(graph));
+        if rows.is_empty() {
+            self.directions.say();
+        }
+        Ok(rows)
+    }
+}
+
+impl Deref for Input {
+    type Target = RowReader;
+
+    fn deref(&self) -> &RowReader {
+        &self.reader
+    }
+}
 
 /// What the rows of an input are called: the same as in training.
 pub struct RowNames {

@@ -121,6 +121,8 @@ fn train(graph: LargeGraph, hosts: Arc<Timed>, device: Device) -> Result<(PartsM
             node_parts: None,
             qualifiers: Default::default(),
             fingerprint: format!("{graph:?}"),
+            plain: None,
+            both_directions: None,
             differences: Vec::new(),
             rows: Vec::new(),
         })

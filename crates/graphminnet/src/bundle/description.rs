@@ -72,12 +72,25 @@ pub struct TrainedOn {
     pub name: String,
     /// Hash of graphs, targets and parts.
     pub fingerprint: String,
+    /// The same without weights of graphs, and as if nothing had been set aside for a calibration, where there is either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain: Option<String>,
+    /// Whether every edge had its reverse, in other data than molecules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub both_directions: Option<bool>,
     /// Graphs that were trained on.
     pub train: usize,
     /// Graphs that the epoch was chosen by.
     pub valid: usize,
     /// Graphs that were only reported on.
     pub test: usize,
+}
+
+impl TrainedOn {
+    /// The hash of graphs, targets and parts that other data has, which names no weights and sets nothing aside.
+    pub fn plain(&self) -> &String {
+        self.plain.as_ref().unwrap_or(&self.fingerprint)
+    }
 }
 
 /// The epoch that weights were taken from.

@@ -82,9 +82,13 @@ pub struct Explanation {
 
 impl Explanation {
     /// What several models rest on when they are asked the same about the same graph: the mean of every number. As
-    /// exact as its parts, since shares are linear in the prediction. `None` of none.
+    /// exact as its parts, since shares are linear in the prediction. `None` of none, and of explanations of different numbers.
     pub fn mean(explanations: Vec<Self>) -> Option<Self> {
         let count = explanations.len() as f64;
+        let about = |one: &Self| (one.method, one.node, one.output);
+        if explanations.windows(2).any(|pair| about(&pair[0]) != about(&pair[1])) {
+            return None;
+        }
         let add = |sums: &mut Vec<f64>, values: &[f64]| {
             // A model without edge features says nothing of edges.
             sums.resize(sums.len().max(values.len()), 0.0);

@@ -170,8 +170,8 @@ impl Explainer {
     }
 }
 
-/// What several models rest on when they answer together, as [`Explanation::mean`]. Name the class in the target where
-/// there are classes: each model would explain its own. Ends early when it is to stop.
+/// What several models rest on when they answer together, as [`Explanation::mean`]. Of several classes the one is explained that
+/// they choose together, unless the target names another. Ends early when it is to stop.
 ///
 /// # Errors
 ///
@@ -183,6 +183,14 @@ pub fn explain_together(
     method: Method,
     stop: Stop<'_>,
 ) -> Result<Explanation, ExplainError> {
+    let output = match target.output {
+        Some(output) => Some(output),
+        None => {
+            let answers = ensemble.answer_unless(std::slice::from_ref(graph), stop)?;
+            answers.graph(0)?.rows().nth(target.node.unwrap_or(0)).and_then(|row| row.class())
+        }
+    };
+    let target = Target { output, ..target };
     let mut explanations = Vec::with_capacity(ensemble.len());
     for member in ensemble.members() {
         let explainer = Explainer::new(member);

@@ -92,7 +92,7 @@ pub fn rank(score: f64, others: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// Judges the scores that `score` gives to pairs of a graph (larger is more likely), over the pairs of a data set whose
-/// target is 1 (a link) or 0.
+/// target is 1 (a link) or 0. A score that is not a number, or not there, is the lowest.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ pub fn judge<E: From<GraphError>>(
         let rows: Vec<usize> = asked(dataset, at, sample, question.part);
         let pairs: Vec<[u32; 2]> = rows.iter().map(|&row| sample.graph.pairs()[row]).collect();
         let labels = rows.iter().map(|&row| sample.targets[row] == 1.0);
-        scored.extend(score(at, &sample.graph, &pairs)?.into_iter().zip(labels));
+        scored.extend(comparable(score(at, &sample.graph, &pairs)?, pairs.len()).zip(labels));
         let links = rows.into_iter().filter(|&row| sample.targets[row] == 1.0);
         rank_links(at, sample, links, question, &mut score, &mut ranks)?;
     }
@@ -131,6 +131,12 @@ pub fn judge<E: From<GraphError>>(
         hits_at_3: within(3.0),
         hits_at_10: within(10.0),
     })
+}
+
+/// As many scores as there are pairs, all of which can be compared: nothing is ranked well because it is not known.
+fn comparable(mut scores: Vec<f64>, pairs: usize) -> impl Iterator<Item = f64> {
+    scores.resize(pairs, f64::NAN);
+    scores.into_iter().map(|score| if score.is_nan() { f64::NEG_INFINITY } else { score })
 }
 
 /// The pairs of a graph that have a target and belong to the part.
@@ -164,7 +170,7 @@ fn rank_links<E: From<GraphError>>(
     // A link comes before its candidates.
     let (mut pairs, mut sizes): (Vec<[u32; 2]>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut flush = |pairs: &mut Vec<[u32; 2]>, sizes: &mut Vec<usize>| -> Result<(), E> {
-        let scores = score(at, graph, pairs)?;
+        let scores: Vec<f64> = comparable(score(at, graph, pairs)?, pairs.len()).collect();
         let mut rest = scores.as_slice();
         for size in sizes.drain(..) {
             let (one, after) = rest.split_at(size.min(rest.len()));
@@ -265,5 +271,14 @@ mod tests {
         let all = all.unwrap();
         assert_eq!((all.roc_auc, all.hits_at_1), (Some(0.5), Some(0.0)));
         assert_eq!(all.mrr, Some((1.0 / 2.0 + 1.0 / 1.5) / 2.0));
+        // Of 0-3 among 2 and 4: what is not a number, or missing, is not the best.
+        let question = LinkQuestion { part: Some(Split::Valid), ..LinkQuestion::default() };
+        let unknown = |pair: &[u32; 2]| if pair[1] == 3 { f64::NAN } else { 1.0 };
+        let scores =
+            judge::<GraphError>(&path(), question, |_, _, pairs| Ok(pairs.iter().map(unknown).collect()));
+        let scores = scores.unwrap();
+        assert_eq!((scores.mrr, scores.roc_auc), (Some(1.0 / 3.0), Some(0.0)));
+        let scores = judge::<GraphError>(&path(), question, |_, _, _| Ok(Vec::new())).unwrap();
+        assert_eq!((scores.links, scores.others, scores.hits_at_1), (1, 1, Some(0.0)));
     }
 }

@@ -27,6 +27,10 @@ pub struct TrainingData {
     pub node_parts: Option<NodeParts>,
     /// Hash of the graphs, targets and parts; see [`data_fingerprint`].
     pub fingerprint: String,
+    /// The same of other data that has no weights and sets nothing aside ([`TrainedOn::plain`](crate::bundle::TrainedOn)).
+    pub plain: Option<String>,
+    /// Whether every edge has its reverse; `None` of molecules and of a graph in parts.
+    pub both_directions: Option<bool>,
     /// What is known about labels besides their values; weights are 1 in the mean over the training part.
     pub qualifiers: Qualifiers,
     /// How this copy of the data differs from the published one, a sentence each; goes into `data.json` and the report.
@@ -62,6 +66,11 @@ impl TrainingData {
         exchange: &dyn Exchange,
     ) -> Result<(Self, PreparationReport), TrainError> {
         let fingerprint = data_fingerprint(dataset, &splits);
+        let plain = plain_fingerprint(dataset, &splits);
+        let graphs =
+            || dataset.samples.iter().map(|sample| &sample.graph).filter(|graph| graph.num_edges() > 0);
+        let has_said = dataset.schema.molecules.is_none() && graphs().next().is_some();
+        let both_directions = has_said.then(|| graphs().all(|graph| graph.is_undirected()));
         let source_schema = dataset.schema.clone();
         let node_parts = dataset.node_parts.clone();
         let qualifiers = qualifiers(dataset, &splits)?;
@@ -89,8 +98,18 @@ impl TrainingData {
         };
         let dataset = Arc::new(dataset);
         let (differences, rows) = (Vec::new(), Vec::new());
-        let data =
-            Self { dataset, source_schema, splits, node_parts, fingerprint, qualifiers, differences, rows };
+        let data = Self {
+            dataset,
+            source_schema,
+            splits,
+            node_parts,
+            fingerprint,
+            plain,
+            both_directions,
+            qualifiers,
+            differences,
+            rows,
+        };
         Ok((data, report))
     }
 
@@ -246,14 +265,37 @@ pub fn data_fingerprint(dataset: &Dataset, splits: &Splits) -> String {
     fingerprint_of(content, dataset, splits)
 }
 
+/// That of the same data without weights and with nothing set aside; `None` if there is neither.
+fn plain_fingerprint(dataset: &Dataset, splits: &Splits) -> Option<String> {
+    if dataset.qualifiers.weights.is_empty() && splits.calibration.is_empty() {
+        return None;
+    }
+    let mut content = ContentHash::default();
+    dataset.samples.iter().for_each(|sample| content.add(sample));
+    let mut train = [splits.train.as_slice(), &splits.calibration].concat();
+    train.sort_unstable();
+    let splits = Splits { train, calibration: Vec::new(), ..splits.clone() };
+    let qualifiers = Qualifiers { weights: Vec::new(), ..dataset.qualifiers.clone() };
+    Some(qualified(content, dataset.node_parts.as_ref(), &qualifiers, &splits))
+}
+
 /// The same where the samples are hashed already.
-pub(super) fn fingerprint_of(mut content: ContentHash, dataset: &Dataset, splits: &Splits) -> String {
+pub(super) fn fingerprint_of(content: ContentHash, dataset: &Dataset, splits: &Splits) -> String {
+    qualified(content, dataset.node_parts.as_ref(), &dataset.qualifiers, splits)
+}
+
+fn qualified(
+    mut content: ContentHash,
+    node_parts: Option<&NodeParts>,
+    qualifiers: &Qualifiers,
+    splits: &Splits,
+) -> String {
     content.update(splits.to_json().as_ref());
-    if let Some(parts) = &dataset.node_parts {
+    if let Some(parts) = node_parts {
         content.update(parts.nodes_by_part().to_json().as_ref());
     }
     // Weights and bounds count where there are any.
-    let Qualifiers { weights, bounds } = &dataset.qualifiers;
+    let Qualifiers { weights, bounds } = qualifiers;
     weights.iter().for_each(|weight| content.update(&weight.to_le_bytes()));
     for (graph, bound) in
         bounds.iter().enumerate().flat_map(|(graph, list)| list.iter().map(move |one| (graph, one)))

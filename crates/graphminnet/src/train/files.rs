@@ -37,6 +37,8 @@ pub(super) fn describe<C: Architecture>(
         data: TrainedOn {
             name: data.dataset.name.clone(),
             fingerprint: data.fingerprint.clone(),
+            plain: data.plain.clone(),
+            both_directions: data.both_directions,
             train: data.splits.train.len(),
             valid: data.splits.valid.len(),
             test: data.splits.test.len(),

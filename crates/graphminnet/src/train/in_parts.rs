@@ -159,16 +159,7 @@ fn part_of(
 /// Other rows in the place of the only graph.
 fn with_sample(whole: &TrainingData, prepared: PreparedGraph, id: String, targets: Vec<f32>) -> TrainingData {
     let samples = vec![PreparedSample { id, prepared, targets }];
-    TrainingData {
-        dataset: Arc::new(whole.dataset.with_samples(samples)),
-        source_schema: whole.source_schema.clone(),
-        splits: whole.splits.clone(),
-        node_parts: whole.node_parts.clone(),
-        qualifiers: whole.qualifiers.clone(),
-        fingerprint: whole.fingerprint.clone(),
-        differences: whole.differences.clone(),
-        rows: Vec::new(),
-    }
+    TrainingData { dataset: Arc::new(whole.dataset.with_samples(samples)), rows: Vec::new(), ..whole.clone() }
 }
 
 /// The same graph in other parts has other sums.

@@ -77,10 +77,12 @@ impl Search {
                 Range::Integers(low, high) => {
                     Value::Integer(low + random.below((high - low + 1) as usize) as i64)
                 }
-                Range::Numbers(low, high) => Value::Float(round(low + (high - low) * random.uniform())),
+                Range::Numbers(low, high) => {
+                    Value::Float(round(low + (high - low) * random.uniform(), *low..*high))
+                }
                 Range::Logarithmic(low, high) => {
-                    let (low, high) = (low.ln(), high.ln());
-                    Value::Float(round((low + (high - low) * random.uniform()).exp()))
+                    let (from, to) = (low.ln(), high.ln());
+                    Value::Float(round((from + (to - from) * random.uniform()).exp(), *low..*high))
                 }
                 Range::Choices(choices) => choices[random.below(choices.len())].clone(),
             }
@@ -172,8 +174,8 @@ fn read_range(text: &str) -> Option<Range> {
 }
 
 /// Four significant digits: enough for a search, and readable.
-fn round(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
+fn round(value: f64, range: std::ops::Range<f64>) -> f64 {
+    format!("{value:.3e}").parse().ok().filter(|rounded| range.contains(rounded)).unwrap_or(value)
 }
 
 /// Watches a candidate and gives up on it if it is worse than the median.
@@ -189,8 +191,8 @@ struct Judge<'a> {
 impl Observer for Judge<'_> {
     fn event(&mut self, event: &TrainEvent) {
         if let TrainEvent::Epoch(report) = event {
-            let best = better(self.metric, self.history.last().copied(), report.valid);
             self.history.truncate(report.epoch);
+            let best = better(self.metric, self.history.last().copied(), report.valid);
             self.history.push(best);
         }
     }

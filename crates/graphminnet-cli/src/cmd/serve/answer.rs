@@ -119,8 +119,7 @@ pub fn explain(served: &Served, bounds: &Bounds, body: &[u8], stop: Stop<'_>) ->
         ..*bounds
     };
     let items = read(ensemble, &bounds, body, stop)?;
-    let answers = ensemble.answer_unless(&items, stop)?;
-    let said = |at: usize| one_explanation(ensemble, &answers, at, &items[at], stop);
+    let said = |at: usize| one_explanation(ensemble, &items[at], stop);
     list("explanations", &items, stop, said)
 }
 
@@ -143,19 +142,10 @@ fn list(
     Ok(Answer { status: 200, body: json!({ what: list }).to_string(), graphs })
 }
 
-fn one_explanation(
-    ensemble: &Ensemble,
-    answers: &Answers,
-    at: usize,
-    item: &Item,
-    stop: Stop<'_>,
-) -> Result<Value, String> {
+fn one_explanation(ensemble: &Ensemble, item: &Item, stop: Stop<'_>) -> Result<Value, String> {
     let text = |error: &dyn std::error::Error| error.to_string();
     let graph = item.graph().map_err(|error| text(&error))?;
-    let answer = answers.graph(at).map_err(|error| text(&error))?;
-    // All models explain the class that they chose together.
-    let target = Target { node: None, output: answer.rows().next().and_then(|row| row.class()) };
-    let explanation = explain_together(ensemble, graph, target, Method::Integrated, stop);
+    let explanation = explain_together(ensemble, graph, Target::default(), Method::Integrated, stop);
     let explanation = explanation.map_err(|error| text(&error))?;
     let picture = GraphPicture {
         meaning: "red raises the prediction, blue lowers it",

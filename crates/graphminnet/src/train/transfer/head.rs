@@ -24,7 +24,9 @@ impl Start {
             other("targets have other names")
         } else if theirs.schema.class_names != schema.class_names {
             other("classes have other names")
-        } else if config.graph_numbers() > 0 && descriptors(&theirs.schema) != descriptors(schema) {
+        } else if config.graph_numbers() + theirs.model.graph_numbers() > 0
+            && descriptors(&theirs.schema) != descriptors(schema)
+        {
             other("descriptors are others")
         } else if theirs.spread() != *spread {
             other("outputs are others (a number, mean and variance, or quantiles)")
