@@ -295,7 +295,7 @@ fn evaluating_a_part_says_if_it_is_not_that_of_the_training() {
     let workspace = Workspace::new();
     let part = |row: usize| ["train", "train", "train", "valid", "test"][row % 5];
     let rows =
-        (0..150).map(|row| format!("{}O,{row}.5,{},{}\n", "C".repeat(1 + row % 9), part(row), 1 + row % 2));
+        (0..210).map(|row| format!("{}O,{row}.5,{},{}\n", "C".repeat(1 + row % 9), part(row), 1 + row % 2));
     workspace.write("m.csv", format!("smiles,y,split,w\n{}", rows.collect::<String>()));
     // What weighs more or is set aside is still not tested.
     for (number, (split, is_other)) in [
