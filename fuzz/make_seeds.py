@@ -24,6 +24,24 @@ seed("jsonl", "features", '{"id":"a","num_nodes":2,"edges":[[0,1]],"x":[[1,0.5,"
      '{"num_nodes":1,"edges":[],"x":[[0,2.5,"O"]],"edge_attr":[],"y":null,"split":"test"}\n')
 seed("jsonl", "nodes", '{"num_nodes":2,"edge_index":[[0,1],[1,0]],"target":[[1],[0]]}\n{"num_nodes":1,"edges":[],"node_target":[2]}\n')
 seed("smiles_csv", "table", 'id,smiles,y,split\na,CCO,1.5,train\nb,"c1ccccc1",,valid\nc,C[N+](C)(C)[O-],2,test\n')
+V2000 = ("ethanol\n  x\n\n  3  2  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\n    1.0000    0.0000    0.0000 C   0  0\n"
+         "    2.0000    0.0000    0.0000 O   0  5\n  1  2  1  0\n  2  3  1  1\nM  CHG  1   3  -1\nM  ISO  1   1  13\nM  END\n>  <y>\n1.5\n\n>  <name> (1)\na\n\n$$$$\n")
+V3000 = ("\n  x\n\n  0  0  0     0  0            999 V3000\nM  V30 BEGIN CTAB\nM  V30 COUNTS 2 1 0 0 0\nM  V30 BEGIN ATOM\nM  V30 1 C 0 0 0 0 CFG=1\n"
+         "M  V30 2 N 1 0 0 0 CHG=1 MASS=15 VAL=4\nM  V30 END ATOM\nM  V30 BEGIN BOND\nM  V30 1 2 1 2\nM  V30 END BOND\nM  V30 END CTAB\nM  END\n"
+         ">  <y>\n2\n\n$$$$\n")
+seed("sdf", "both", V2000 + V3000)
+MAIN, PACKAGE = "http://schemas.openxmlformats.org/spreadsheetml/2006/main", "http://schemas.openxmlformats.org/package/2006/relationships"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+seed("xlsx", "workbook",
+     f'=== _rels/.rels\n<Relationships xmlns="{PACKAGE}"><Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>\n'
+     f'=== xl/_rels/workbook.xml.rels\n<Relationships xmlns="{PACKAGE}"><Relationship Id="r1" Type="{OFFICE}/worksheet" Target="worksheets/a.xml"/>'
+     f'<Relationship Id="r2" Type="{OFFICE}/sharedStrings" Target="sharedStrings.xml"/><Relationship Id="r3" Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>\n'
+     f'=== xl/workbook.xml\n<workbook xmlns="{MAIN}" xmlns:r="{OFFICE}"><workbookPr date1904="0"/><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>\n'
+     f'=== xl/sharedStrings.xml\n<sst xmlns="{MAIN}" uniqueCount="2"><si><t>smiles</t></si><si><r><t xml:space="preserve">C</t></r><r><t>CO</t></r></si></sst>\n'
+     f'=== xl/styles.xml\n<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="164" formatCode="yyyy-mm-dd"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/></cellXfs></styleSheet>\n'
+     f'=== xl/worksheets/a.xml\n<worksheet xmlns="{MAIN}"><dimension ref="A1:C3"/><sheetData><row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>y</t></is></c>'
+     '<c r="C1" t="str"><v>d</v></c></row><row r="2"><c r="A2" t="s"><v>1</v></c><c r="B2"><v>1.5</v></c><c r="C2" s="1"><v>45000.5</v></c></row>'
+     '<row r="3"><c r="A3" t="str"><f>UPPER("cc")</f><v>CC</v></c><c r="B3" t="b"><v>1</v></c><c r="C3" t="e"><v>#N/A</v></c></row></sheetData></worksheet>\n')
 seed("graph6", "both", ">>graph6<<DQc\n:Fa@x^\n?\n@\nA_\n")
 seed("csv_folder", "folder", "=== graphs.csv\ngraph_id,num_nodes,y\na,2,1\nb,1,0\n=== nodes.csv\ngraph_id,node_id,x\na,u,1\na,v,2\nb,w,3\n"
      "=== edges.csv\ngraph_id,source,destination,w\na,u,v,0.5\n")

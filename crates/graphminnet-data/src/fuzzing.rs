@@ -10,10 +10,10 @@ use super::formats::{self, Format};
 use super::import::archive::{Bytes, InMemory, Zip, read_tar};
 use super::import::pickle;
 use super::smiles::{Featurizer, molecule_graph, scaffold_key};
-use super::{DataError, Limits, OnBadRow, Place, ReadOptions};
+use super::{DataError, Limits, OnBadRow, Place, ReadOptions, open};
 use crate::budget::{Budget, Share};
 use crate::formats::Lines;
-use std::io::Cursor;
+use std::io::{Cursor, Write};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,10 +21,12 @@ use std::sync::Arc;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     ("jsonl", jsonl),
     ("smiles_csv", smiles_csv),
     ("parquet", parquet),
+    ("sdf", sdf),
+    ("xlsx", xlsx),
     ("graph6", graph6),
     ("csv_folder", csv_folder),
     ("ogb", ogb),
@@ -61,6 +63,34 @@ fn smiles_csv(bytes: &[u8]) {
 
 fn parquet(bytes: &[u8]) {
     let _ = formats::read_parquet_bytes(bytes.to_vec(), Path::new("fuzz.parquet"), &options());
+}
+
+/// Readers that open a file by its path.
+fn on_disk(format: Format, bytes: &[u8]) {
+    let path =
+        std::env::temp_dir().join(format!("graphminnet-fuzz-{}.{}", std::process::id(), format.name()));
+    if std::fs::write(&path, bytes).is_ok() {
+        let _ = open(&path, &ReadOptions { format: Some(format), ..options() });
+    }
+    let _ = std::fs::remove_file(path);
+}
+
+fn sdf(bytes: &[u8]) {
+    on_disk(Format::Sdf, bytes);
+}
+
+/// The files of a workbook, so that what is changed is what is in them and not their checksums.
+fn xlsx(bytes: &[u8]) {
+    let mut archive = ::zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let how = ::zip::write::SimpleFileOptions::default();
+    for (name, content) in files(bytes) {
+        if archive.start_file(name, how).and_then(|()| Ok(archive.write_all(&content)?)).is_err() {
+            return;
+        }
+    }
+    if let Ok(workbook) = archive.finish() {
+        on_disk(Format::Xlsx, workbook.get_ref());
+    }
 }
 
 fn graph6(bytes: &[u8]) {
