@@ -4,7 +4,8 @@ mod common;
 
 use chematic::smiles::{parse, rdkit_random_smiles};
 use common::{CHIRAL, colours};
-use graphminnet_data::{Featurizer, Limits, molecule_graph};
+use graphminnet_data::split::{GroupBy, read_text_with_groups};
+use graphminnet_data::{Featurizer, Limits, ReadOptions, molecule_graph, scaffold_key};
 
 fn read(smiles: &str, featurizer: Featurizer) -> Vec<String> {
     let graph = molecule_graph(smiles, featurizer, &Limits::default());
@@ -72,4 +73,63 @@ fn no_molecule_of_two_sets_depends_on_its_writing() {
     println!("{} of {chiral} depend on the writing:\n{}", dependent.len(), dependent.join("\n"));
     assert!(chiral > 1_000, "{chiral}");
     assert_eq!(dependent.len(), 0);
+}
+
+/// Two writings of one molecule, or two molecules that differ in what a scaffold does not know.
+const ONE_SCAFFOLD: [[&str; 2]; 10] = [
+    // Mirror images, also of centres within the rings.
+    ["C[C@H]1CCCN1C(=O)c1ccccc1", "C[C@@H]1CCCN1C(=O)c1ccccc1"],
+    ["O=C1N[C@@H]2CCCC[C@H]2N1", "O=C1NC2CCCCC2N1"],
+    // The two sides of a double bond between rings, and of one at a ring.
+    ["c1ccccc1/C=C/c1ccccc1", "c1ccccc1/C=C\\c1ccccc1"],
+    ["c1ccccc1/C=C/c1ccccc1", "c1ccccc1C=Cc1ccccc1"],
+    [r"CN(C)CC/C=C1/c2ccccc2Sc3ccc(Cl)cc13", r"CN(C)CC/C=C1\c2ccccc2Sc3ccc(Cl)cc13"],
+    // Isotopes, hydrogen's too.
+    ["C1C[13CH2]CCN1", "C1CCCCN1"],
+    ["[2H]C1CCCCN1", "C1CCCCN1"],
+    // Atom-map numbers.
+    ["[CH3:1][c:2]1[cH:3][cH:4][cH:5][cH:6][cH:7]1", "Cc1ccccc1"],
+    // Brackets.
+    [
+        "[CH3][N]([CH3])[CH2][CH2][CH]=[C]1[c]2[cH][cH][cH][cH][c]2[S][c]3[cH][cH][c]([Cl])[cH][c]13",
+        "CN(C)CCC=C1c2ccccc2Sc3ccc(Cl)cc13",
+    ],
+    ["[O]=[C]1[NH][C](=[CH][CH3])[CH2][CH2]1", "O=C1NC(=CC)CC1"],
+];
+
+#[test]
+fn a_scaffold_does_not_depend_on_stereo_isotopes_map_numbers_and_brackets() {
+    let key = |smiles: &str| {
+        let key = scaffold_key(smiles, &Limits::default());
+        key.unwrap_or_else(|error| panic!("{smiles}: {error}"))
+    };
+    for [one, other] in ONE_SCAFFOLD {
+        assert_eq!(key(one), key(other), "{one} and {other}");
+        assert!(!key(one).is_empty(), "{one}");
+    }
+    for smiles in CHIRAL {
+        let flat = smiles.replace(['@', '/', '\\'], "");
+        for other in rewritten(smiles, 10).into_iter().chain([mirrored(smiles), flat]) {
+            assert_eq!(key(&other), key(smiles), "{smiles} as {other}");
+        }
+    }
+    // What is another molecule has another scaffold.
+    for [one, other] in
+        [["C1CCCCC1", "C1CCCCN1"], ["c1ccccc1C=C", "C1CCCCC1=C"], ["C1CCCCC1=O", "C1CCCCC1=C"]]
+    {
+        assert_ne!(key(one), key(other), "{one} and {other}");
+    }
+}
+
+#[test]
+fn a_run_of_before_finds_the_scaffolds_that_it_began_with() {
+    let text =
+        ONE_SCAFFOLD.iter().flatten().fold("smiles,y\n".to_owned(), |text, smiles| text + smiles + ",1\n");
+    let groups = |rules: u32| {
+        let options = ReadOptions { rules, ..ReadOptions::default() };
+        read_text_with_groups(&text, "a.csv", &options, GroupBy::Scaffold, 0).unwrap().1
+    };
+    let differ = |groups: &[usize]| groups.chunks(2).filter(|pair| pair[0] != pair[1]).count();
+    assert_eq!(differ(&groups(7)), 0);
+    assert!(differ(&groups(6)) >= 4, "{:?}", groups(6));
 }

@@ -142,7 +142,8 @@ pub struct ReadOptions {
     /// in a column of text are those of the nearest `f64`. A level or a column that is asked for need not be there, and a graph
     /// that is read both ways may list every edge both ways.
     ///
-    /// Under versions 1 to 6 random splits are those of [`Ratios::rules`](crate::split::Ratios::rules).
+    /// Under versions 1 to 6 random splits are those of [`Ratios::rules`](crate::split::Ratios::rules). Molecules that differ in stereo marks, isotopes, map
+    /// numbers or brackets alone may have different scaffolds.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

@@ -7,7 +7,7 @@ use super::{
     ogb_graph, parse, scaffold, stereo, zinc,
 };
 use crate::graph::{Features, Graph};
-use crate::{Column, Level, Limits, ReadOptions, Schema};
+use crate::{Column, Level, Limits, RULES, ReadOptions, Schema};
 use chematic::core::{Element, Molecule};
 use chematic::smiles::rdkit;
 use serde::{Deserialize, Serialize};
@@ -80,18 +80,32 @@ impl MoleculeForm {
     ///
     /// [`SmilesError`] for anything that is not a molecule within the limits.
     pub fn scaffold_key(&self, smiles: &str, limits: &Limits) -> Result<String, SmilesError> {
+        self.scaffold_key_under(RULES, smiles, limits)
+    }
+
+    /// The same under the rules of a version ([`ReadOptions::rules`]).
+    pub(crate) fn scaffold_key_under(
+        &self,
+        rules: u32,
+        smiles: &str,
+        limits: &Limits,
+    ) -> Result<String, SmilesError> {
         // Reactions belong together by what they make.
         let product =
             self.reactions.then(|| joined::sides(smiles.trim())).transpose()?.map(|[.., (_, side)]| side);
         let smiles = guard::check(product.unwrap_or(smiles), limits)?;
-        contained(|| scaffold(&self.molecule(&smiles, limits)?))
+        contained(|| {
+            let mut molecule = read(&smiles, limits)?;
+            if rules >= scaffold::BARE {
+                molecule = scaffold::bare(&molecule)?;
+            }
+            scaffold::of(&self.fragment(molecule)?)
+        })
     }
 
     /// The molecule that a string stands for, or the part of it that is kept.
     fn molecule(&self, smiles: &str, limits: &Limits) -> Result<Molecule, SmilesError> {
-        let molecule = parse(smiles)?;
-        guard::check_molecule(&molecule, limits)?;
-        self.fragment(molecule)
+        self.fragment(read(smiles, limits)?)
     }
 
     /// The part of a molecule that is kept.
@@ -256,6 +270,13 @@ impl MoleculeReading {
         let maps = if self.form.reactions { map_numbers(molecule, graph.num_nodes()) } else { Vec::new() };
         Ok(Part { graph, role, maps })
     }
+}
+
+/// The molecule that a string stands for.
+fn read(smiles: &str, limits: &Limits) -> Result<Molecule, SmilesError> {
+    let molecule = parse(smiles)?;
+    guard::check_molecule(&molecule, limits)?;
+    Ok(molecule)
 }
 
 /// The map number of every atom of a graph, whose molecule may have lost hydrogens on the way.

@@ -25,6 +25,7 @@ mod grammar;
 mod guard;
 mod joined;
 pub(crate) mod molblock;
+mod scaffold;
 mod sketch;
 mod stereo;
 mod zinc;
@@ -133,18 +134,14 @@ pub fn molecule_graph(smiles: &str, featurizer: Featurizer, limits: &Limits) -> 
 }
 
 /// A text that is equal for two molecules exactly if their Bemis–Murcko scaffolds are: the canonical SMILES of the
-/// ring systems and what links them, without stereo marks. Molecules without rings have the empty scaffold.
+/// ring systems and what links them, without stereo marks, isotopes and map numbers, however the molecules are written.
+/// Molecules without rings have the empty scaffold.
 ///
 /// # Errors
 ///
 /// [`SmilesError`] for anything that is not a molecule within the limits.
 pub fn scaffold_key(smiles: &str, limits: &Limits) -> Result<String, SmilesError> {
     MoleculeForm::default().scaffold_key(smiles, limits)
-}
-
-fn scaffold(molecule: &Molecule) -> Result<String, SmilesError> {
-    guard::check_canonical(molecule.atom_count())?;
-    rdkit::rdkit_murcko_scaffold(molecule).map_err(chemistry)
 }
 
 fn parse(smiles: &str) -> Result<Molecule, SmilesError> {

@@ -251,7 +251,7 @@ fn scaffolds(read: &Read, strings: Strings, options: &ReadOptions) -> Result<Vec
     let keys: Vec<Result<String, BadRow>> = used
         .par_iter()
         .map(|(place, smiles)| {
-            form.scaffold_key(smiles, &options.limits)
+            form.scaffold_key_under(options.rules, smiles, &options.limits)
                 .map_err(|error| BadRow::new(place.clone(), smiles, format!("no scaffold: {error}")))
         })
         .collect();
