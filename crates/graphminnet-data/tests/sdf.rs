@@ -258,3 +258,120 @@ fn the_lone_pair_of_a_sulfoxide_is_a_neighbour_in_space() {
     let graph = molecule_graph("CCS(C)=O", Featurizer::Cip, &Limits::default()).unwrap();
     assert_eq!(colours(&found.dataset.samples[0].graph), colours(&graph));
 }
+
+/// A block of one carbon for each neighbour of an atom that it is bound to, with what its line says after the symbol.
+fn methylated(symbol: &str, line: &str, neighbours: usize, properties: &str) -> String {
+    let mut text = format!("\n\n\n{:3}{neighbours:3}  0  0  0  0  0  0  0  0999 V2000\n", neighbours + 1);
+    text += &format!("    0.0000    0.0000    0.0000 {symbol:<3}{line}\n");
+    for at in 0..neighbours {
+        text += &format!("{:10.4}    1.5000    0.0000 C   0  0  0  0  0  0\n", at as f64);
+    }
+    for at in 0..neighbours {
+        text += &format!("  1{:3}  1  0\n", at + 2);
+    }
+    format!("{text}{properties}M  END\n$$$$\n")
+}
+
+const PLAIN: &str = " 0  0  0  0  0  0";
+
+#[test]
+fn elements_of_the_main_group_have_the_hydrogens_that_blocks_leave_unsaid() {
+    let charge = |charge: i8| format!("M  CHG  1   1{charge:4}\n");
+    for (symbol, neighbours, properties, smiles) in [
+        ("Se", 1, String::new(), "C[SeH]"),
+        ("Se", 2, String::new(), "C[Se]C"),
+        ("Se", 1, charge(-1), "C[Se-]"),
+        ("Se", 3, charge(1), "C[Se+](C)C"),
+        ("Te", 1, String::new(), "C[TeH]"),
+        ("Si", 3, String::new(), "C[SiH](C)C"),
+        ("Si", 4, String::new(), "C[Si](C)(C)C"),
+        ("Si", 3, charge(1), "C[Si+](C)C"),
+        ("Si", 0, String::new(), "[SiH4]"),
+        ("Ge", 3, String::new(), "C[GeH](C)C"),
+        ("Sn", 3, String::new(), "C[SnH](C)C"),
+        ("Sn", 2, String::new(), "C[Sn]C"),
+        ("As", 2, String::new(), "C[AsH]C"),
+        ("As", 4, charge(1), "C[As+](C)(C)C"),
+        ("Sb", 2, String::new(), "C[SbH]C"),
+        ("Si", 3, "M  RAD  1   1   2\n".to_owned(), "C[Si](C)C"),
+        // Metals, elements and ions are what is written.
+        ("Sn", 0, charge(2), "[Sn+2]"),
+        ("As", 0, charge(3), "[As+3]"),
+        ("Sn", 0, String::new(), "[Sn]"),
+        ("Zn", 1, String::new(), "C[Zn]"),
+        ("Na", 0, String::new(), "[Na]"),
+        ("Pb", 3, String::new(), "C[Pb](C)C"),
+    ] {
+        assert_same(&methylated(symbol, PLAIN, neighbours, &properties), smiles);
+    }
+    // What the block says counts.
+    assert_same(&methylated("Se", " 0  0  0  0  0  1", 1, ""), "C[Se]");
+    assert_same(&as_v3000(&methylated("Se", PLAIN, 1, "")), "C[SeH]");
+    let earlier = ReadOptions { rules: 6, ..ReadOptions::default() };
+    let found = read(&methylated("Se", PLAIN, 1, ""), &earlier).unwrap();
+    let graph = molecule_graph("C[Se]", Featurizer::Cip, &Limits::default()).unwrap();
+    assert_eq!(colours(&found.dataset.samples[0].graph), colours(&graph));
+}
+
+#[test]
+fn the_mass_difference_of_a_line_names_an_isotope() {
+    use graphminnet_data::RowReader;
+    let scratch = Scratch::new("masses");
+    let smiles = |content: &str, rules: u32| {
+        let path = scratch.write("a.sdf", content);
+        let mut rows = RowReader::open(&path, &ReadOptions { rules, ..ReadOptions::default() }).unwrap();
+        String::from_utf8_lossy(&rows.next_rows(1).unwrap()[0].text).trim_end_matches(',').to_owned()
+    };
+    for (symbol, difference, properties, expected) in [
+        ("C", " 1", "", "[13CH4]"),
+        ("N", " 1", "", "[15NH3]"),
+        ("H", " 1", "M  CHG  1   1   1\n", "[2H+]"),
+        ("Br", " 2", "", "[81BrH]"),
+        ("C", "-1", "", "[11CH4]"),
+        ("C", " 0", "", "C"),
+        // One line of isotopes speaks for all atoms.
+        ("C", " 1", "M  ISO  1   1  14\n", "[14CH4]"),
+        ("C", " 1", "M  ISO  0\n", "C"),
+    ] {
+        let block = methylated(symbol, &format!("{difference}  0  0  0  0  0"), 0, properties);
+        assert_eq!(smiles(&block, 7), expected, "{block}");
+    }
+    assert_eq!(smiles(&methylated("C", " 1  0  0  0  0  0", 0, ""), 6), "C");
+    let impossible = methylated("H", "-1  0  0  0  0  0", 0, "");
+    let said = read(&impossible, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(said.contains("atom 1: its line cannot be read"), "{said}");
+}
+
+#[test]
+fn a_record_that_is_not_utf8_is_refused_and_the_others_are_read() {
+    let good = record("CCO");
+    let name = record("CC").replace("$$$$", "> <name>\ncaf?\n\n$$$$");
+    let mut bytes = (good.clone() + &name + &good).into_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'?').unwrap();
+    bytes[at] = 0xe9;
+    let line = bytes[..at].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+    let scratch = Scratch::new("utf8");
+    let path = scratch.write("a.sdf", &bytes);
+    let options = ReadOptions { on_bad_row: OnBadRow::Null, ..ReadOptions::default() };
+    let found = open(&path, &options).unwrap();
+    assert_eq!(found.report.rows, [Some(0), None, Some(1)]);
+    let bad = &found.report.bad_rows[0];
+    assert_eq!((bad.place.line, bad.place.byte), (Some(line), Some(at as u64)), "{bad}");
+    assert!(bad.to_string().contains("not valid UTF-8"), "{bad}");
+    let earlier = open(&path, &ReadOptions { rules: 6, ..options }).unwrap();
+    assert_eq!(earlier.report.rows, [Some(0), Some(1), Some(2)]);
+}
+
+#[test]
+fn a_value_that_looks_like_a_header_is_a_value() {
+    let content = record("CCO").replace("$$$$", "> <range>\n>5 <10>\n\n> <y>\n2.5\n\n$$$$") + &record("CC");
+    let scratch = Scratch::new("headers");
+    let path = scratch.write("a.sdf", &content);
+    let table = |rules: u32| {
+        let mut rows = RowReader::open(&path, &ReadOptions { rules, ..ReadOptions::default() }).unwrap();
+        let header = String::from_utf8_lossy(rows.header().unwrap()).into_owned();
+        (header, String::from_utf8_lossy(&rows.next_rows(1).unwrap()[0].text).into_owned())
+    };
+    assert_eq!(table(7), ("smiles,id,range,y".to_owned(), "CCO,,>5 <10>,2.5".to_owned()));
+    assert_eq!(table(6).0, "smiles,id,range,10,y");
+}

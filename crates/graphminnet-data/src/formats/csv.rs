@@ -23,7 +23,7 @@ mod write;
 pub use write::{CsvWriter, fields_of};
 
 use super::Lines;
-use super::sdf::{self, SdfColumns};
+use super::sdf::{Fault, SdfColumns};
 use crate::limits::within;
 use crate::{DataError, Limits, Place};
 use std::path::Path;
@@ -57,7 +57,7 @@ pub struct CsvReader {
     molecules: Option<usize>,
     /// Where the records are those of an SD file: its columns, and what is wrong with the current one.
     sdf: Option<SdfColumns>,
-    spoilt: Option<String>,
+    spoilt: Option<Fault>,
     /// Where the rows are not text: what gives them, and the number of the current one.
     rows: Option<Box<dyn TableRows>>,
     row: u64,
@@ -228,8 +228,8 @@ impl CsvReader {
     }
 
     fn check_record(&self) -> Result<(), DataError> {
-        if let Some(reason) = &self.spoilt {
-            return Err(sdf::no_molecule(self.place(), reason));
+        if let Some(fault) = &self.spoilt {
+            return Err(fault.error(self.place()));
         }
         if self.ends.len() != self.header.len() {
             return Err(DataError::malformed(

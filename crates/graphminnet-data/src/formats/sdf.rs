@@ -17,11 +17,34 @@ const OWN: [&str; 2] = ["smiles", "id"];
 pub(super) struct SdfRecord {
     /// The line on which it begins.
     pub(super) line: u64,
-    /// The cells of the table, or why there is no molecule.
-    pub(super) molecule: Result<(), String>,
+    /// Why it cannot be used, if it cannot.
+    pub(super) fault: Option<Fault>,
     /// One cell per column.
     pub(super) cells: Vec<String>,
 }
+
+/// Why a record cannot be used.
+pub(super) enum Fault {
+    /// Its block is no molecule, for this reason.
+    NoMolecule(String),
+    /// A byte of it is not UTF-8.
+    Encoding(Place),
+}
+
+impl Fault {
+    /// The error of the record that begins at a place.
+    pub(super) fn error(&self, place: Place) -> DataError {
+        match self {
+            Self::NoMolecule(reason) => {
+                DataError::value(place.in_column(OWN[0]), "", format!("a molecule: {reason}"))
+            }
+            Self::Encoding(byte) => DataError::Encoding { place: byte.clone() },
+        }
+    }
+}
+
+/// The first version of the rules under which a record is UTF-8, and properties begin after blank lines alone.
+const STRICT: u32 = 7;
 
 /// The columns of a file: those of this reader, and a name for every property.
 pub(super) struct SdfColumns {
@@ -35,8 +58,9 @@ impl SdfColumns {
         let limits = &options.limits;
         let mut lines = Lines::open(path, limits)?;
         let (mut properties, mut seen) = (Vec::new(), HashSet::new());
+        let mut headers = Headers { rules: options.rules, in_data: false, may_begin: false };
         while lines.advance()? {
-            let Some(name) = property(&String::from_utf8_lossy(lines.bytes())) else { continue };
+            let Some(name) = headers.property(&String::from_utf8_lossy(lines.bytes())) else { continue };
             if seen.insert(name.clone()) {
                 properties.push(name);
                 within("columns", (properties.len() + OWN.len()) as u64, limits.columns)
@@ -60,7 +84,7 @@ impl SdfColumns {
     /// Reads the next record; `None` at the end.
     pub(super) fn next(&self, lines: &mut Lines, limits: &Limits) -> Result<Option<SdfRecord>, DataError> {
         let mut text: Vec<String> = Vec::new();
-        let (mut bytes, mut start) = (0, 0);
+        let (mut bytes, mut start, mut wrong) = (0, 0, None);
         loop {
             if !lines.advance()? {
                 if text.iter().all(|line| line.trim().is_empty()) {
@@ -76,9 +100,12 @@ impl SdfColumns {
             }
             bytes += lines.bytes().len() as u64 + 1;
             within("line_bytes", bytes, limits.line_bytes).map_err(DataError::limit(lines.place()))?;
+            if let (STRICT.., None, Err(DataError::Encoding { place })) = (self.rules, &wrong, lines.text()) {
+                wrong = Some(Fault::Encoding(place));
+            }
             text.push(String::from_utf8_lossy(lines.bytes()).into_owned());
         }
-        let end = text.iter().position(|line| line.starts_with("M  END")).map_or(text.len(), |end| end + 1);
+        let end = text.iter().position(|line| line.starts_with(END)).map_or(text.len(), |end| end + 1);
         let (block, data) = text.split_at(end.min(text.len()));
         let found = molblock::to_smiles(block, self.rules, limits);
         let mut cells = vec![String::new(); OWN.len() + self.properties.len()];
@@ -86,14 +113,15 @@ impl SdfColumns {
             title.trim().clone_into(&mut cells[1]);
         }
         self.read_properties(data, &mut cells);
-        let molecule = found.map(|smiles| cells[0] = smiles);
-        Ok(Some(SdfRecord { line: start, molecule, cells }))
+        let found = found.map(|smiles| cells[0] = smiles).map_err(Fault::NoMolecule);
+        Ok(Some(SdfRecord { line: start, fault: wrong.or(found.err()), cells }))
     }
 
     fn read_properties(&self, lines: &[String], cells: &mut [String]) {
+        let mut headers = Headers { rules: self.rules, in_data: true, may_begin: true };
         let mut current = None;
         for line in lines {
-            if let Some(name) = property(line) {
+            if let Some(name) = headers.property(line) {
                 current = self.properties.iter().position(|known| *known == name);
                 continue;
             }
@@ -110,15 +138,33 @@ impl SdfColumns {
     }
 }
 
+/// The line after which a record has its properties.
+const END: &str = "M  END";
+
+/// Tells the lines that begin properties from those of molecules and values.
+struct Headers {
+    rules: u32,
+    /// Whether the molecule of the record has ended.
+    in_data: bool,
+    /// Whether the next line may begin a property.
+    may_begin: bool,
+}
+
+impl Headers {
+    /// The property that the next line begins.
+    fn property(&mut self, line: &str) -> Option<String> {
+        let may_begin = self.may_begin || self.rules < STRICT;
+        let is_end = line.starts_with(END);
+        self.in_data = (self.in_data || is_end) && !line.starts_with("$$$$");
+        self.may_begin = self.in_data && (is_end || line.is_empty());
+        property(line).filter(|_| may_begin)
+    }
+}
+
 /// The name of a property, from the line that begins it: `> <name>`.
 fn property(line: &str) -> Option<String> {
     let rest = line.strip_prefix('>')?;
     let (_, name) = rest.split_once('<')?;
     let (name, _) = name.rsplit_once('>')?;
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
-}
-
-/// The error of a record without a molecule.
-pub(super) fn no_molecule(place: Place, reason: &str) -> DataError {
-    DataError::value(place.in_column(OWN[0]), "", format!("a molecule: {reason}"))
 }

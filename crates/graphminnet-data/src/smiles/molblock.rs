@@ -4,6 +4,7 @@
 //! What a mark leaves open, a crossed double bond or a wavy bond, stays open. A block that asks for what a molecule cannot
 //! be (query atoms and bonds) is refused.
 
+mod elements;
 mod v2000;
 mod v3000;
 
@@ -63,13 +64,16 @@ enum Mark {
 /// neighbours there, and places in space count for more than wedges.
 const OPEN_STEREO: u32 = 6;
 
+/// The first version of the rules under which hydrogens of all main-group elements are left unsaid, and lines of atoms name isotopes.
+const ELEMENTS: u32 = 7;
+
 /// The SMILES string of a block, given by its lines.
 pub(crate) fn to_smiles(lines: &[String], rules: u32, limits: &Limits) -> Result<String, String> {
     let counts = lines.get(3).ok_or("a MOL block has at least four lines")?;
     let mut block = if counts.trim_end().ends_with("V3000") {
         v3000::parse(lines.get(4..).unwrap_or_default(), limits)?
     } else if counts.trim_end().ends_with("V2000") || counts.len() >= 6 {
-        v2000::parse(counts, lines.get(4..).unwrap_or_default())?
+        v2000::parse(counts, lines.get(4..).unwrap_or_default(), rules)?
     } else {
         return Err("the fourth line of a MOL block holds its counts".to_owned());
     };
@@ -111,7 +115,8 @@ impl Block {
         heeded.map(|bond| bond.ends)
     }
 
-    /// Where a block says how many bonds or unpaired electrons an atom has, its hydrogens follow.
+    /// Where a block says how many bonds or unpaired electrons an atom has, its hydrogens follow. Where it says nothing, SMILES knows
+    /// those of the organic subset.
     fn count_hydrogens(&self, molecule: &mut Molecule) {
         let aromatic = molecule.bonds().filter(|(_, bond)| bond.order == BondOrder::Aromatic);
         let ends: Vec<AtomIdx> = aromatic.flat_map(|(_, bond)| [bond.atom1, bond.atom2]).collect();
@@ -119,11 +124,13 @@ impl Block {
         for (at, atom) in (0u32..).zip(&self.atoms) {
             let at = AtomIdx(at);
             let is_aromatic = molecule.atom(at).aromatic;
+            let is_known = self.rules >= ELEMENTS && !is_aromatic;
+            let unsaid = is_known.then(|| elements::hydrogens(molecule, at)).flatten();
             if let Some(valence) = atom.valence.filter(|_| !is_aromatic) {
                 let bonds = chematic::core::valence::bond_order_sum(molecule, at);
                 molecule.set_hydrogen_count(at, Some(valence.saturating_sub(bonds)));
-            } else if atom.radicals > 0 {
-                let usual = molecule.implicit_hydrogen_count(at);
+            } else if atom.radicals > 0 || unsaid.is_some() {
+                let usual = unsaid.unwrap_or_else(|| molecule.implicit_hydrogen_count(at));
                 molecule.set_hydrogen_count(at, Some(usual.saturating_sub(atom.radicals)));
             }
         }

@@ -98,7 +98,7 @@ impl CsvReader {
         let Some(columns) = &self.sdf else { return Ok(false) };
         let Some(record) = columns.next(&mut self.lines, &self.limits)? else { return Ok(false) };
         self.line = record.line;
-        self.spoilt = record.molecule.err();
+        self.spoilt = record.fault;
         for cell in record.cells {
             self.text.extend(cell.as_bytes());
             self.ends.push(self.text.len());

@@ -1,9 +1,10 @@
 //! V2000: fields of fixed width, properties on lines of their own.
 
-use super::{Block, BlockAtom, BlockBond, Mark, number};
+use super::{Block, BlockAtom, BlockBond, ELEMENTS, Mark, elements, number};
+use chematic::core::Element;
 
 /// Parses what follows the counts.
-pub(super) fn parse(counts: &str, lines: &[String]) -> Result<Block, String> {
+pub(super) fn parse(counts: &str, lines: &[String], rules: u32) -> Result<Block, String> {
     let count = |from: usize| {
         let field = counts.get(from..from + 3).and_then(number::<usize>);
         field.ok_or("the fourth line of a MOL block holds the numbers of atoms and bonds")
@@ -14,7 +15,9 @@ pub(super) fn parse(counts: &str, lines: &[String]) -> Result<Block, String> {
     let (bond_lines, properties) = rest.split_at_checked(bonds).ok_or_else(missing)?;
     let mut block = Block::default();
     for (at, line) in atom_lines.iter().enumerate() {
-        block.atoms.push(atom(line).ok_or_else(|| format!("atom {}: its line cannot be read", at + 1))?);
+        block
+            .atoms
+            .push(atom(line, rules).ok_or_else(|| format!("atom {}: its line cannot be read", at + 1))?);
     }
     for (at, line) in bond_lines.iter().enumerate() {
         block.bonds.push(bond(line).ok_or_else(|| format!("bond {}: its line cannot be read", at + 1))?);
@@ -24,6 +27,9 @@ pub(super) fn parse(counts: &str, lines: &[String]) -> Result<Block, String> {
     if properties.iter().any(|line| is(line, "CHG") || is(line, "RAD")) {
         block.atoms.iter_mut().for_each(|atom| (atom.charge, atom.radicals) = (0, 0));
     }
+    if properties.iter().any(|line| is(line, "ISO")) {
+        block.atoms.iter_mut().for_each(|atom| atom.isotope = None);
+    }
     for line in properties.iter().take_while(|line| !is(line, "END")) {
         property(&mut block, line)
             .ok_or_else(|| format!("`{}`: the property cannot be read", crate::escape(line)))?;
@@ -31,7 +37,7 @@ pub(super) fn parse(counts: &str, lines: &[String]) -> Result<Block, String> {
     Ok(block)
 }
 
-fn atom(line: &str) -> Option<BlockAtom> {
+fn atom(line: &str, rules: u32) -> Option<BlockAtom> {
     let position = |from: usize| line.get(from..from + 10).and_then(number::<f64>).filter(|x| x.is_finite());
     let code = |from: usize| line.get(from..from + 3).and_then(number::<u8>).unwrap_or(0);
     let symbol = line.get(31..34).unwrap_or(line.get(31..)?).trim().to_owned();
@@ -39,6 +45,11 @@ fn atom(line: &str) -> Option<BlockAtom> {
         4 => (0, 1),
         charge @ 1..=7 => (4 - charge as i8, 0),
         _ => (0, 0),
+    };
+    let difference = line.get(34..36).and_then(number::<i16>).filter(|_| rules >= ELEMENTS).unwrap_or(0);
+    let isotope = match Element::from_symbol(&symbol).and_then(elements::mass) {
+        Some(mass) if difference != 0 => Some(mass.checked_add_signed(difference).filter(|mass| *mass > 0)?),
+        _ => None,
     };
     let valence = match code(48) {
         0 => None,
@@ -49,7 +60,7 @@ fn atom(line: &str) -> Option<BlockAtom> {
         symbol,
         position: [position(0)?, position(10)?, position(20)?],
         charge,
-        isotope: None,
+        isotope,
         radicals,
         valence,
     })
