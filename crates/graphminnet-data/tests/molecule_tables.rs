@@ -579,3 +579,19 @@ fn bonds_are_in_the_order_of_rdkit_however_rings_are_closed() {
         assert!(graph.is_in_pairs());
     }
 }
+
+#[test]
+fn a_quoted_empty_cell_is_a_row_and_a_blank_line_is_none() {
+    let options = ReadOptions { on_bad_row: OnBadRow::Null, ..ReadOptions::default() };
+    for (content, rows) in [
+        ("smiles\nCCO\n\"\"\nCC\n", vec![Some(0), None, Some(1)]),
+        ("smiles\nCCO\n\nCC\n", vec![Some(0), Some(1)]),
+        ("smiles,y\nCCO,1\n\"\"\nCC,2\n", vec![Some(0), None, Some(1)]),
+    ] {
+        assert_eq!(read(content, &options).unwrap().report.rows, rows, "{content}");
+    }
+    let said = read("smiles\nCCO\n\"\"\nCC\n", &ReadOptions::default()).unwrap_err().to_string();
+    assert!(said.contains("line 3") && said.contains("a SMILES string must not be empty"), "{said}");
+    let earlier = ReadOptions { rules: 6, ..options };
+    assert_eq!(read("smiles\nCCO\n\"\"\nCC\n", &earlier).unwrap().report.rows, [Some(0), Some(1)]);
+}

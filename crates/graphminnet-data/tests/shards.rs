@@ -99,6 +99,9 @@ fn files_without_quotes_are_cut_at_lines() {
                   {\"num_nodes\":1,\"edges\":[[0,5]]}\n{\"num_nodes\":3,\"edges\":[]}";
     check(&file(&folder, "a.jsonl", graphs));
     check(&file(&folder, "one.csv", "smiles\nC\n"));
+    // A quoted empty cell is a row, a blank line is none.
+    check(&file(&folder, "quoted.csv", "smiles\nC\n\"\"\n\nCC\n\"\"\n\"\"\nN\n"));
+    check(&file(&folder, "headless.csv", "C\n\"\"\n\nCC\n\"\""));
     check(&file(&folder, "none.csv", "smiles\n"));
 }
 

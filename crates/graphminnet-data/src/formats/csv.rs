@@ -25,7 +25,7 @@ pub use write::{CsvWriter, fields_of};
 use super::Lines;
 use super::sdf::{Fault, SdfColumns};
 use crate::limits::within;
-use crate::{DataError, Limits, Place};
+use crate::{DataError, Limits, Place, RULES, ReadOptions};
 use std::path::Path;
 
 /// What stands between two fields.
@@ -39,6 +39,9 @@ enum Separator {
 
 /// The first version of the rules under which columns without a name are numbered, and are no targets.
 pub(super) const NAMELESS: u32 = 6;
+
+/// The first version of the rules under which a quoted empty cell alone is a row.
+const QUOTED: u32 = 7;
 
 /// The rows of a table that is not text.
 pub(super) trait TableRows: Send {
@@ -62,6 +65,8 @@ pub struct CsvReader {
     rows: Option<Box<dyn TableRows>>,
     row: u64,
     limits: Limits,
+    /// Version of the rules by which it is understood.
+    rules: u32,
     header: Vec<String>,
     /// Columns that have a number for a name.
     nameless: Vec<usize>,
@@ -86,8 +91,9 @@ impl CsvReader {
     }
 
     /// Reads the header, whose names must be unique.
-    pub(super) fn new(lines: Lines, limits: &Limits) -> Result<Self, DataError> {
-        let reader = Self::with_any_header(lines, limits)?;
+    pub(super) fn new(lines: Lines, options: &ReadOptions) -> Result<Self, DataError> {
+        let mut reader = Self::with_any_header(lines, &options.limits)?;
+        reader.rules = options.rules;
         reader.check_names()?;
         Ok(reader)
     }
@@ -112,6 +118,7 @@ impl CsvReader {
             rows: None,
             row: 0,
             limits: limits.clone(),
+            rules: RULES,
             header: Vec::new(),
             nameless: Vec::new(),
             text: Vec::new(),
@@ -218,9 +225,9 @@ impl CsvReader {
         }
     }
 
-    /// Whether the current record is an empty line, which is none.
+    /// Whether the current record is an empty line, which is none. Quotes say that there is a cell.
     fn is_blank(&self) -> bool {
-        if self.rows.is_some() {
+        if self.rows.is_some() || self.rules >= QUOTED && self.raw.contains(&b'"') {
             return false;
         }
         let is_blank = self.ends.len() <= 1 && self.text.trim_ascii().is_empty();

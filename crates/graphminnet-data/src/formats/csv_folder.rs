@@ -53,7 +53,7 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
 }
 
 fn open_table(tree: &dyn Tree, name: &str, options: &ReadOptions) -> Result<Option<CsvReader>, DataError> {
-    lines_of(tree, name, &options.limits)?.map(|lines| CsvReader::new(lines, &options.limits)).transpose()
+    lines_of(tree, name, &options.limits)?.map(|lines| CsvReader::new(lines, options)).transpose()
 }
 
 /// Takes up the rows of all tables; of the only graph those that are kept, where not all of them are.

@@ -145,7 +145,8 @@ pub struct ReadOptions {
     /// Under versions 1 to 6 random splits are those of [`Ratios::rules`](crate::split::Ratios::rules). Molecules that differ in stereo marks, isotopes, map
     /// numbers or brackets alone may have different scaffolds. In SD files silicon, germanium, arsenic, selenium, tin,
     /// antimony and tellurium have the hydrogens alone that are written, mass differences in lines of atoms are passed over, bytes
-    /// that are not UTF-8 are replaced, and any line such as `>5 <10>` begins a property.
+    /// that are not UTF-8 are replaced, and any line such as `>5 <10>` begins a property. In a CSV table a record of one
+    /// quoted empty cell is a blank line, which is no row.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

@@ -22,10 +22,11 @@ impl CsvReader {
         notes: &mut Vec<String>,
     ) -> Result<Self, DataError> {
         if options.rules < 3 {
-            return Self::new(lines, &options.limits);
+            return Self::new(lines, options);
         }
         let has_line = lines.advance()?;
         let mut reader = Self::without_header(lines, &options.limits);
+        reader.rules = options.rules;
         if !has_line {
             return Err(reader.is_empty());
         }
