@@ -69,7 +69,7 @@ fn predictions_and_vectors_in_shards_are_those_of_one_process() {
             assert_eq!(run.code, 2, "{run:?}");
         }
     }
-    let manifest = String::from_utf8(workspace.read("parts-3/manifest.json")).unwrap();
+    let manifest = String::from_utf8(workspace.read("parts-3/_manifest.json")).unwrap();
     for word in ["part-00003-of-00003.csv", "sha256", "ends_sha256", "models", "\"rows\""] {
         assert!(manifest.contains(word), "{word} is not in {manifest}");
     }
@@ -165,7 +165,7 @@ fn a_part_that_failed_is_done_again_alone_and_foreign_parts_are_not_mixed_in() {
     in_shards(&workspace, "predict -m run --data input.csv -o parts", 3);
     let join = || workspace.run("data join parts -o joined.csv");
 
-    std::fs::remove_file(workspace.path("parts/part-00002-of-00003.json")).unwrap();
+    std::fs::remove_file(workspace.path("parts/_part-00002-of-00003.json")).unwrap();
     let run = join();
     assert!(run.code == 3 && run.stderr.contains("`--shard 2/3` again"), "{run:?}");
     assert!(!workspace.path("joined.csv").exists());
@@ -186,6 +186,38 @@ fn a_part_that_failed_is_done_again_alone_and_foreign_parts_are_not_mixed_in() {
     ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/4"));
     let run = join();
     assert!(run.code == 3 && run.stderr.contains("different numbers of shards"), "{run:?}");
+}
+
+#[test]
+fn other_programs_see_nothing_but_the_table_and_folders_of_before_are_joined() {
+    let workspace = prepared();
+    ok(workspace.run("predict -m run --data input.csv -o whole.csv"));
+    in_shards(&workspace, "predict -m run --data input.csv -o parts.parquet", 2);
+    ok(workspace.run("data join parts.parquet"));
+    in_shards(&workspace, "predict -m run --data input.csv -o parts", 3);
+    ok(workspace.run("data join parts -o joined.csv"));
+    for (folder, extension, count) in [("parts.parquet", "parquet", 2), ("parts", "csv", 3)] {
+        let names = workspace.path(folder).read_dir().unwrap();
+        let names: Vec<String> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let is_seen = |name: &&String| !name.starts_with(['_', '.']);
+        assert!(names.iter().filter(is_seen).all(|name| name.ends_with(extension)), "{names:?}");
+        assert_eq!((names.len(), names.iter().filter(is_seen).count()), (2 * count + 1, count), "{names:?}");
+    }
+    // As earlier versions left them.
+    for name in
+        ["part-00001-of-00003.json", "part-00002-of-00003.json", "part-00003-of-00003.json", "manifest.json"]
+    {
+        let path = |name: &str| workspace.path(&format!("parts/{name}"));
+        std::fs::rename(path(&format!("_{name}")), path(name)).unwrap();
+    }
+    ok(workspace.run("data join parts -o again.csv"));
+    assert_eq!(workspace.read("again.csv"), workspace.read("whole.csv"));
+    ok(workspace.run("predict -m run --data input.csv -o parts --shard 2/3"));
+    assert!(!workspace.path("parts/part-00002-of-00003.json").exists());
+    assert!(!workspace.path("parts/manifest.json").exists());
+    ok(workspace.run("data join parts -o again.csv"));
+    assert_eq!(workspace.read("again.csv"), workspace.read("whole.csv"));
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! What the shards of a work leave behind: files with a record beside each, and one manifest of them all.
 //!
 //! ```text
-//! part-00001-of-00003.csv     the result of shard 1/3, which appears when it is whole
-//! part-00001-of-00003.json    its record: checksum, rows, input, models, settings; written last
+//! part-00001-of-00003.csv      the result of shard 1/3, which appears when it is whole
+//! _part-00001-of-00003.json    its record: checksum, rows, input, models, settings; written last
 //! …
-//! manifest.json               all of them, once somebody has checked that they belong together
+//! _manifest.json               all of them, once somebody has checked that they belong together
 //! ```
+//!
+//! Programs that read a folder as one table pass over names that begin with `_`. Earlier versions wrote records without it; they are
+//! read as well.
 //!
 //! Shards know nothing of each other. Whoever puts their results together reads the records and checks that every part
 //! is there once and whole, and that all come from the same input by the same models and settings.
@@ -14,12 +17,12 @@ use crate::fs::{IoError, create_dir, hash_file, open, read, sha256, write_atomic
 use crate::{DataError, Place, Shard};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Name of the record of all parts.
-const MANIFEST: &str = "manifest.json";
+const MANIFEST: &str = "_manifest.json";
 /// Bytes at the beginning and at the end of the input by which it is known again, besides its length.
 const SAMPLE: u64 = 1 << 20;
 /// Largest record that is read.
@@ -156,7 +159,24 @@ impl PartFolder {
             }
         };
         let part = Part { shard, file, rows, without, work };
-        write_atomically(&self.file(shard, "json")?, &pretty(&part))
+        create_dir(&self.folder)?;
+        self.write(&Self::record_name(shard), &pretty(&part))
+    }
+
+    fn record_name(shard: Shard) -> String {
+        format!("_{}", Self::name(shard, "json"))
+    }
+
+    /// Writes a file in place of that of an earlier version.
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), IoError> {
+        write_atomically(&self.folder.join(name), content)?;
+        let earlier = self.folder.join(earlier_name(name));
+        match std::fs::remove_file(&earlier) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(IoError::at("remove", &earlier)(error))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// All parts in order, after checking that they are whole and belong together.
@@ -165,20 +185,21 @@ impl PartFolder {
     ///
     /// [`DataError`] for what is missing, changed, or of another work.
     pub fn collect(&self) -> Result<Vec<Part>, DataError> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut names = BTreeSet::new();
         let entries =
             std::fs::read_dir(&self.folder).map_err(DataError::io(&self.folder, "read the folder"))?;
         for entry in entries {
             let name = entry.map_err(DataError::io(&self.folder, "read the folder"))?.file_name();
-            if let Some(name) =
-                name.to_str().filter(|name| name.starts_with("part-") && name.ends_with(".json"))
-            {
-                parts.push(self.read_record(name)?);
-            }
+            let is_record = |name: &&str| earlier_name(name).starts_with("part-") && name.ends_with(".json");
+            names.extend(name.to_str().filter(is_record).map(str::to_owned));
         }
+        // Whoever was stopped between writing a record and removing that of an earlier version left both.
+        let is_last = |name: &&String| name.starts_with('_') || !names.contains(&format!("_{name}"));
+        let parts = names.iter().filter(is_last).map(|name| self.read_record(name));
+        let mut parts = parts.collect::<Result<Vec<Part>, _>>()?;
         parts.sort_by_key(|part| (part.shard.count(), part.shard.number()));
         let Some(first) = parts.first().cloned() else {
-            let (what, expected) = ("the record of a shard".to_owned(), "`part-00001-of-…json`".to_owned());
+            let (what, expected) = ("the record of a shard".to_owned(), "`_part-00001-of-…json`".to_owned());
             return Err(DataError::Missing { path: self.folder.clone(), what, expected });
         };
         for part in &parts {
@@ -209,7 +230,7 @@ impl PartFolder {
         let entry = |part: &Part| serde_json::json!({ "shard": part.shard, "file": part.file, "rows": part.rows, "without": part.without });
         let parts: Vec<Value> = parts.iter().map(entry).collect();
         let manifest = serde_json::json!({ "work": work, "parts": parts });
-        write_atomically(&self.folder.join(MANIFEST), &pretty(&manifest))
+        self.write(MANIFEST, &pretty(&manifest))
     }
 
     fn read_record(&self, name: &str) -> Result<Part, DataError> {
@@ -227,7 +248,7 @@ impl PartFolder {
                 |extension| file.name == Self::name(part.shard, extension) && extension != "json",
             )
         };
-        if name != Self::name(part.shard, "json") || !part.file.iter().all(is_its_own) {
+        if earlier_name(name) != Self::name(part.shard, "json") || !part.file.iter().all(is_its_own) {
             let found = format!("the record of shard {}", part.shard);
             return Err(DataError::malformed(Place::file(path), found, "the shard that the name says"));
         }
@@ -271,6 +292,11 @@ impl PartFolder {
             format!("{} bytes with {}; run `--shard {}` again", file.bytes, file.sha256, part.shard);
         Err(DataError::malformed(Place::file(path), found, expected))
     }
+}
+
+/// The name that a record or the manifest had in earlier versions.
+fn earlier_name(name: &str) -> &str {
+    name.strip_prefix('_').unwrap_or(name)
 }
 
 /// The numbers from 1 to `count` that do not occur, the first few of them.
@@ -331,10 +357,30 @@ mod tests {
     }
 
     #[test]
+    fn records_of_earlier_versions_are_read_and_give_way_to_new_ones() {
+        let (_folder, parts) = filled(3);
+        let found = parts.collect().unwrap();
+        for number in 1..=3 {
+            let name = PartFolder::record_name(Shard::new(number, 3).unwrap());
+            std::fs::rename(parts.path().join(&name), parts.path().join(earlier_name(&name))).unwrap();
+        }
+        std::fs::write(parts.path().join("manifest.json"), "{}").unwrap();
+        assert_eq!(parts.collect().unwrap(), found);
+        parts.write_manifest(&found).unwrap();
+        leave(&parts, Shard::new(2, 3).unwrap(), work(1));
+        assert_eq!(parts.collect().unwrap(), found);
+        // Stopped before the old record was removed.
+        std::fs::write(parts.path().join("part-00002-of-00003.json"), "{}").unwrap();
+        assert_eq!(parts.collect().unwrap(), found);
+        let exists = |name: &str| parts.path().join(name).exists();
+        assert!(exists("_manifest.json") && !exists("manifest.json") && exists("part-00001-of-00003.json"));
+    }
+
+    #[test]
     fn what_is_missing_changed_or_of_another_work_is_named() {
         let refused = |parts: &PartFolder| parts.collect().unwrap_err().to_string();
         let (_folder, parts) = filled(3);
-        std::fs::remove_file(parts.path().join("part-00002-of-00003.json")).unwrap();
+        std::fs::remove_file(parts.path().join("_part-00002-of-00003.json")).unwrap();
         assert!(refused(&parts).contains("shard 2 of 3 is missing"), "{}", refused(&parts));
         assert!(refused(&parts).contains("--shard 2/3"), "{}", refused(&parts));
 
@@ -356,10 +402,10 @@ mod tests {
 
         let (_folder, parts) = filled(2);
         let record = |name: &str| parts.path().join(name);
-        std::fs::copy(record("part-00001-of-00002.json"), record("part-00002-of-00002.json")).unwrap();
+        std::fs::copy(record("_part-00001-of-00002.json"), record("_part-00002-of-00002.json")).unwrap();
         assert!(refused(&parts).contains("the shard that the name says"), "{}", refused(&parts));
-        std::fs::write(record("part-00002-of-00002.json"), "{}").unwrap();
-        assert!(refused(&parts).contains("part-00002-of-00002.json"), "{}", refused(&parts));
+        std::fs::write(record("_part-00002-of-00002.json"), "{}").unwrap();
+        assert!(refused(&parts).contains("_part-00002-of-00002.json"), "{}", refused(&parts));
         assert!(PartFolder::new(record("nowhere")).collect().is_err());
         std::fs::create_dir(record("empty")).unwrap();
         assert!(refused(&PartFolder::new(record("empty"))).contains("the record of a shard is missing"));
