@@ -511,3 +511,55 @@ fn the_parts_of_a_run_are_a_split_file_also_where_rows_were_left_out() {
     let predictions = |run: &str| workspace.read(&format!("{run}/seed-0/test_predictions.csv"));
     assert_eq!(predictions("second"), predictions("first"));
 }
+
+#[test]
+fn a_split_that_cannot_be_made_says_which_ones_can() {
+    let workspace = Workspace::new();
+    let rows: String = (0..59).map(|row| format!("{}c1ccccc1,{row}\n", "C".repeat(row % 7))).collect();
+    let others: String = (0..19).map(|row| format!("{}C1CCNCC1,{row}\n", "C".repeat(row % 7))).collect();
+    workspace.write("m.csv", format!("smiles,y\n{rows}{others}"));
+    let refused = |arguments: &str, code: i32, words: &[&str]| {
+        let run = workspace.run(arguments);
+        assert_eq!(run.code, code, "{run:?}");
+        words.iter().for_each(|word| assert!(run.stderr.contains(word), "{word}: {run:?}"));
+    };
+    let schemes =
+        ["--split scafold", "auto, random, stratified, scaffold, kmeans, column", "or a split file"];
+    refused("train --data m.csv --target y --split scafold --run-dir run", 2, &schemes);
+    for command in
+        ["train --data m.csv --target y --split column --run-dir run", "data split m.csv --split column"]
+    {
+        let run = workspace.run(command);
+        assert!(run.code != 0 && run.stderr.contains("no column or field `split`"), "{run:?}");
+        assert!(run.stderr.contains("`--split-column NAME`") && run.stderr.contains("78"), "{run:?}");
+    }
+    // Two scaffolds, and a cell for each part.
+    let divided = ok(workspace.run("data split m.csv --split scaffold"));
+    assert!(divided.stderr.contains("note: the validation part is empty"), "{divided:?}");
+    assert!(divided.stderr.contains("2 different scaffolds"), "{divided:?}");
+    assert!(!divided.stderr.contains("test part is empty"), "{divided:?}");
+    let wanted = ok(workspace.run("data split m.csv --split scaffold --ratios 80,0,20"));
+    assert!(!wanted.stderr.contains("note:"), "{wanted:?}");
+    let trained =
+        ok(workspace.run(&format!("train --data m.csv --target y --split scaffold {TINY} --run-dir run")));
+    assert!(trained.stderr.contains("warning: there is no validation part"), "{trained:?}");
+    // A model asks for the column that it knows, and says how another one is named.
+    workspace.write("other.csv", "name,canonical_smiles\na,CCO\n");
+    refused(
+        "predict -m run --data other.csv",
+        3,
+        &["the columns name, canonical_smiles, expected a column called `smiles`", "`--smiles-column NAME`"],
+    );
+    ok(workspace.run("predict -m run --data other.csv --smiles-column canonical_smiles"));
+}
+
+#[test]
+fn cells_that_are_no_numbers_are_quoted_as_they_are_written() {
+    let workspace = Workspace::new();
+    workspace.write("m.csv", "smiles,y\nC,1.5\nCC,2\nCCC,1.5e400\nCCCC,>inf\nCCCCC,some\n");
+    let run = workspace.run("data check m.csv --target y --task regression");
+    for said in ["`1.5e400`: not a finite", "`>inf`: not a finite", "`some`: not a number", "`--text COLUMN`"]
+    {
+        assert!(run.stdout.contains(said), "{said}: {run:?}");
+    }
+}

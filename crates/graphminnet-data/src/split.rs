@@ -47,8 +47,14 @@ pub enum SplitError {
         second: &'static str,
     },
     /// The data set has no split of its own, or one of the wrong length.
-    #[error("the data set has no official split for its {samples} samples")]
+    #[error(
+        "the data names no parts (it has no column or field `{}`; graphs: {samples}); name the one with the parts \
+         (`--split-column NAME`), or choose another split, such as `random`",
+        crate::escape(.column)
+    )]
     NoOfficialSplit {
+        /// The column that was looked for.
+        column: String,
         /// Number of samples.
         samples: usize,
     },
@@ -260,7 +266,10 @@ impl Splits {
     pub fn official(dataset: &Dataset) -> Result<Self, SplitError> {
         let samples = dataset.samples.len();
         let parts = dataset.official_split.as_ref().filter(|parts| parts.len() == samples);
-        let parts = parts.ok_or(SplitError::NoOfficialSplit { samples })?;
+        let parts = parts.ok_or_else(|| {
+            let asked = dataset.schema.molecules.as_ref().and_then(|table| table.split_column.clone());
+            SplitError::NoOfficialSplit { column: asked.unwrap_or_else(|| "split".to_owned()), samples }
+        })?;
         let of = |wanted: Split| (0..samples).filter(|&at| parts[at] == wanted).collect();
         Self::new(of(Split::Train), of(Split::Valid), of(Split::Test), samples)
     }

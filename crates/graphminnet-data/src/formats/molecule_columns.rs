@@ -22,7 +22,16 @@ pub(super) fn smiles_column(reader: &CsvReader, options: &ReadOptions) -> Result
     let known = options.schema.as_ref().and_then(|schema| schema.molecules.as_ref());
     // Without a header a column cannot have the name that the schema knows it by.
     let known = known.map(|table| &table.column).filter(|_| reader.molecule_column().is_none());
-    let named = named_column(reader, options.smiles_column.as_ref().or(known))?;
+    let named =
+        named_column(reader, options.smiles_column.as_ref().or(known)).map_err(|error| match error {
+            // Whoever trained the model may have called it otherwise.
+            DataError::Malformed { place, found, expected } if options.smiles_column.is_none() => {
+                let expected =
+                    format!("{expected} (`--smiles-column NAME` names the one with the molecules)");
+                DataError::malformed(place, found, expected)
+            }
+            error => error,
+        })?;
     Ok(named.or(reader.molecule_column()).or_else(|| reader.column_called(&["smiles"])).unwrap_or(0))
 }
 

@@ -94,7 +94,7 @@ pub(super) fn labels<'a>(
         labels.push(match bound(text).filter(|_| column.has_bounds) {
             None => columns.label(at, text, place)?,
             Some((side, value)) => {
-                let value = columns.bound(at, value, place)? as f32;
+                let value = columns.bound(at, (value, text.trim()), place)? as f32;
                 bounds.push(Bound { place: at, value, side });
                 f64::NAN
             }

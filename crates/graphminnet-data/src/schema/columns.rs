@@ -174,6 +174,17 @@ impl ColumnSet {
         is_integer: bool,
         place: &Place,
     ) -> Result<f64, DataError> {
+        self.number_written(column, (value, None), is_integer, place)
+    }
+
+    /// A number and, where it is known, how it is written: `1e400` is infinite only once it is read.
+    fn number_written(
+        &mut self,
+        column: usize,
+        (value, written): (f64, Option<&str>),
+        is_integer: bool,
+        place: &Place,
+    ) -> Result<f64, DataError> {
         let Some(trace) = self.columns.get_mut(column) else {
             return Err(DataError::malformed(place.clone(), "an extra column", "one value per column"));
         };
@@ -182,7 +193,8 @@ impl ColumnSet {
         }
         if !(value as f32).is_finite() {
             let place = place.clone().in_column(&trace.name);
-            return Err(DataError::value(place, value.to_string(), "a finite 32-bit number"));
+            let written = written.map_or_else(|| value.to_string(), str::to_owned);
+            return Err(DataError::value(place, written, "a finite 32-bit number"));
         }
         trace.is_text = Some(false);
         trace.all_integers &= is_integer;
@@ -200,8 +212,13 @@ impl ColumnSet {
     }
 
     /// A number that is a bound: whatever it looks like, it says that the column holds measurements.
-    pub(crate) fn bound(&mut self, column: usize, value: f64, place: &Place) -> Result<f64, DataError> {
-        let value = self.number(column, value, false, place)?;
+    pub(crate) fn bound(
+        &mut self,
+        column: usize,
+        (value, written): (f64, &str),
+        place: &Place,
+    ) -> Result<f64, DataError> {
+        let value = self.number_written(column, (value, Some(written)), false, place)?;
         if let Some(trace) = self.columns.get_mut(column) {
             trace.all_yes_or_no = false;
         }
@@ -216,7 +233,7 @@ impl ColumnSet {
         };
         if trace.wants_numbers {
             return match value.trim().parse::<f64>() {
-                Ok(number) => self.number(column, number, false, place),
+                Ok(number) => self.number_written(column, (number, Some(value)), false, place),
                 Err(_) => {
                     let place = place.clone().in_column(&trace.name);
                     Err(DataError::value(place, value, "a number, as the column's values in training were"))
@@ -228,7 +245,7 @@ impl ColumnSet {
             return Err(DataError::value(
                 place,
                 value,
-                "a number, as the column's other values are (list the column under `text` to read them all as text)",
+                "a number, as the column's other values are (`--text COLUMN`, the option `text`, reads them all as text)",
             ));
         }
         trace.is_text = Some(true);
@@ -255,7 +272,7 @@ impl ColumnSet {
             Ok(value) => {
                 let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
                 let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
-                self.number(column, value, is_integer, place)
+                self.number_written(column, (value, Some(text)), is_integer, place)
             }
             Err(_) => self.text(column, text, place),
         }

@@ -76,11 +76,26 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(output) = &arguments.output {
         keep_inputs(output, [&*arguments.file])?;
     }
-    let Divided { read, splits, are_rows } = divide(arguments)?;
+    let Divided { read, splits, are_rows, groups } = divide(arguments)?;
     say_report(&read.report);
     let sizes = [&splits.train, &splits.valid, &splits.test].map(|part| grouped(part.len()));
     let what = if are_rows { format!("{}s: ", read.dataset.schema.level) } else { String::new() };
     say!("{what}train {}, valid {}, test {}", sizes[0], sizes[1], sizes[2]);
+    if let Some((groups, noun)) = groups {
+        let shares = arguments.ratios.unwrap_or_default();
+        for (part, share, name) in [
+            (&splits.train, shares.train, "training"),
+            (&splits.valid, shares.valid, "validation"),
+            (&splits.test, shares.test, "test"),
+        ] {
+            if part.is_empty() && share > 0.0 {
+                say!(
+                    "note: the {name} part is empty: the molecules have {groups} {noun}, and each goes to one part as a whole; \
+                     `--split random` fills all parts"
+                );
+            }
+        }
+    }
     // Under `null` rows keep their numbers, also those after a bad one.
     let is_aligned = !are_rows && arguments.source.options().on_bad_row == OnBadRow::Null;
     let text = if is_aligned { splits.in_rows(&read.report.rows).to_json() } else { splits.to_json() };
@@ -101,6 +116,8 @@ struct Divided {
     splits: Splits,
     /// Whether the parts are those of nodes (edges, pairs), as `train --split FILE` reads them of a single graph.
     are_rows: bool,
+    /// Where groups stay together: how many there are, and what they are called.
+    groups: Option<(usize, &'static str)>,
 }
 
 fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
@@ -128,7 +145,13 @@ fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
             (GroupBy::Scaffold, None) => Splits::by_groups(&groups, ratios)?,
             _ => Splits::by_groups_at_random(&groups, ratios, seed)?,
         };
-        return Ok(Divided { read, splits, are_rows: false });
+        let noun = match by {
+            GroupBy::Scaffold => "different scaffolds",
+            GroupBy::Fingerprint => "clusters of fingerprints",
+        };
+        // Groups are numbered from 0.
+        let count = groups.iter().max().map_or(0, |last| last + 1);
+        return Ok(Divided { read, splits, are_rows: false, groups: Some((count, noun)) });
     }
     let read = open(&arguments.file, &options)?;
     let has_own = read.dataset.node_parts.is_some() || read.dataset.official_split.is_some();
@@ -137,7 +160,7 @@ fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
         scheme => scheme,
     };
     if let Some(parts) = parts_of_rows(&read.dataset, scheme, ratios, seed)? {
-        return Ok(Divided { read, splits: parts.nodes_by_part(), are_rows: true });
+        return Ok(Divided { read, splits: parts.nodes_by_part(), are_rows: true, groups: None });
     }
     let splits = match scheme {
         // The training decides, so that both have the same parts.
@@ -146,13 +169,13 @@ fn divide(arguments: &Arguments) -> Result<Divided, Failure> {
             let rows = dataset.node_parts.as_ref().map(NodeParts::nodes_by_part);
             let are_rows = rows.is_some();
             let read = Read { dataset, report: read.report };
-            return Ok(Divided { read, splits: rows.unwrap_or(splits), are_rows });
+            return Ok(Divided { read, splits: rows.unwrap_or(splits), are_rows, groups: None });
         }
         Scheme::Random => Splits::random(read.dataset.samples.len(), ratios, seed)?,
         Scheme::Stratified => Splits::stratified_by_target(&read.dataset, ratios, seed)?,
         Scheme::Column | Scheme::Scaffold | Scheme::Kmeans => Splits::official(&read.dataset)?,
     };
-    Ok(Divided { read, splits, are_rows: false })
+    Ok(Divided { read, splits, are_rows: false, groups: None })
 }
 
 /// The parts of nodes (edges, pairs), where training would split these: of a single graph with targets of them.

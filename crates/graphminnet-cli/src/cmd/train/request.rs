@@ -207,7 +207,14 @@ fn split_choice(text: &str, seed: Option<u64>) -> Result<SplitChoice, Failure> {
             None => SplitChoice::Scaffold,
         },
         "kmeans" => SplitChoice::Groups { by: GroupBy::Fingerprint, seed: seed.unwrap_or(0) },
-        path => SplitChoice::File { path: std::path::absolute(path)? },
+        path if std::path::Path::new(path).exists() => SplitChoice::File { path: std::path::absolute(path)? },
+        other => {
+            return Err(Failure::usage(format!(
+                "--split {}: expected auto, random, stratified, scaffold, kmeans, column (the data's own) or a split file; \
+                 there is no file of that name",
+                other.escape_debug()
+            )));
+        }
     };
     if seed.is_some() && matches!(choice, SplitChoice::Official | SplitChoice::File { .. }) {
         return Err(Failure::usage(format!("--split-seed has no effect on --split {}", text.escape_debug())));
@@ -258,6 +265,13 @@ mod tests {
             assert!(matches!(split_choice(word, None), Ok(SplitChoice::Official)), "{word}");
             assert!(split_choice(word, Some(1)).is_err(), "{word}");
         }
+    }
+
+    #[test]
+    fn what_is_no_scheme_is_a_split_file_if_there_is_one() {
+        assert!(split_choice("scafold", None).is_err());
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        assert!(matches!(split_choice(file, None), Ok(SplitChoice::File { .. })));
     }
 
     #[test]

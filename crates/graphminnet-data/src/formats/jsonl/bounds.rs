@@ -33,7 +33,7 @@ pub(super) fn read(
         None if options.asked_task() != Some(Task::Regression) => Ok(Said::Either(bound)),
         _ => {
             // Whatever it looks like, it says that the column holds measurements.
-            collector.target_columns.bound(column, value, place)?;
+            collector.target_columns.bound(column, (value, text), place)?;
             Ok(Said::Bound(bound))
         }
     }
@@ -64,7 +64,7 @@ impl Undecided {
         for Waiting { record, bound, text, place } in self.0 {
             let columns = &mut collector.target_columns;
             if columns.holds_text(bound.place) == Some(false) {
-                columns.bound(bound.place, f64::from(bound.value), &place)?;
+                columns.bound(bound.place, (f64::from(bound.value), &text), &place)?;
             } else {
                 let label = columns.text(bound.place, &text, &place)?;
                 collector.make_label(record, bound.place, label);
