@@ -252,7 +252,7 @@ fn hashes_are_names_to_the_last_digit() {
     let ids = [u64::MAX, u64::MAX - 1, 1 << 63];
     let line =
         |id: &u64| format!("{{\"id\": {id}, \"num_nodes\": 2, \"edges\": [[0, 1]], \"target\": 1.5}}\n");
-    workspace.write("hashes.jsonl", &ids.iter().map(line).collect::<String>());
+    workspace.write("hashes.jsonl", ids.iter().map(line).collect::<String>());
     ok(workspace.run("data convert hashes.jsonl again.jsonl"));
     let again = text(&workspace, "again.jsonl");
     assert!(
