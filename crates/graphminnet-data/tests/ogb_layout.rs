@@ -178,3 +178,20 @@ fn graphs_of_the_ogb_layout_are_predicted_without_labels_and_with_fewer_categori
     let error = said(&ogb(&scratch, "wide", &["1,0.5,2"], &texts(&["1"])), &options);
     assert!(error.contains("3 values") && error.contains("2 values"), "{error}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_split_that_is_a_link_is_followed() {
+    let scratch = Scratch::new("ogb-linked");
+    let folder = ogb(&scratch, "o", &["0.5", "1.5", "2.5"], &texts(&["1", "2", "1"]));
+    for (name, graph) in [("train", "1"), ("valid", "2"), ("test", "0")] {
+        scratch.write(&format!("split-of-o/scaffold/{name}.csv"), format!("{graph}\n"));
+    }
+    std::os::unix::fs::symlink("../split-of-o", folder.join("split")).unwrap();
+    let split = |rules: u32| {
+        open(&folder, &ReadOptions { rules, ..ReadOptions::default() }).unwrap().dataset.official_split
+    };
+    use graphminnet_data::Split::{Test, Train, Valid};
+    assert_eq!(split(RULES), Some(vec![Test, Train, Valid]));
+    assert_eq!(split(6), None);
+}

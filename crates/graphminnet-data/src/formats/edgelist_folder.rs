@@ -4,7 +4,8 @@
 //! adware/…/a.edgelist    benign/…/b.edgelist    …    train.txt, val.txt, test.txt (optional, anywhere)
 //! ```
 //!
-//! The class is the first folder that differs between files. A file holds one `source target` pair per line, separated
+//! The class is the first folder that differs between files; for a model, which knows its classes, the first that is one of them where
+//! that folder is none. A file holds one `source target` pair per line, separated
 //! by blanks, tabs or a comma; lines that start with `#` are comments. Files carry no node count, so **this format's
 //! rule is: number of nodes = largest index + 1**; nodes that no edge names and that come last cannot be expressed, and
 //! a number far beyond the nodes that edges name is refused ([`Limits::numbering_gap`]). The
@@ -36,13 +37,19 @@ pub(crate) enum Numbering {
 /// name of folders of split files.
 const ONE_EACH: u32 = 6;
 
+/// The first version of the rules under which `.EDGELIST` is an edge list, too.
+const ANY_CASE: u32 = 7;
+
 /// Number of nodes, edges, and the memory that they take.
 type EdgeList = (usize, Vec<[u32; 2]>, Share);
 
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions) -> Result<Read, DataError> {
     let all = tree.names()?;
-    let files: Vec<&String> = all.iter().filter(|name| stem(name).is_some()).collect();
+    let is_list = |name: &str| {
+        stem(name).is_some_and(|stem| options.rules >= ANY_CASE || name[stem.len()..].starts_with(ENDING))
+    };
+    let files: Vec<&String> = all.iter().filter(|name| is_list(name)).collect();
     let skipped = common_folders(&files);
     let splits = match options.ignore_targets {
         // Parts are those of targets.
@@ -54,14 +61,16 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
         check_names(tree, &all, &splits, &files)?;
     }
     let mut collector = Collector::new(tree.root(), options);
-    let has_classes = !options.ignore_targets && files.iter().any(|file| folder_at(file, skipped).is_some());
+    collector.notes.extend(left_out(tree, options)?);
+    let class_of = |file: &'_ str| class_of(file, skipped, options).map(str::to_owned);
+    let has_classes = !options.ignore_targets && files.iter().any(|file| class_of(file).is_some());
     if has_classes {
         collector.name_target_columns(vec!["class".to_owned()])?;
         if options.schema.is_none() {
             collector.target_columns.follow_text();
         }
     }
-    let mut outside = files.iter().filter(|file| has_classes && folder_at(file, skipped).is_none());
+    let mut outside = files.iter().filter(|file| has_classes && class_of(file).is_none());
     if let Some(first) = outside.next() {
         let graphs = counted(outside.count() + 1, "graph");
         collector
@@ -75,9 +84,8 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
         for (name, graph) in chunk.iter().zip(graphs) {
             let place = tree.place(name);
             let record = graph.and_then(|(num_nodes, edges, _)| {
-                let class = folder_at(name, skipped).filter(|_| has_classes);
-                let values = match class {
-                    Some(class) => vec![collector.target_columns.text(0, class, &place)?],
+                let values = match class_of(name).filter(|_| has_classes) {
+                    Some(class) => vec![collector.target_columns.text(0, &class, &place)?],
                     None => Vec::new(),
                 };
                 Ok(Record {
@@ -105,10 +113,34 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
     collector.finish()
 }
 
-/// The path without `.edgelist` and compression; `None` for other files.
+/// How the names of edge lists end.
+const ENDING: &str = ".edgelist";
+
+/// The path without `.edgelist`, in any case, and compression; `None` for other files.
 fn stem(name: &str) -> Option<&str> {
     let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(name);
-    name.strip_suffix(".edgelist")
+    let (stem, ending) = name.split_at_checked(name.len().checked_sub(ENDING.len())?)?;
+    ending.eq_ignore_ascii_case(ENDING).then_some(stem)
+}
+
+/// What the folder holds and is not read, in words.
+fn left_out(tree: &dyn Tree, options: &ReadOptions) -> Result<Option<String>, DataError> {
+    let all = match options.rules {
+        ANY_CASE.. => tree.left_out()?,
+        _ => Vec::new(),
+    };
+    let [first, rest @ ..] = all.as_slice() else { return Ok(None) };
+    let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+    Ok(Some(format!("left out of the folder: {first}{more}")))
+}
+
+/// The folder of a file that says its class.
+fn class_of<'a>(file: &'a str, skipped: usize, options: &ReadOptions) -> Option<&'a str> {
+    let differs = folder_at(file, skipped);
+    let Some(schema) = &options.schema else { return differs };
+    let is_known = |folder: &&str| schema.class_names.iter().any(|class| class == folder);
+    let (folders, _) = file.rsplit_once('/')?;
+    differs.filter(|folder| is_known(&folder)).or(folders.split('/').find(is_known)).or(differs)
 }
 
 /// The folder at a depth, if the file is below it.
@@ -185,6 +217,11 @@ fn parse_edge(lines: &Lines) -> Result<[u32; 2], DataError> {
     let edge = [node(fields.next())?, node(fields.next())?];
     match fields.next() {
         None => Ok(edge),
+        Some(field) if field.starts_with(b"{") => Err(DataError::malformed(
+            lines.place(),
+            "attributes, as NetworkX writes them",
+            "two per line: source and target (`write_edgelist(graph, file, data=False)` leaves attributes out)",
+        )),
         Some(_) => {
             Err(DataError::malformed(lines.place(), "a third value", "two per line: source and target"))
         }

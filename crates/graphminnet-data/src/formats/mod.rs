@@ -255,7 +255,7 @@ pub(super) fn read(format: Format, path: &Path, options: &ReadOptions) -> Result
         }
         Format::Graph6 => graph6::read(path, options),
         Format::CsvFolder | Format::Ogb | Format::TuDataset | Format::EdgelistFolder => {
-            read_tree(format, &Folder::new(path, &options.limits), options)
+            read_tree(format, &Folder::by_rules(path, options), options)
         }
     }
 }
@@ -267,7 +267,7 @@ pub(super) fn read_csv_folder_in_parts(
     how: &InParts<'_>,
 ) -> Result<Option<ReadInParts>, DataError> {
     check_scheme(Format::CsvFolder, path, options)?;
-    csv_folder::read_in_parts(&Folder::new(path, &options.limits), options, how)
+    csv_folder::read_in_parts(&Folder::by_rules(path, options), options, how)
 }
 
 /// Reads a layout of several files from a folder or archive.

@@ -2,7 +2,7 @@
 
 use super::Lines;
 use crate::fs::{self, decompress};
-use crate::{DataError, Limits, Place};
+use crate::{DataError, Limits, Place, ReadOptions, escape};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,11 @@ pub(crate) trait Tree: Sync {
 
     /// Names of all files, sorted.
     fn names(&self) -> Result<Vec<String>, DataError>;
+
+    /// What [`Tree::names`] leaves out, with the reason.
+    fn left_out(&self) -> Result<Vec<String>, DataError> {
+        Ok(Vec::new())
+    }
 
     /// Where a file is, for messages.
     fn place(&self, name: &str) -> Place;
@@ -37,16 +42,87 @@ pub(crate) fn lines_of(tree: &dyn Tree, name: &str, limits: &Limits) -> Result<O
     Ok(None)
 }
 
+/// The first version of the rules under which links to files and folders are followed.
+const FOLLOWED: u32 = 7;
+
+/// Folders within folders that are looked into.
+const MAX_DEPTH: usize = 8;
+
 /// The files below a folder.
 pub(crate) struct Folder {
     root: PathBuf,
     max_files: u64,
+    rules: u32,
+}
+
+/// A folder that is still to be listed.
+struct Pending {
+    /// Its name below the root, with a `/` at the end.
+    prefix: String,
+    depth: usize,
+    /// Folders on the way to it by which a link could lead in a circle.
+    way: Vec<PathBuf>,
 }
 
 impl Folder {
     /// A folder; nothing is read yet.
     pub(crate) fn new(root: &Path, limits: &Limits) -> Self {
-        Self { root: root.to_path_buf(), max_files: limits.members }
+        Self { root: root.to_path_buf(), max_files: limits.members, rules: crate::RULES }
+    }
+
+    /// The same, as the rules of the options have it.
+    pub(crate) fn by_rules(root: &Path, options: &ReadOptions) -> Self {
+        Self { rules: options.rules, ..Self::new(root, &options.limits) }
+    }
+
+    /// The names of all files, and what is left out.
+    fn list(&self) -> Result<(Vec<String>, Vec<String>), DataError> {
+        let (mut names, mut left_out) = (Vec::new(), Vec::new());
+        let mut pending = vec![Pending { prefix: String::new(), depth: 0, way: Vec::new() }];
+        while let Some(Pending { prefix, depth, way }) = pending.pop() {
+            let folder = self.root.join(&prefix);
+            for entry in std::fs::read_dir(&folder).map_err(DataError::io(&folder, "list"))? {
+                let entry = entry.map_err(DataError::io(&folder, "list"))?;
+                let mut kind = entry.file_type().map_err(DataError::io(&folder, "list"))?;
+                let mut without = |why: &str| {
+                    let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+                    left_out.push(format!("`{}` ({why})", escape(&name)));
+                };
+                let Some(name) = entry.file_name().to_str().map(|name| format!("{prefix}{name}")) else {
+                    without("its name is not UTF-8");
+                    continue;
+                };
+                let mut way = way.clone();
+                if kind.is_symlink() && self.rules >= FOLLOWED {
+                    match std::fs::metadata(entry.path()) {
+                        Ok(target) => kind = target.file_type(),
+                        Err(_) => without("a link to nothing"),
+                    }
+                    if kind.is_dir() {
+                        let whole = |path: &Path| path.canonicalize().map_err(DataError::io(path, "open"));
+                        way.push(whole(&folder)?);
+                        let target = whole(&entry.path())?;
+                        if way.iter().any(|folder| folder.starts_with(&target)) {
+                            without("a link to a folder that it is in");
+                            continue;
+                        }
+                        way.push(target);
+                    }
+                }
+                if kind.is_dir() && depth == MAX_DEPTH {
+                    without("more than 8 folders deep");
+                } else if kind.is_dir() {
+                    pending.push(Pending { prefix: format!("{name}/"), depth: depth + 1, way });
+                } else if kind.is_file() {
+                    names.push(name);
+                }
+                crate::limits::within("members", (names.len() + left_out.len()) as u64, self.max_files)
+                    .map_err(DataError::limit(Place::file(&self.root)))?;
+            }
+        }
+        names.sort_unstable();
+        left_out.sort_unstable();
+        Ok((names, left_out))
     }
 }
 
@@ -64,29 +140,11 @@ impl Tree for Folder {
     }
 
     fn names(&self) -> Result<Vec<String>, DataError> {
-        const MAX_DEPTH: usize = 8;
-        let mut names = Vec::new();
-        let mut pending = vec![(String::new(), 0)];
-        while let Some((prefix, depth)) = pending.pop() {
-            let folder = self.root.join(&prefix);
-            for entry in std::fs::read_dir(&folder).map_err(DataError::io(&folder, "list"))? {
-                let entry = entry.map_err(DataError::io(&folder, "list"))?;
-                let kind = entry.file_type().map_err(DataError::io(&folder, "list"))?;
-                let Some(name) = entry.file_name().to_str().map(|name| format!("{prefix}{name}")) else {
-                    continue;
-                };
-                // Links are not followed: a folder is read, nothing around it.
-                if kind.is_dir() && depth < MAX_DEPTH {
-                    pending.push((format!("{name}/"), depth + 1));
-                } else if kind.is_file() {
-                    names.push(name);
-                }
-                crate::limits::within("members", names.len() as u64, self.max_files)
-                    .map_err(DataError::limit(Place::file(&self.root)))?;
-            }
-        }
-        names.sort_unstable();
-        Ok(names)
+        Ok(self.list()?.0)
+    }
+
+    fn left_out(&self) -> Result<Vec<String>, DataError> {
+        Ok(self.list()?.1)
     }
 
     fn place(&self, name: &str) -> Place {
