@@ -3,7 +3,7 @@
 mod common;
 
 use common::Scratch;
-use common::layouts::{edge_lists, said, three_graphs};
+use common::layouts::{edge_lists, said, three_graphs, two_graphs};
 use graphminnet_data::{ReadOptions, Split, open};
 use std::path::Path;
 
@@ -191,5 +191,138 @@ fn a_name_of_a_split_file_is_that_of_one_graph() {
         [ReadOptions { ignore_split: true, ..default.clone() }, ReadOptions { rules: 5, ..default }]
     {
         assert!(open(&folder, &options).is_ok());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn links_of_a_folder_are_followed_and_what_is_left_out_is_named() {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+    let scratch = Scratch::new("linked");
+    let folder = edge_lists(&scratch, "m", &["good", "a/b/c/d/e/f/g/h/i"]);
+    scratch.write("m/good/LARGE.EDGELIST", "0 1\n");
+    scratch.write("elsewhere/bad/b.edgelist", "0 1\n");
+    scratch.write("elsewhere/c.edgelist", "0 1\n");
+    scratch.write("elsewhere/names", "good/g\ngood/LARGE\ngood/c\n");
+    scratch.write("m/test.txt", "bad/b\n");
+    symlink("../elsewhere/bad", folder.join("bad")).unwrap();
+    symlink("../../elsewhere/c.edgelist", folder.join("good/c.edgelist")).unwrap();
+    symlink("../elsewhere/names", folder.join("train.txt")).unwrap();
+    symlink("..", folder.join("good/round")).unwrap();
+    symlink("nowhere", folder.join("good/lost.edgelist")).unwrap();
+    std::fs::write(folder.join(std::ffi::OsStr::from_bytes(b"good/\xff.edgelist")), "0 1\n").unwrap();
+    let read = open(&folder, &ReadOptions::default()).unwrap();
+    let ids: Vec<&str> = read.dataset.samples.iter().map(|sample| sample.id.as_str()).collect();
+    assert_eq!(ids, ["bad/b", "good/LARGE", "good/c", "good/g"]);
+    let [train, test] = [Split::Train, Split::Test];
+    assert_eq!(read.dataset.official_split, Some(vec![test, train, train, train]));
+    let note = read.report.notes.iter().find(|note| note.starts_with("left out")).unwrap();
+    for piece in ["`a/b/c/d/e/f/g/h/i` (more than 8 folders deep)", "and 3 more"] {
+        assert!(note.contains(piece), "{note}");
+    }
+    // A run of an earlier version goes on with what it had.
+    let earlier = open(&folder, &ReadOptions { rules: 6, ignore_split: true, ..ReadOptions::default() });
+    let earlier = earlier.unwrap().dataset;
+    assert_eq!(earlier.samples.iter().map(|sample| sample.id.as_str()).collect::<Vec<_>>(), ["good/g"]);
+}
+
+#[test]
+fn a_model_knows_its_class_in_a_folder_of_one_class() {
+    let scratch = Scratch::new("one-class");
+    let both = open(&edge_lists(&scratch, "both", &["benign", "evil"]), &ReadOptions::default()).unwrap();
+    let options = ReadOptions::with_schema(both.dataset.schema);
+    let one = open(&edge_lists(&scratch, "one", &["evil/old"]), &options).unwrap().dataset;
+    assert_eq!(one.samples[0].targets, [1.0]);
+    let files = edge_lists(&scratch, "split", &["evil/old", "evil/new"]);
+    let targets: Vec<f32> =
+        open(&files, &options).unwrap().dataset.samples.iter().map(|sample| sample.targets[0]).collect();
+    assert_eq!(targets, [1.0, 1.0]);
+}
+
+#[test]
+fn attributes_of_networkx_are_named() {
+    let scratch = Scratch::new("networkx");
+    scratch.write("m/a/a.edgelist", "0 1 {}\n");
+    let error = said(&scratch.path().join("m"), &ReadOptions::default());
+    assert!(error.contains("a.edgelist, line 1") && error.contains("data=False"), "{error}");
+}
+
+#[test]
+fn a_wrong_value_of_a_tudataset_is_shown_in_its_own_file() {
+    let scratch = Scratch::new("tu");
+    let folder = three_graphs(&scratch, "1\n2\n1\n");
+    scratch.write("T/T_node_labels.txt", "0\n1\n2\n1\n0\n1\n");
+    let schema = open(&folder, &ReadOptions::default()).unwrap().dataset.schema;
+    let options = ReadOptions::with_schema(schema);
+    scratch.write("T/T_graph_labels.txt", "1\n\n2\n7\n");
+    scratch.write("T/T_node_labels.txt", "0\n1\n2\n9\n0\n1\n");
+    let error = said(&folder, &options);
+    for piece in [
+        "T_graph_labels.txt, line 4, column `class`: `7`",
+        "T_node_labels.txt, column `node_label_0`: `9`",
+        "(of graph 2)",
+    ] {
+        assert!(error.contains(piece), "{error}");
+    }
+}
+
+#[test]
+fn columns_that_a_format_does_not_have_are_refused() {
+    let scratch = Scratch::new("no-columns");
+    let name = || Some("nope".to_owned());
+    let id = ReadOptions { id_column: name(), ..ReadOptions::default() };
+    let smiles = ReadOptions { smiles_column: name(), ..ReadOptions::default() };
+    let lines = scratch.write("a.jsonl", "{\"num_nodes\":1,\"edges\":[],\"y\":1}\n");
+    let graph6 = scratch.write("a.g6", "A_\n");
+    let folders = [
+        edge_lists(&scratch, "m", &["a", "b"]),
+        three_graphs(&scratch, "1\n2\n1\n"),
+        two_graphs(&scratch, "graph_id,y\na,1\nb,2\n"),
+        graph6,
+    ];
+    let refused = |path: &Path, options: &ReadOptions, option: &str| {
+        let earlier = open(path, &ReadOptions { rules: 6, ..options.clone() });
+        assert!(earlier.is_ok(), "{:?}", earlier.err().map(|error| error.to_string()));
+        let error = said(path, options);
+        assert!(error.contains(&format!("`{option} nope` has no effect")), "{error}");
+    };
+    for path in &folders {
+        refused(path, &id, "--id-column");
+        refused(path, &smiles, "--smiles-column");
+    }
+    refused(&lines, &smiles, "--smiles-column");
+}
+
+#[test]
+fn tables_without_graph_id_are_of_the_only_graph() {
+    let scratch = Scratch::new("only-graph");
+    scratch.write("t/nodes.csv", "node_id\nx\ny\n");
+    scratch.write("t/edges.csv", "source,destination\nx,y\n");
+    scratch.write("t/graphs.csv", "graph_id,y\na,1\n");
+    let folder = scratch.path().join("t");
+    let read = open(&folder, &ReadOptions::default()).unwrap().dataset;
+    assert_eq!((read.samples[0].id.as_str(), read.samples[0].graph.edges()), ("a", &[[0, 1]][..]));
+    let names = graphminnet_data::formats::NodeNames::read(&folder, &ReadOptions::default());
+    assert_eq!(names.unwrap().unwrap().name("a", 1), Some("y"));
+    scratch.write("t/graphs.csv", "graph_id,y\n0,1\n1,2\n");
+    let error = said_now(&folder, &ReadOptions::default());
+    assert!(error.contains("nodes.csv") && error.contains("no column `graph_id`, and 2 graphs"), "{error}");
+}
+
+#[test]
+fn other_separators_in_a_folder_of_tables_are_named() {
+    let scratch = Scratch::new("separators");
+    for (separator, name) in [(";", "semicolons"), ("\t", "tabs")] {
+        let with = |text: &str| text.replace(',', separator);
+        scratch.write("t/edges.csv", with("graph_id,source,destination\na,0,1\n"));
+        scratch.write("t/graphs.csv", "graph_id,num_nodes,y\na,2,1\n");
+        let error = said(&scratch.path().join("t"), &ReadOptions::default());
+        let expected = format!("columns separated by {name}, expected commas");
+        assert!(error.contains("edges.csv") && error.contains(&expected), "{error}");
+        let pairs = scratch.write("pairs.csv", with("source,destination\n0,1\n"));
+        let limits = graphminnet_data::Limits::default();
+        let error = graphminnet_data::formats::read_pair_list(&pairs, &limits, None).unwrap_err().to_string();
+        assert!(error.contains(&expected), "{error}");
     }
 }

@@ -201,6 +201,25 @@ impl CsvReader {
         names.iter().find_map(|name| self.header.iter().position(|column| column.eq_ignore_ascii_case(name)))
     }
 
+    /// That the table has none of these columns, though it needs one.
+    pub(in crate::formats) fn lacks(&self, names: &[&str]) -> DataError {
+        let separator = match self.header.as_slice() {
+            [header] if header.contains(';') => Some("semicolons"),
+            [header] if header.contains('\t') => Some("tabs"),
+            _ => None,
+        };
+        let (found, expected) = match separator {
+            Some(separator) => {
+                (format!("columns separated by {separator}"), "commas between columns".to_owned())
+            }
+            None => {
+                let columns = crate::escape(&self.header.join(", "));
+                (format!("the columns {columns}"), format!("a column called {}", names.join(" or ")))
+            }
+        };
+        DataError::malformed(self.place(), found, expected)
+    }
+
     /// Where the current record begins.
     pub fn place(&self) -> Place {
         match &self.rows {

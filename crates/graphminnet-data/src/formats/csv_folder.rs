@@ -41,6 +41,9 @@ use draft::Draft;
 use in_parts::Kept;
 use std::collections::HashMap;
 
+/// The first version of the rules under which rows name their graph where there are several.
+const NAMES_ITS_GRAPH: u32 = 7;
+
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
     let mut collector = Collector::new(tree.root(), options);
@@ -194,6 +197,23 @@ impl<'a> Graphs<'a> {
         Ok(())
     }
 
+    /// The graph of all rows of a table without `graph_id`: the only one.
+    ///
+    /// # Errors
+    ///
+    /// [`DataError::Malformed`] if there are several; under earlier rules it is the one called `0`.
+    fn only(&self, table: &CsvReader, options: &ReadOptions) -> Result<String, DataError> {
+        match self.drafts.as_slice() {
+            [only] => Ok(only.id.clone()),
+            several if several.len() > 1 && options.rules >= NAMES_ITS_GRAPH => Err(DataError::malformed(
+                table.place(),
+                format!("no column `graph_id`, and {} graphs", several.len()),
+                "the graph of every row in a column `graph_id`",
+            )),
+            _ => Ok("0".to_owned()),
+        }
+    }
+
     /// Which draft is that of a graph, made now if there was no `graphs.csv`.
     fn draft(
         &mut self,
@@ -221,13 +241,7 @@ fn unknown_graph(name: &str, place: Place) -> DataError {
 }
 
 fn require(table: &CsvReader, names: &[&str]) -> Result<usize, DataError> {
-    table.column_called(names).ok_or_else(|| {
-        DataError::malformed(
-            table.place(),
-            format!("the columns {}", table.header().join(", ")),
-            format!("a column called {}", names.join(" or ")),
-        )
-    })
+    table.column_called(names).ok_or_else(|| table.lacks(names))
 }
 
 /// Columns that are none of the special ones.

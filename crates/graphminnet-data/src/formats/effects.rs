@@ -1,8 +1,11 @@
 //! Options that say nothing about a format.
 
 use super::Format;
-use crate::{DataError, Place, ReadOptions};
+use crate::{DataError, Place, ReadOptions, escape};
 use std::path::Path;
+
+/// The first version of the rules under which columns that a format does not have are refused.
+const NO_SUCH_COLUMN: u32 = 7;
 
 /// Fails for options that say nothing about a format.
 pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) -> Result<(), DataError> {
@@ -59,6 +62,7 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
         }
         _ => {}
     }
+    check_columns(format, path, options)?;
     match format {
         Format::SmilesCsv => Ok(()),
         _ if options.header.is_some() => without_effect("a header is an option of tables of molecules"),
@@ -71,4 +75,34 @@ pub(crate) fn check_effects(format: Format, path: &Path, options: &ReadOptions) 
             without_effect("hydrogens, stereo, fragments, descriptors and reactions are options of molecules")
         }
     }
+}
+
+/// Fails for columns that a format does not have; earlier rules took no notice.
+fn check_columns(format: Format, path: &Path, options: &ReadOptions) -> Result<(), DataError> {
+    if options.rules < NO_SUCH_COLUMN {
+        return Ok(());
+    }
+    let names = match format {
+        Format::CsvFolder => "CSV folders name a graph in the column `graph_id`",
+        Format::EdgelistFolder => "the name of an edge list is that of its file",
+        Format::TuDataset | Format::Graph6 => "graphs have no names in this format, only numbers",
+        _ => "",
+    };
+    let is_named = |column: &&String| !(format == Format::CsvFolder && *column == "graph_id");
+    let reason = match (&options.id_column, &options.smiles_column) {
+        (Some(column), _) if !names.is_empty() && options.schema.is_none() && is_named(&column) => {
+            format!("`--id-column {}` has no effect: {names}", escape(column))
+        }
+        (_, Some(column)) if !is_of_molecules(format) => format!(
+            "`--smiles-column {}` has no effect: {} holds graphs, and no molecules",
+            escape(column),
+            format.name()
+        ),
+        _ => return Ok(()),
+    };
+    Err(DataError::Schema { place: Place::file(path), reason })
+}
+
+fn is_of_molecules(format: Format) -> bool {
+    matches!(format, Format::SmilesCsv | Format::Parquet | Format::Xlsx | Format::Sdf)
 }

@@ -30,12 +30,7 @@ pub fn read_pair_list(
     names: Option<&NodeNames>,
 ) -> Result<Vec<PairRow>, DataError> {
     let mut table = CsvReader::open(path, limits)?;
-    let column = |names: &[&str]| {
-        table.column_called(names).ok_or_else(|| {
-            let found = format!("the columns {}", table.header().join(", "));
-            DataError::malformed(table.place(), found, format!("a column called {}", names.join(" or ")))
-        })
-    };
+    let column = |names: &[&str]| table.column_called(names).ok_or_else(|| table.lacks(names));
     let source = column(&["source", "src_id", "src"])?;
     let destination = column(&["destination", "target", "dst_id", "dst"])?;
     let graph = table.column_called(&["graph_id", "id"]);

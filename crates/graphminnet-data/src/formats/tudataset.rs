@@ -15,7 +15,7 @@ use crate::formats::{Lines, Tree, lines_of};
 use crate::limits::within;
 use crate::schema::{Collector, Record, Table};
 use crate::text::quoted;
-use crate::{DataError, Place, Read, ReadOptions};
+use crate::{BadRow, DataError, Place, Read, ReadOptions};
 
 /// The first version of the rules under which numbers of graphs do not skip any, and a folder is that of one data set.
 const NONE_SKIPPED: u32 = 6;
@@ -68,13 +68,13 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
     let graph_of_edge = files.edges(&graph_of_node, &local, &mut graphs)?;
     files.features(&mut collector, "node", &graph_of_node, &mut graphs)?;
     files.features(&mut collector, "edge", &graph_of_edge, &mut graphs)?;
-    files.targets(&mut collector, &mut graphs)?;
+    let labels = files.targets(&mut collector, &mut graphs)?;
     // From here on the collector counts what it takes over.
     let Files { prefix, .. } = files;
+    let indicator = tree.place(&format!("{prefix}_graph_indicator.txt"));
     for (index, parts) in graphs.into_iter().enumerate() {
-        let place = tree.place(&format!("{prefix}_graph_indicator.txt"));
         collector.push(Ok(Record {
-            place: place.in_column(format!("graph {}", index + 1)),
+            place: indicator.clone().at_row(index as u64 + 1),
             id: None,
             num_nodes: parts.num_nodes as usize,
             nodes: Table { rows: parts.num_nodes as usize, values: parts.nodes },
@@ -89,7 +89,42 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
             bounds: Vec::new(),
         }))?;
     }
-    collector.finish()
+    // Values are judged when all are there; whoever has to correct one looks for it in the file that holds it.
+    let found = |row: BadRow| {
+        let Some(graph) = row.place.row else { return row };
+        let column = row.place.column.clone().unwrap_or_default();
+        let of_features = ["node_label", "node_attribute", "edge_label", "edge_attribute"]
+            .into_iter()
+            .find(|file| column.strip_prefix(file).is_some_and(|rest| rest.starts_with('_')));
+        let place = match (of_features, &labels) {
+            (Some(file), _) => tree.place(&format!("{prefix}_{file}s.txt")),
+            (None, Some(Labels { file, lines })) if !column.is_empty() => {
+                let line = lines.get(graph as usize - 1).copied().unwrap_or(graph);
+                tree.place(&format!("{prefix}_{file}.txt")).at_line(line)
+            }
+            _ => return BadRow { place: indicator.clone().in_column(format!("graph {graph}")), ..row },
+        };
+        BadRow { place: place.in_column(column), reason: format!("{} (of graph {graph})", row.reason), ..row }
+    };
+    match collector.finish() {
+        Ok(mut read) => {
+            let rows = std::mem::take(&mut read.report.bad_rows);
+            read.report.bad_rows = rows.into_iter().map(found).collect();
+            Ok(read)
+        }
+        Err(DataError::BadRows { rows, total }) => {
+            Err(DataError::BadRows { rows: rows.into_iter().map(found).collect(), total })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Where the targets are.
+struct Labels {
+    /// `graph_labels` or `graph_attributes`.
+    file: &'static str,
+    /// The line of every graph.
+    lines: Vec<u64>,
 }
 
 /// One graph while it is put together.
@@ -278,9 +313,13 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn targets(&mut self, collector: &mut Collector<'_>, graphs: &mut [Parts]) -> Result<(), DataError> {
+    fn targets(
+        &mut self,
+        collector: &mut Collector<'_>,
+        graphs: &mut [Parts],
+    ) -> Result<Option<Labels>, DataError> {
         if self.options.ignore_targets {
-            return Ok(());
+            return Ok(None);
         }
         let (mut lines, is_label) = match (self.open("graph_labels")?, self.open("graph_attributes")?) {
             (Some(lines), attributes) => {
@@ -293,12 +332,15 @@ impl Files<'_> {
                 (lines, true)
             }
             (None, Some(lines)) => (lines, false),
-            (None, None) => return Ok(()),
+            (None, None) => return Ok(None),
         };
+        let file = if is_label { "graph_labels" } else { "graph_attributes" };
+        let mut labels = Labels { file, lines: Vec::with_capacity(graphs.len()) };
         let count = graphs.len();
         for (index, parts) in graphs.iter_mut().enumerate() {
             let row = next_row(&mut lines, count, self.options.limits.features)?;
-            self.hold(bytes_of::<f64>(2 * row.len()), Some(&lines))?;
+            self.hold(bytes_of::<f64>(2 * row.len() + 1), Some(&lines))?;
+            labels.lines.push(lines.number());
             if index == 0 {
                 let names = match row.len() {
                     1 => vec![if is_label { "class" } else { "target" }.to_owned()],
@@ -319,7 +361,8 @@ impl Files<'_> {
                 parts.targets.push(value);
             }
         }
-        expect_end(&mut lines, count)
+        expect_end(&mut lines, count)?;
+        Ok(Some(labels))
     }
 }
 

@@ -157,9 +157,10 @@ impl Graphs<'_> {
         let has_nodes = self.has_nodes;
         let [whole, bare] = [features.len() + targets.len(), 0]
             .map(|cells| bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * cells + 1));
+        let only = if ends.graph.is_none() { self.only(&table, options)? } else { String::new() };
         while let Some(row) = table.advance()? {
             let place = table.place();
-            let name = ends.graph.map_or("0", |column| table.field(column).trim()).to_owned();
+            let name = ends.graph.map_or(only.as_str(), |column| table.field(column).trim()).to_owned();
             let Some(position) = self.draft(&name, &place, options)? else {
                 return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
             };
@@ -232,10 +233,11 @@ impl Graphs<'_> {
         collector.name_target_columns(targets.names())?;
         let has_nodes = self.has_nodes;
         let cells = bytes_of::<[u32; 2]>(2) + bytes_of::<f64>(2 * targets.len() + 1);
+        let only = if ends.graph.is_none() { self.only(&table, options)? } else { String::new() };
         while let Some(row) = table.advance()? {
             let place = table.place();
             self.held.grow(cells).map_err(DataError::limit(place.clone()))?;
-            let name = ends.graph.map_or("0", |column| table.field(column).trim()).to_owned();
+            let name = ends.graph.map_or(only.as_str(), |column| table.field(column).trim()).to_owned();
             let Some(&position) = self.by_id.get(&name) else {
                 return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
             };

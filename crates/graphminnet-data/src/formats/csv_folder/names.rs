@@ -7,6 +7,9 @@ use crate::{DataError, ReadOptions, escape};
 use std::collections::HashMap;
 use std::path::Path;
 
+/// The graph of tables without `graph_id`.
+const NAMELESS: &str = "0";
+
 /// Names of nodes, graph by graph.
 #[derive(Debug, Clone, Default)]
 pub struct NodeNames {
@@ -50,7 +53,7 @@ impl NodeNames {
             let name = table.field(id).trim().to_owned();
             let bytes = bytes_of::<(String, String, u32)>(2) + 2 * name.len() as u64;
             held.grow(bytes).map_err(DataError::limit(table.place()))?;
-            let graph = graph.map_or("0", |column| table.field(column).trim());
+            let graph = graph.map_or(NAMELESS, |column| table.field(column).trim());
             let graph = match found.graphs.get_mut(graph) {
                 Some(names) => names,
                 None => found.graphs.entry(graph.to_owned()).or_default(),
@@ -68,16 +71,22 @@ impl NodeNames {
     /// That there is no such node, in words.
     pub fn number(&self, graph: Option<&str>, name: &str) -> Result<u32, String> {
         let names = match graph {
-            Some(graph) => self.graphs.get(graph),
+            Some(graph) => self.of(graph),
             None => self.graphs.values().next().filter(|_| self.graphs.len() == 1),
         };
         let found = names.and_then(|names| names.numbers.get(name).copied());
         found.ok_or_else(|| format!("`{}`: not the node_id of a node of the graph", escape(name)))
     }
 
+    /// The names of a graph. Without `graph_id` there is one graph, whatever graphs.csv calls it.
+    fn of(&self, graph: &str) -> Option<&Names> {
+        let only = || self.graphs.get(NAMELESS).filter(|_| self.graphs.len() == 1);
+        self.graphs.get(graph).or_else(only)
+    }
+
     /// The name of a node.
     pub fn name(&self, graph: &str, node: u32) -> Option<&str> {
-        self.graphs.get(graph)?.names.get(node as usize).map(String::as_str)
+        self.of(graph)?.names.get(node as usize).map(String::as_str)
     }
 }
 
@@ -90,7 +99,7 @@ fn are_numbers(folder: &Folder, options: &ReadOptions) -> Result<bool, DataError
         if row.is_err() {
             continue;
         }
-        let graph = graph.map_or("0", |column| table.field(column).trim());
+        let graph = graph.map_or(NAMELESS, |column| table.field(column).trim());
         let count = match counts.get_mut(graph) {
             Some(count) => count,
             None => counts.entry(graph.to_owned()).or_default(),

@@ -74,12 +74,13 @@ impl Graphs<'_> {
         }
         note_unused(&unused, "nodes.csv", collector);
         collector.name_node_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
+        let only = if graph_column.is_none() { self.only(&table, options)? } else { String::new() };
         let label_bytes = bytes_of::<f64>(2 * targets.len() + 1);
         let feature_bytes = bytes_of::<f64>(2 * features.len());
         while let Some(row) = table.advance()? {
             let place = table.place();
             self.held.grow(label_bytes).map_err(DataError::limit(place.clone()))?;
-            let name = graph_column.map_or("0", |column| table.field(column).trim()).to_owned();
+            let name = graph_column.map_or(only.as_str(), |column| table.field(column).trim()).to_owned();
             let Some(position) = self.draft(&name, &place, options)? else {
                 return Err(row.err().unwrap_or_else(|| unknown_graph(&name, place)));
             };
