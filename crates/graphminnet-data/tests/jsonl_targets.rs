@@ -189,3 +189,33 @@ fn a_row_that_cannot_be_used_keeps_its_id() {
     let ids: Vec<Option<&str>> = found.iter().map(|row| row.id.as_deref()).collect();
     assert_eq!(ids[..4], ["first", "second", "3", "fourth"].map(Some));
 }
+
+#[test]
+fn a_misspelt_name_is_none_for_the_usual_target() {
+    let now = |names: &[&str]| ReadOptions { rules: graphminnet_data::RULES, ..asked(names) };
+    let fields = [r#""target":3.5,"cls":1,"two":2"#, r#""target":4.5,"cls":0,"two":2"#];
+    let said = error(&fields, &now(&["clss"]));
+    assert!(said.contains("the name `clss`; did you mean `cls`?"), "{said}");
+    assert_eq!(targets(&read(&fields, &asked(&["clss"])).unwrap()), [Some(3.5), Some(4.5)]);
+    let renamed = read(&fields, &now(&["gap"])).unwrap();
+    assert_eq!(renamed.dataset.schema.targets, ["gap"]);
+    let note = "no line has the field `gap`: the targets in `target` (or `y`) get this name";
+    assert!(renamed.report.notes.iter().any(|said| said == note), "{:?}", renamed.report.notes);
+}
+
+#[test]
+fn a_list_in_y_is_one_target_as_in_a_field_of_any_other_name() {
+    let line = |field: &str| {
+        format!(r#""{field}":[0,1,1],"train_mask":[true,false,false],"test_mask":[false,true,true]"#)
+    };
+    let of = |field: &str| {
+        read(&[&line(field)], &ReadOptions { rules: graphminnet_data::RULES, ..asked(&[field]) })
+    };
+    for field in ["lab", "y", "target"] {
+        let read = of(field).unwrap();
+        assert_eq!(
+            (read.dataset.schema.level, targets(&read)),
+            (Level::Node, vec![Some(0.0), Some(1.0), Some(1.0)])
+        );
+    }
+}

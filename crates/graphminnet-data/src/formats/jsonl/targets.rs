@@ -6,14 +6,17 @@ mod usual;
 use super::parse::Line;
 use super::parts::{split_field, weight_field};
 use super::values::{Cell, Rows};
-use crate::text::quoted;
-use crate::{DataError, Level, Place, ReadOptions};
+use crate::text::{quoted, quoted_some};
+use crate::{DataError, Level, Place, ReadOptions, escape};
 use named::joined;
 use std::path::Path;
 use usual::Fields;
 
 /// The first version of the rules under which a name that is asked for is looked for among the fields.
 const BY_NAME: u32 = 5;
+
+/// The first version of the rules under which a name that is almost that of a field is not one for other targets.
+const NOT_MISSPELT: u32 = 7;
 
 /// Fields that say what a graph is, which is nothing to be learnt.
 const STRUCTURE: [&str; 10] = [
@@ -47,6 +50,13 @@ fn by_position(columns: usize) -> Vec<String> {
     }
 }
 
+/// Whether a name may be another one misspelt.
+fn is_alike(name: &str, other: &str) -> bool {
+    let [name, other] = [name, other].map(str::to_lowercase);
+    let longest = name.chars().count().max(other.chars().count());
+    strsim::osa_distance(&name, &other) <= (longest / 4).max(1)
+}
+
 /// The targets that a line has.
 pub(super) enum Found {
     /// Those of fields that were asked for by name.
@@ -74,6 +84,8 @@ pub(super) struct TargetFields<'a> {
     seen: Vec<bool>,
     /// Whether lines have usual targets beside those that were asked for.
     has_others: bool,
+    /// Whether names that no field has are those of the usual targets.
+    has_new_names: bool,
     /// The columns that are used, in this order; `None` for all of them.
     columns: Option<Vec<usize>>,
 }
@@ -97,6 +109,7 @@ impl<'a> TargetFields<'a> {
             source: None,
             seen: vec![false; names.len()],
             has_others: false,
+            has_new_names: false,
             columns: None,
         };
         match names.iter().find(|name| STRUCTURE.contains(&name.as_str())).filter(|_| !of_schema) {
@@ -164,6 +177,9 @@ impl<'a> TargetFields<'a> {
             }
             (Source::Usual, _) => Ok(Found::Usual(match self.names {
                 // A model of nodes that calls its targets so may have had them from another field.
+                [name] if !self.of_schema && ["y", "target"].contains(&name.as_str()) => {
+                    usual.only(name).one_target(num_nodes, asked)
+                }
                 [name] if !self.of_schema || name != "target" || asked == Some(Level::Graph) => {
                     usual.only(name)
                 }
@@ -204,13 +220,34 @@ impl<'a> TargetFields<'a> {
             Some(chosen) if self.source == Some(Source::Usual) => {
                 self.columns = (!chosen.iter().copied().eq(0..columns)).then_some(chosen);
             }
-            _ if self.names.len() == columns => {}
+            _ if self.names.len() == columns => self.rename(others, options, place)?,
             _ => {
                 let unknown = self.names.iter().filter(|name| !usual.contains(name));
                 return Err(self.not_here(unknown, &usual, others, place));
             }
         }
         Ok(self.names.to_vec())
+    }
+
+    /// Takes the names that were asked for as those of the usual targets, unless a field has almost such a name.
+    fn rename(&mut self, others: &[String], options: &ReadOptions, place: &Place) -> Result<(), DataError> {
+        if self.of_schema || self.source != Some(Source::Usual) {
+            return Ok(());
+        }
+        let unused = |name: &&String| !USUAL.contains(&name.as_str());
+        for name in self.names.iter().filter(unused) {
+            let alike = others.iter().find(|other| is_alike(name, other));
+            if let Some(field) = alike.filter(|_| options.rules >= NOT_MISSPELT) {
+                let reason = format!(
+                    "no field or target has the name `{}`; did you mean `{}`?",
+                    escape(name),
+                    escape(field)
+                );
+                return Err(DataError::Schema { place: place.clone(), reason });
+            }
+            self.has_new_names = true;
+        }
+        Ok(())
     }
 
     /// The columns that are used.
@@ -236,10 +273,10 @@ impl<'a> TargetFields<'a> {
         };
         let mut there = vec![match targets {
             [] => "no targets".to_owned(),
-            _ => format!("targets: {}", quoted(targets)),
+            _ => format!("targets: {}", quoted_some(targets)),
         }];
         if !others.is_empty() {
-            there.push(format!("other fields: {}", quoted(others)));
+            there.push(format!("other fields: {}", quoted_some(others)));
         }
         let reason = format!("{whose}: {} (the lines have {})", quoted(names), there.join("; "));
         DataError::Schema { place: place.clone(), reason }
@@ -248,6 +285,12 @@ impl<'a> TargetFields<'a> {
     /// What a person should know when all lines are read.
     pub(super) fn note(&self) -> Option<String> {
         let names = || quoted(self.names);
+        if self.has_new_names {
+            return Some(format!(
+                "no line has the field {}: the targets in `target` (or `y`) get this name",
+                names()
+            ));
+        }
         self.has_others
             .then(|| format!("the targets are those of {}; others (`target`) are not used", names()))
     }

@@ -49,6 +49,20 @@ impl Fields {
         }
     }
 
+    /// A list of values in `target` as one target for each node, as in a field of any other name that is asked for.
+    pub(super) fn one_target(mut self, num_nodes: usize, asked: Option<Level>) -> Self {
+        let is_of_nodes = |cells: &Vec<Cell>| {
+            cells.len() == num_nodes && (asked == Some(Level::Node) || asked.is_none() && num_nodes > 1)
+        };
+        self.target = match self.target {
+            Some(Target::Flat(cells)) if is_of_nodes(&cells) => {
+                Some(Target::Nested(Rows { rows: num_nodes, columns: 1, cells }))
+            }
+            other => other,
+        };
+        self
+    }
+
     /// Level and rows of the targets; `None` if the line has none.
     ///
     /// The level that was asked for decides which field is looked at; otherwise the first one that is there.
