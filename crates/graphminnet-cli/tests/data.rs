@@ -477,3 +477,17 @@ fn real_copies_agree_with_the_paper() {
     assert!(run.stdout.contains("how the local copy differs from the published one"), "{}", run.stdout);
     assert!(run.stdout.contains("agrees"), "{}", run.stdout);
 }
+
+#[test]
+fn a_check_says_which_categories_and_how_many_empty_graphs_there_are() {
+    let workspace = Workspace::new();
+    let line = |nodes: usize, category: u32| {
+        let rows = vec![format!("[{category}]"); nodes].join(",");
+        format!("{{\"num_nodes\":{nodes},\"edges\":[],\"x\":[{rows}],\"y\":{nodes}.5}}\n")
+    };
+    workspace.write("a.jsonl", line(1, 3) + &line(2, 12) + &line(0, 0));
+    let run = workspace.run("data check a.jsonl");
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("graphs without nodes: 1"), "{}", run.stdout);
+    assert!(run.stdout.contains("2 categories: 3, 12"), "{}", run.stdout);
+}

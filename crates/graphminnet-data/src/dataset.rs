@@ -134,6 +134,23 @@ pub struct Column {
     pub name: String,
     /// What it holds.
     pub kind: ColumnKind,
+    /// Of categories that are whole numbers, those that came up, ascending; another one is an error of its row. `None` where all
+    /// of them did, and where nobody counted: a list of categories that was stated, or a model of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Vec<u32>>,
+}
+
+impl Column {
+    /// A column of which nothing is known but what it may hold.
+    pub fn new(name: impl Into<String>, kind: ColumnKind) -> Self {
+        Self { name: name.into(), kind, seen: None }
+    }
+
+    /// Whether a model has the same places for both lists, whichever values came up in their data.
+    pub fn are_like(some: &[Self], others: &[Self]) -> bool {
+        let is_like = |(one, other): (&Self, &Self)| one.name == other.name && one.kind == other.kind;
+        some.len() == others.len() && some.iter().zip(others).all(is_like)
+    }
 }
 
 /// What all graphs of a data set have in common; frozen into a trained model so that new data is read the same way.
@@ -163,6 +180,18 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Whether a model has the same places for both, whichever values came up in their data.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let bare = |schema: &Self| {
+            let mut schema = schema.clone();
+            for column in schema.node_columns.iter_mut().chain(&mut schema.edge_columns) {
+                column.seen = None;
+            }
+            schema
+        };
+        bare(self) == bare(other)
+    }
+
     /// Number of target values in a row.
     pub fn num_targets(&self) -> usize {
         self.targets.len()

@@ -305,7 +305,7 @@ pub(crate) fn prepared_schema(schema: &Schema, options: &PrepareOptions) -> Sche
     let mut schema = schema.clone();
     if options.degree_profile {
         schema.node_columns = ["out_degree", "min", "max", "mean", "deviation"]
-            .map(|name| Column { name: format!("degree_profile_{name}"), kind: ColumnKind::Number })
+            .map(|name| Column::new(format!("degree_profile_{name}"), ColumnKind::Number))
             .into();
     }
     schema

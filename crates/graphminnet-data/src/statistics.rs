@@ -18,6 +18,8 @@ pub struct Statistics {
     pub mean_undirected_edges: f64,
     /// Smallest and largest number of nodes.
     pub nodes_range: (u64, u64),
+    /// Graphs without nodes.
+    pub nodeless_graphs: u64,
     /// Graphs without edges.
     pub edgeless_graphs: u64,
     /// Loops in all graphs.
@@ -38,6 +40,7 @@ struct Sums {
     undirected: u64,
     loops: u64,
     edgeless: u64,
+    nodeless: u64,
     fewest_nodes: u64,
     most_nodes: u64,
     targets: u64,
@@ -51,6 +54,7 @@ impl Sums {
         undirected: 0,
         loops: 0,
         edgeless: 0,
+        nodeless: 0,
         fewest_nodes: u64::MAX,
         most_nodes: 0,
         targets: 0,
@@ -68,6 +72,7 @@ impl Sums {
             undirected: neighbours.len() as u64 / 2 + loops,
             loops,
             edgeless: u64::from(graph.num_edges() == 0),
+            nodeless: u64::from(nodes == 0),
             fewest_nodes: nodes,
             most_nodes: nodes,
             targets: sample.targets.len() as u64,
@@ -82,6 +87,7 @@ impl Sums {
             undirected: self.undirected + other.undirected,
             loops: self.loops + other.loops,
             edgeless: self.edgeless + other.edgeless,
+            nodeless: self.nodeless + other.nodeless,
             fewest_nodes: self.fewest_nodes.min(other.fewest_nodes),
             most_nodes: self.most_nodes.max(other.most_nodes),
             targets: self.targets + other.targets,
@@ -101,6 +107,7 @@ pub fn statistics(dataset: &Dataset) -> Statistics {
         mean_directed_edges: fraction(sums.directed, graphs),
         mean_undirected_edges: fraction(sums.undirected, graphs),
         nodes_range: (if graphs == 0 { 0 } else { sums.fewest_nodes }, sums.most_nodes),
+        nodeless_graphs: sums.nodeless,
         edgeless_graphs: sums.edgeless,
         self_loops: sums.loops,
         missing_targets: fraction(sums.missing, sums.targets),

@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 fn category(name: &str, size: usize, names: &[&str]) -> Column {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    Column { name: name.to_owned(), kind: ColumnKind::Category { size, names } }
+    Column::new(name, ColumnKind::Category { size, names })
 }
 
 fn number(name: &str) -> Column {
-    Column { name: name.to_owned(), kind: ColumnKind::Number }
+    Column::new(name, ColumnKind::Number)
 }
 
 /// Text that is awkward in CSV and JSON.

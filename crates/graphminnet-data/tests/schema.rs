@@ -5,7 +5,7 @@ mod common;
 use common::Scratch;
 use common::layouts::{edge_lists, labels, read, said, three_graphs, two_graphs, usable};
 use graphminnet_data::{
-    ColumnKind, DataError, EdgeDirection, Level, OnBadRow, RULES, ReadOptions, Split, Task, open,
+    ColumnKind, DataError, EdgeDirection, Level, OnBadRow, RULES, ReadOptions, RowReader, Split, Task, open,
 };
 use std::path::Path;
 
@@ -112,13 +112,14 @@ fn a_frozen_schema_refuses_what_training_did_not_see() {
 {"num_nodes":1,"edges":[],"x":[["b",0]],"y":"no"}"#;
     let schema = read("a.jsonl", train, &ReadOptions::default()).unwrap().dataset.schema;
     let options = ReadOptions::with_schema(schema.clone());
-    let same = read("b.jsonl", r#"{"num_nodes":1,"edges":[],"x":[["b",1]]}"#, &options).unwrap().dataset;
-    assert_eq!(same.samples[0].graph.node_features().category_values(), [1, 1]);
+    let same = read("b.jsonl", r#"{"num_nodes":1,"edges":[],"x":[["b",0]]}"#, &options).unwrap().dataset;
+    assert_eq!(same.samples[0].graph.node_features().category_values(), [1, 0]);
     assert!(same.samples[0].targets[0].is_nan(), "a file to predict on has no labels");
     for (line, column, value) in [
-        (r#"{"num_nodes":1,"edges":[],"x":[["z",1]]}"#, "node_feature_0", "z"),
+        (r#"{"num_nodes":1,"edges":[],"x":[["z",0]]}"#, "node_feature_0", "z"),
         (r#"{"num_nodes":1,"edges":[],"x":[["a",3]]}"#, "node_feature_1", "3"),
-        (r#"{"num_nodes":1,"edges":[],"x":[["a",1]],"y":"perhaps"}"#, "target", ""),
+        (r#"{"num_nodes":1,"edges":[],"x":[["a",1]]}"#, "node_feature_1", "1"),
+        (r#"{"num_nodes":1,"edges":[],"x":[["a",0]],"y":"perhaps"}"#, "target", ""),
     ] {
         let Err(DataError::BadRows { rows, total: 1 }) = read("b.jsonl", line, &options) else {
             panic!("{line}")
@@ -131,8 +132,8 @@ fn a_frozen_schema_refuses_what_training_did_not_see() {
     let schema = read("a.jsonl", train, &reserving).unwrap().dataset.schema;
     assert_eq!(schema.node_vocabulary(), [3, 3]);
     let options = ReadOptions::with_schema(schema);
-    let unseen = read("b.jsonl", r#"{"num_nodes":1,"edges":[],"x":[["z",1]]}"#, &options).unwrap().dataset;
-    assert_eq!(unseen.samples[0].graph.node_features().category_values(), [2, 1]);
+    let unseen = read("b.jsonl", r#"{"num_nodes":1,"edges":[],"x":[["z",2]]}"#, &options).unwrap().dataset;
+    assert_eq!(unseen.samples[0].graph.node_features().category_values(), [2, 2]);
 }
 
 #[test]
@@ -566,4 +567,105 @@ fn a_graph_with_every_edge_in_both_directions_is_not_read_both_ways_again() {
     {
         assert_eq!(usable(path, &model), are_usable);
     }
+}
+
+#[test]
+fn a_missing_word_at_the_top_does_not_make_numbers_text() {
+    let scratch = Scratch::new("gaps");
+    scratch.write("t/edges.csv", "graph_id,source,destination\na,0,1\nb,0,1\n");
+    scratch.write("t/graphs.csv", "graph_id,y\na,1\nb,2\n");
+    let folder = scratch.path().join("t");
+    let read = |cells: [&str; 4], options: &ReadOptions| {
+        let rows = ["a,0", "a,1", "b,0", "b,1"].iter().zip(cells);
+        let rows: String = rows.map(|(row, cell)| format!("{row},{cell}\n")).collect();
+        scratch.write("t/nodes.csv", format!("graph_id,node_id,size\n{rows}"));
+        open(&folder, options)
+    };
+    let numbers = ["NA", "1.5", "2.5", "-3"];
+    let error = read(numbers, &ReadOptions::default()).unwrap_err().to_string();
+    for piece in ["nodes.csv, line 2, column `size`", "`NA`", "--text size"] {
+        assert!(error.contains(piece), "{error}");
+    }
+    let vocabulary =
+        |read: Result<graphminnet_data::Read, DataError>| read.unwrap().dataset.schema.node_vocabulary();
+    let by_request = ReadOptions { text: vec!["size".to_owned()], ..ReadOptions::default() };
+    assert_eq!(vocabulary(read(numbers, &by_request)), [4]);
+    assert_eq!(vocabulary(read(numbers, &ReadOptions { rules: 6, ..ReadOptions::default() })), [4]);
+    assert_eq!(vocabulary(read(["NA", "small", "1", "NA"], &ReadOptions::default())), [3]);
+    let lines = "{\"num_nodes\":2,\"edges\":[],\"x\":[[1,\"NA\"],[1,2.5]],\"y\":1}";
+    let error = self::read("a.jsonl", lines, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("a.jsonl, line 1, column `node_feature_1`: `NA` among numbers"), "{error}");
+}
+
+#[test]
+fn a_whole_number_that_did_not_come_up_is_no_category() {
+    let scratch = Scratch::new("seen");
+    let lines = |categories: &[u32]| -> String {
+        let line = |category| format!("{{\"num_nodes\":1,\"edges\":[],\"x\":[[{category}]],\"y\":1}}\n");
+        categories.iter().map(line).collect()
+    };
+    let trained = scratch.write("trained.jsonl", lines(&[3, 12, 3]));
+    let read = open(&trained, &ReadOptions::default()).unwrap();
+    let schema = read.dataset.schema;
+    assert_eq!(
+        (schema.node_vocabulary(), schema.node_columns[0].seen.as_deref()),
+        (vec![13], Some(&[3, 12][..]))
+    );
+    assert!(read.report.inferred[0].contains("(categorical, 2 values)"), "{:?}", read.report.inferred);
+    let asked = scratch.write("asked.jsonl", lines(&[12, 5, 13]));
+    let rows =
+        |schema| RowReader::open(&asked, &ReadOptions::with_schema(schema)).unwrap().next_rows(9).unwrap();
+    let reasons: Vec<String> =
+        rows(schema).into_iter().filter_map(|row| row.graph.err()).map(|bad| bad.to_string()).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(reasons[0].ends_with("`5`: not among the 2 categories of training"), "{reasons:?}");
+    assert!(reasons[1].ends_with("`13`: not a category from 0 to 12"), "{reasons:?}");
+    // A model of an earlier version does not know, and one that saw all needs no list.
+    let earlier = open(&trained, &ReadOptions { rules: 6, ..ReadOptions::default() }).unwrap().dataset.schema;
+    assert!(earlier.node_columns[0].seen.is_none());
+    assert_eq!(rows(earlier).iter().filter(|row| row.graph.is_ok()).count(), 2);
+    let all = scratch.write("all.jsonl", lines(&[1, 0, 2]));
+    assert!(open(&all, &ReadOptions::default()).unwrap().dataset.schema.node_columns[0].seen.is_none());
+}
+
+#[test]
+fn numbers_that_lose_digits_are_named() {
+    let file = |first: f64, step: f64| -> String {
+        let number = |row: u32| first + step * f64::from(row);
+        let line = |row| {
+            let [x, y] = [number(row), number(row)];
+            format!("{{\"num_nodes\":1,\"edges\":[],\"x\":[[{x:?}]],\"y\":{y:?}}}\n")
+        };
+        (0..20).map(line).collect()
+    };
+    let notes = |content: &str| read("a.jsonl", content, &ReadOptions::default()).unwrap().report.notes;
+    let notes_on_times = notes(&file(1.7e9, 1.0));
+    assert_eq!(notes_on_times.len(), 2, "{notes_on_times:?}");
+    for (note, column) in notes_on_times.iter().zip(["node_feature_0", "target"]) {
+        assert!(note.starts_with(&format!("`{column}` loses digits")), "{note}");
+    }
+    assert_eq!(notes(&file(1e6, 1e-4)).len(), 2);
+    assert_eq!(notes(&file(1e6, 100.0)), [""; 0]);
+    assert_eq!(notes(&file(0.1, 0.1)), [""; 0]);
+}
+
+#[test]
+fn graphs_without_nodes_are_counted() {
+    let scratch = Scratch::new("empty");
+    let folder = two_graphs(&scratch, "graph_id,y\na,0.5\nb,1.5\nc,3\nd,1\n");
+    let read = open(&folder, &ReadOptions::default()).unwrap();
+    assert_eq!(read.report.notes, ["2 graphs without nodes; the first is `c`"]);
+    assert_eq!(graphminnet_data::statistics(&read.dataset).nodeless_graphs, 2);
+}
+
+#[test]
+fn parts_of_graphs_beside_those_of_nodes_are_named() {
+    let scratch = Scratch::new("both-parts");
+    let folder = two_graphs(&scratch, "graph_id,split\na,train\nb,test\n");
+    scratch.write(
+        "tables/nodes.csv",
+        "graph_id,node_id,target,split\na,0,0,train\na,1,1,test\nb,0,1,valid\nb,1,0,train\n",
+    );
+    let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes;
+    assert!(notes.iter().any(|note| note.contains("those of nodes count")), "{notes:?}");
 }

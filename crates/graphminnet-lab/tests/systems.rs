@@ -16,10 +16,8 @@ const GRAPHS: usize = 24;
 /// Random trees with some more edges, whose target is the share of nodes of kind 1.
 fn dataset() -> Dataset {
     let mut random = rng::stream(1, "systems", &[]);
-    let column = |name: &str, size: usize| Column {
-        name: name.to_owned(),
-        kind: ColumnKind::Category { size, names: Vec::new() },
-    };
+    let column =
+        |name: &str, size: usize| Column::new(name, ColumnKind::Category { size, names: Vec::new() });
     let schema = Schema {
         level: Level::Graph,
         task: Task::Regression,

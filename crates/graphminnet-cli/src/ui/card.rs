@@ -27,8 +27,11 @@ pub fn write_card(out: &mut impl Write, schema: &Schema, card: &DataCard) -> io:
         "edges       {:.1} directed, {:.1} undirected on average",
         counts.mean_directed_edges, counts.mean_undirected_edges
     )?;
-    for (count, what) in [(counts.edgeless_graphs, "graphs without edges"), (counts.self_loops, "self-loops")]
-    {
+    for (count, what) in [
+        (counts.nodeless_graphs, "graphs without nodes"),
+        (counts.edgeless_graphs, "graphs without edges"),
+        (counts.self_loops, "self-loops"),
+    ] {
         if count > 0 {
             writeln!(out, "            {what}: {}", grouped(count))?;
         }
@@ -69,10 +72,17 @@ fn columns(schema: &Schema, card: &DataCard) -> Table {
 }
 
 fn kind(column: &Column) -> String {
-    match &column.kind {
-        ColumnKind::Number => "numbers".to_owned(),
-        ColumnKind::Category { size, names } if names.is_empty() => format!("{} categories", grouped(*size)),
-        ColumnKind::Category { size, names } => {
+    match (&column.kind, &column.seen) {
+        (ColumnKind::Number, _) => "numbers".to_owned(),
+        (ColumnKind::Category { .. }, Some(seen)) => {
+            let categories = if seen.len() == 1 { "category" } else { "categories" };
+            let names = list(seen.iter().map(u32::to_string), seen.len());
+            format!("{} {categories}: {names}", grouped(seen.len()))
+        }
+        (ColumnKind::Category { size, names }, None) if names.is_empty() => {
+            format!("{} categories", grouped(*size))
+        }
+        (ColumnKind::Category { size, names }, None) => {
             format!("{} categories: {}", grouped(*size), list(names.iter().map(|name| escape(name)), *size))
         }
     }

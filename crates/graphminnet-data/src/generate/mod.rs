@@ -112,7 +112,7 @@ fn schema(level: Level, task: Task, target: &str, node_columns: Vec<Column>) -> 
 }
 
 fn number_columns(names: impl IntoIterator<Item = String>) -> Vec<Column> {
-    names.into_iter().map(|name| Column { name, kind: ColumnKind::Number }).collect()
+    names.into_iter().map(|name| Column::new(name, ColumnKind::Number)).collect()
 }
 
 /// A table with a one in the given column of each row.

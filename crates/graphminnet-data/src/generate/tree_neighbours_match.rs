@@ -41,7 +41,7 @@ impl TreeNeighboursMatch {
         }
         let leaves = 1usize << self.depth;
         let kind = ColumnKind::Category { size: leaves + 1, names: Vec::new() };
-        let columns = ["key", "value"].map(|name| Column { name: name.to_owned(), kind: kind.clone() });
+        let columns = ["key", "value"].map(|name| Column::new(name, kind.clone()));
         let schema = schema(Level::Graph, Task::MultiClass { classes: leaves }, "value", columns.into());
         assemble("tree neighbours match", schema, self.sizes, |split, at| self.sample(seed, split, at))
     }

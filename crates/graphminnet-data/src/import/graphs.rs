@@ -163,7 +163,7 @@ impl TableKind {
         let count = self.columns.unwrap_or(0);
         let Some(largest) = self.largest else {
             return (0..count)
-                .map(|column| Column { name: format!("{what}_feature_{column}"), kind: ColumnKind::Number })
+                .map(|column| Column::new(format!("{what}_feature_{column}"), ColumnKind::Number))
                 .collect();
         };
         let observed: Vec<u64> = largest.iter().map(|largest| u64::from(*largest) + 1).collect();
@@ -177,11 +177,13 @@ impl TableKind {
         sizes
             .iter()
             .enumerate()
-            .map(|(column, size)| Column {
-                name: known
-                    .and_then(|names| names.get(column))
-                    .map_or_else(|| format!("{what}_feature_{column}"), |name| (*name).to_owned()),
-                kind: ColumnKind::Category { size: *size as usize, names: Vec::new() },
+            .map(|(column, size)| {
+                Column::new(
+                    known
+                        .and_then(|names| names.get(column))
+                        .map_or_else(|| format!("{what}_feature_{column}"), |name| (*name).to_owned()),
+                    ColumnKind::Category { size: *size as usize, names: Vec::new() },
+                )
             })
             .collect()
     }

@@ -142,11 +142,15 @@ pub struct ReadOptions {
     /// in a column of text are those of the nearest `f64`. A level or a column that is asked for need not be there, and a graph
     /// that is read both ways may list every edge both ways.
     ///
-    /// Under versions 1 to 6 random splits are those of [`Ratios::rules`](crate::split::Ratios::rules). Molecules that differ in stereo marks, isotopes, map
-    /// numbers or brackets alone may have different scaffolds. In SD files silicon, germanium, arsenic, selenium, tin,
-    /// antimony and tellurium have the hydrogens alone that are written, mass differences in lines of atoms are passed over, bytes
-    /// that are not UTF-8 are replaced, and any line such as `>5 <10>` begins a property. In a CSV table a record of one
-    /// quoted empty cell is a blank line, which is no row.
+    /// Under versions 1 to 6 random splits are those of [`Ratios::rules`](crate::split::Ratios::rules). Molecules that differ in stereo
+    /// marks, isotopes, map numbers or brackets alone may have different scaffolds. In SD files silicon, germanium, arsenic, selenium,
+    /// tin, antimony and tellurium have the hydrogens alone that are written, mass differences in lines of atoms are passed over,
+    /// bytes that are not UTF-8 are replaced, and any line such as `>5 <10>` begins a property. In a CSV table a record of one
+    /// quoted empty cell is a blank line, which is no row. Files and folders that a folder has links to are passed over, unless a
+    /// layout says their names, and so is `.EDGELIST`. A word such as `NA` that comes first makes a column of numbers one of text. Of
+    /// categories that are whole numbers nobody remembers which came up. In JSON Lines a name that is almost that of a field is
+    /// one for `target`; `id_column` and `smiles_column` may name anything where a format has no such column; and in a CSV folder of
+    /// several graphs rows without `graph_id` are those of the graph `0`.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

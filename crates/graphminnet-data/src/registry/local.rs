@@ -103,7 +103,7 @@ pub fn load(name: &str, data_folder: Option<&Path>, options: &ReadOptions) -> Re
     finish(&mut read, info);
     read.report.differences.extend(readme::differences(&path));
     match expected {
-        Some(expected) if expected != read.dataset.schema => Err(DataError::Schema {
+        Some(expected) if !expected.is_like(&read.dataset.schema) => Err(DataError::Schema {
             place: Place::file(path),
             reason: "the columns and targets of this copy are not those of the schema it is to be read with"
                 .to_owned(),

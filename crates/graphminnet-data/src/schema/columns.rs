@@ -49,6 +49,12 @@ pub(crate) struct ColumnTrace {
     pub(crate) numbers: u64,
     /// The different integers, in a target column; `None` where nobody asks, or if there are too many.
     pub(crate) integers: Option<BTreeSet<i64>>,
+    /// The integers below [`ColumnSet::max_categories`] that came up, bit by bit, while all numbers were integers.
+    seen: Vec<u64>,
+    /// By how much 32 bits change a number at most.
+    narrowed: f64,
+    /// Where the first word for "no value" was read as text.
+    pub(super) missing_at: Option<Place>,
     /// Whether a schema says that it holds numbers, whatever the first value looks like.
     wants_numbers: bool,
     /// Whether words such as `NA` are values like any other.
@@ -61,6 +67,27 @@ impl ColumnTrace {
     /// Whether it holds text.
     pub(super) fn holds_text(&self) -> bool {
         self.is_text == Some(true)
+    }
+
+    /// The integers that came up, where all numbers are small integers; ascending.
+    pub(super) fn seen(&self) -> impl Iterator<Item = u32> + '_ {
+        let bits = |word: u64| (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1);
+        (0..).zip(&self.seen).flat_map(move |(at, word)| bits(*word).map(move |bit| at * u64::BITS + bit))
+    }
+
+    /// Whether 32 bits change numbers by more than a thousandth of what lies between the smallest and the largest.
+    pub(super) fn loses_digits(&self) -> bool {
+        !self.holds_text()
+            && self.largest > self.smallest
+            && self.narrowed * 1_000.0 > self.largest - self.smallest
+    }
+
+    /// Whether all texts are numbers but for words such as `NA`.
+    pub(super) fn is_numbers_with_gaps(&self) -> bool {
+        let mut others = self.codes.keys().filter(|text| !is_missing(text)).peekable();
+        self.missing_at.is_some()
+            && others.peek().is_some()
+            && others.all(|text| text.trim().parse::<f64>().is_ok())
     }
 
     /// The text that came first, in a column of text.
@@ -105,6 +132,9 @@ impl ColumnSet {
                 largest: f64::NEG_INFINITY,
                 numbers: 0,
                 integers: None,
+                seen: Vec::new(),
+                narrowed: 0.0,
+                missing_at: None,
                 wants_numbers: false,
                 keeps_words: false,
                 missing_word: None,
@@ -202,6 +232,19 @@ impl ColumnSet {
         trace.smallest = trace.smallest.min(value);
         trace.largest = trace.largest.max(value);
         trace.numbers += 1;
+        trace.narrowed = trace.narrowed.max((value - f64::from(value as f32)).abs());
+        if trace.all_integers && value >= 0.0 && value < self.max_categories as f64 {
+            let (word, bit) = (value as usize / 64, value as u64 % 64);
+            if word >= trace.seen.len() {
+                if let Some(held) = &mut self.held {
+                    held.grow(bytes_of::<u64>(word + 1 - trace.seen.len())).map_err(|exceeded| {
+                        DataError::limit(place.clone().in_column(&trace.name))(exceeded)
+                    })?;
+                }
+                trace.seen.resize(word + 1, 0);
+            }
+            trace.seen[word] |= 1 << bit;
+        }
         if let Some(integers) = trace.integers.as_mut().filter(|_| is_integer) {
             integers.insert(value as i64);
             if integers.len() > MAX_INTEGERS {
@@ -258,6 +301,9 @@ impl ColumnSet {
         if let Some(held) = &mut self.held {
             held.grow(bytes_of::<(String, u32)>(2) + value.len() as u64)
                 .map_err(DataError::limit(place.clone().in_column(&trace.name)))?;
+        }
+        if is_missing(value) && trace.missing_at.is_none() {
+            trace.missing_at = Some(place.clone().in_column(&trace.name));
         }
         trace.codes.insert(value.to_owned(), code);
         Ok(f64::from(code))

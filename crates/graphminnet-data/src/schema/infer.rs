@@ -1,16 +1,22 @@
 //! Judges finished columns: what a column holds, and how its raw values turn into categories and numbers.
 
-use super::columns::{ColumnSet, ColumnTrace, Table};
+use super::columns::{ColumnSet, ColumnTrace, Table, is_missing};
 use crate::graph::{Features, GraphError};
 use crate::limits::within;
 use crate::text::quoted_some;
 use crate::{Column, ColumnKind, DataError, Place, ReadOptions};
 
+/// The first version of the rules under which the whole numbers that came up are remembered.
+const CAME_UP: u32 = 7;
+
+/// The first version of the rules under which numbers with words such as `NA` among them are not text.
+const GAPS: u32 = 7;
+
 /// How one raw column is used.
 #[derive(Debug, Clone)]
 enum Use {
     /// Category: raw code or integer → category through `map` where there is one.
-    Category { size: usize, map: Option<Vec<Option<u32>>>, raw: usize },
+    Category { size: usize, map: Option<Vec<Option<u32>>>, seen: Option<Vec<u32>>, raw: usize },
     /// Number.
     Number { raw: usize },
 }
@@ -72,7 +78,8 @@ impl Encoder {
                 ColumnKind::Number => encoder.numbers.push(Use::Number { raw: position }),
                 ColumnKind::Category { size, names } => {
                     let map = (!names.is_empty()).then(|| text_map(trace, names, *size));
-                    encoder.categories.push(Use::Category { size: *size, map, raw: position });
+                    let seen = column.seen.clone();
+                    encoder.categories.push(Use::Category { size: *size, map, seen, raw: position });
                 }
             }
         }
@@ -88,7 +95,7 @@ impl Encoder {
         let mut numbers = Vec::with_capacity(table.rows.saturating_mul(self.numbers.len()));
         for row in table.values.chunks_exact(self.raw_columns.max(1)).take(table.rows) {
             for column in &self.categories {
-                let Use::Category { size, map, raw: position } = column else { continue };
+                let Use::Category { size, map, seen, raw: position } = column else { continue };
                 let value = row.get(*position).copied().unwrap_or(-1.0);
                 let category = match map {
                     Some(map) => map.get(value as usize).copied().flatten(),
@@ -96,9 +103,14 @@ impl Encoder {
                         (value >= 0.0 && value < *size as f64 && value.fract() == 0.0).then_some(value as u32)
                     }
                 };
-                match category {
+                let is_seen =
+                    |category: &u32| seen.as_ref().is_none_or(|seen| seen.binary_search(category).is_ok());
+                match category.filter(is_seen) {
                     Some(category) => categories.push(category),
-                    None => return Err(EncodeError::Unknown(self.unknown(raw, *position, value, *size))),
+                    None => {
+                        let unknown = self.unknown(raw, *position, value, *size, seen.as_deref());
+                        return Err(EncodeError::Unknown(unknown));
+                    }
                 }
             }
             for column in &self.numbers {
@@ -110,19 +122,32 @@ impl Encoder {
             .map_err(EncodeError::Graph)
     }
 
-    fn unknown(&self, raw: &ColumnSet, position: usize, value: f64, size: usize) -> Unknown {
+    fn unknown(
+        &self,
+        raw: &ColumnSet,
+        position: usize,
+        value: f64,
+        size: usize,
+        seen: Option<&[u32]>,
+    ) -> Unknown {
         let trace = raw.traces().get(position);
         let is_text = trace.is_some_and(ColumnTrace::holds_text);
         Unknown {
             column: self.names.get(position).cloned().unwrap_or_default(),
             value: trace.map_or_else(|| value.to_string(), |trace| trace.written(value)),
-            expected: if is_text {
-                format!("one of the {size} categories seen in training")
-            } else {
-                format!("a category from 0 to {}", size.saturating_sub(1))
+            expected: match seen {
+                _ if is_text => format!("one of the {size} categories seen in training"),
+                Some(seen) if value < size as f64 && value >= 0.0 => {
+                    format!("among the {} of training", categories(seen.len()))
+                }
+                _ => format!("a category from 0 to {}", size.saturating_sub(1)),
             },
         }
     }
+}
+
+fn categories(number: usize) -> String {
+    if number == 1 { "one category".to_owned() } else { format!("{number} categories") }
 }
 
 fn is_category(column: &Column) -> bool {
@@ -155,7 +180,9 @@ fn infer_columns(raw: &ColumnSet, options: &ReadOptions, place: &Place) -> Resul
     raw.traces()
         .iter()
         .map(|trace| {
+            let mut seen = None;
             let kind = if trace.is_text == Some(true) {
+                check_gaps(trace, options)?;
                 let names = sorted_names(trace);
                 ColumnKind::Category { size: names.len() + usize::from(options.reserve_unknown), names }
             } else if options.numeric.contains(&trace.name) || !looks_like_categories(trace, options) {
@@ -164,11 +191,31 @@ fn infer_columns(raw: &ColumnSet, options: &ReadOptions, place: &Place) -> Resul
                 let size = if trace.largest >= 0.0 { trace.largest as u64 + 1 } else { 1 };
                 within("categories", size, options.limits.categories)
                     .map_err(DataError::limit(place.clone().in_column(&trace.name)))?;
+                let came_up: Vec<u32> = trace.seen().collect();
+                let is_part = !came_up.is_empty() && (came_up.len() as u64) < size;
+                seen = (is_part && options.rules >= CAME_UP).then_some(came_up);
                 ColumnKind::Category { size: size as usize, names: Vec::new() }
             };
-            Ok(Column { name: trace.name.clone(), kind })
+            Ok(Column { name: trace.name.clone(), kind, seen })
         })
         .collect()
+}
+
+/// Fails for numbers that were read as text because a word such as `NA` comes first: the same word further down is a bad row.
+fn check_gaps(trace: &ColumnTrace, options: &ReadOptions) -> Result<(), DataError> {
+    let is_asked = options.text.contains(&trace.name) || options.rules < GAPS;
+    match &trace.missing_at {
+        Some(place) if !is_asked && trace.is_numbers_with_gaps() => {
+            let word = trace.codes.keys().filter(|text| is_missing(text)).min();
+            let reason = format!(
+                "`{}` among numbers: a feature must have a value. Leave the row out or write a number there, or read the whole                  column as text (`--text {}`)",
+                crate::escape(word.map_or("", String::as_str)),
+                crate::escape(&trace.name)
+            );
+            Err(DataError::Schema { place: place.clone(), reason })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn looks_like_categories(trace: &ColumnTrace, options: &ReadOptions) -> bool {

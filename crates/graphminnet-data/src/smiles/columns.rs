@@ -45,9 +45,8 @@ pub(super) fn bond_columns() -> Vec<Column> {
 fn of(columns: &[(&str, u64)]) -> Vec<Column> {
     columns
         .iter()
-        .map(|&(name, size)| Column {
-            name: name.to_owned(),
-            kind: ColumnKind::Category { size: size as usize, names: Vec::new() },
+        .map(|&(name, size)| {
+            Column::new(name, ColumnKind::Category { size: size as usize, names: Vec::new() })
         })
         .collect()
 }

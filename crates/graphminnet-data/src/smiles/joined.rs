@@ -26,13 +26,13 @@ const NO_BOND: [u32; 3] = [4, 0, 0];
 
 /// The column of roles with these names.
 pub(super) fn role_column(names: Vec<String>) -> Column {
-    Column { name: ROLE.to_owned(), kind: ColumnKind::Category { size: names.len(), names } }
+    Column::new(ROLE, ColumnKind::Category { size: names.len(), names })
 }
 
 /// The column of edges between the two states of an atom.
 pub(super) fn same_atom_column() -> Column {
     let names = ["no", "yes"].map(str::to_owned).to_vec();
-    Column { name: SAME_ATOM.to_owned(), kind: ColumnKind::Category { size: names.len(), names } }
+    Column::new(SAME_ATOM, ColumnKind::Category { size: names.len(), names })
 }
 
 /// Columns without one of a name at their end.

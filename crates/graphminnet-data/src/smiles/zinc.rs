@@ -46,17 +46,11 @@ const ATOM_TYPES: [(&str, u8, i8); 28] = [
 const BOND_ORDERS: usize = 4;
 
 pub(super) fn node_columns() -> Vec<Column> {
-    vec![Column {
-        name: "zinc_atom_type".to_owned(),
-        kind: ColumnKind::Category { size: ATOM_TYPES.len(), names: Vec::new() },
-    }]
+    vec![Column::new("zinc_atom_type", ColumnKind::Category { size: ATOM_TYPES.len(), names: Vec::new() })]
 }
 
 pub(super) fn edge_columns() -> Vec<Column> {
-    vec![Column {
-        name: "zinc_bond_type".to_owned(),
-        kind: ColumnKind::Category { size: BOND_ORDERS, names: Vec::new() },
-    }]
+    vec![Column::new("zinc_bond_type", ColumnKind::Category { size: BOND_ORDERS, names: Vec::new() })]
 }
 
 /// The atom of a type; of unknown kind for a type that the benchmark does not have.

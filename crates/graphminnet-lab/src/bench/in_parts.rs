@@ -164,10 +164,8 @@ impl Observer for Watch {
 }
 
 fn schema(columns: usize) -> Schema {
-    let column = |at: usize| graphminnet_data::Column {
-        name: format!("x{at}"),
-        kind: graphminnet_data::ColumnKind::Number,
-    };
+    let column =
+        |at: usize| graphminnet_data::Column::new(format!("x{at}"), graphminnet_data::ColumnKind::Number);
     Schema {
         level: Level::Node,
         task: Task::Regression,

@@ -119,7 +119,7 @@ fn folded(
         sample.graph = featured(&sample.graph)?;
     }
     let columns = dataset.samples.first().map_or(0, |sample| sample.graph.node_features().number_columns());
-    let column = |at: usize| Column { name: format!("number_{at}"), kind: ColumnKind::Number };
+    let column = |at: usize| Column::new(format!("number_{at}"), ColumnKind::Number);
     dataset.schema.node_columns = (0..columns).map(column).collect();
     Ok(Some((dataset, splits)))
 }

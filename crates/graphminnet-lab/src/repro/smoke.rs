@@ -117,7 +117,7 @@ fn numeric_columns(model: &ModelConfig) -> (usize, usize) {
 fn columns(vocabulary: &[usize], numbers: usize) -> Vec<Column> {
     let categories = vocabulary.iter().map(|&size| ColumnKind::Category { size, names: Vec::new() });
     let kinds = categories.chain((0..numbers).map(|_| ColumnKind::Number));
-    kinds.enumerate().map(|(at, kind)| Column { name: format!("column_{at}"), kind }).collect()
+    kinds.enumerate().map(|(at, kind)| Column::new(format!("column_{at}"), kind)).collect()
 }
 
 fn features(

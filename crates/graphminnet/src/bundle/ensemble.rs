@@ -6,10 +6,10 @@ use super::infer::{Question, ask, unstopped};
 use super::{Answers, Bundle, BundleError, Description, MaybeGraph, group, locate};
 use crate::device::DeviceKind;
 use burn::tensor::Device;
-use graphminnet_data::MoleculeReading;
 #[cfg(feature = "train")]
 use graphminnet_data::spectral::PreparedGraph;
 use graphminnet_data::spectral::{Stop, Stopped};
+use graphminnet_data::{Column, MoleculeReading};
 use std::path::Path;
 
 /// At least one model; all have the same schema and kind of answer.
@@ -46,8 +46,8 @@ impl Ensemble {
                 "classes"
             } else if a.schema.level != b.schema.level {
                 "levels (graph, node, edge or pair)"
-            } else if a.schema.node_columns != b.schema.node_columns
-                || a.schema.edge_columns != b.schema.edge_columns
+            } else if !Column::are_like(&a.schema.node_columns, &b.schema.node_columns)
+                || !Column::are_like(&a.schema.edge_columns, &b.schema.edge_columns)
                 || descriptors(a) != descriptors(b)
             {
                 "columns or vocabularies"

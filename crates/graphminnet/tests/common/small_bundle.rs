@@ -53,7 +53,7 @@ pub fn graphs(count: usize) -> Vec<Arc<Graph>> {
 }
 
 pub fn category(name: &str, size: usize) -> Column {
-    Column { name: name.into(), kind: ColumnKind::Category { size, names: vec![] } }
+    Column::new(name, ColumnKind::Category { size, names: vec![] })
 }
 
 pub fn description() -> Description {

@@ -108,6 +108,6 @@ pub(super) fn computed_edges(
                 .map_err(|source| DataError::Graph { place: place.clone(), source })
         })
         .collect();
-    let column = Column { name: "similarity".to_owned(), kind: ColumnKind::Number };
+    let column = Column::new("similarity", ColumnKind::Number);
     Ok((FeatureTables { columns: vec![column], tables: Vec::new(), is_stated: true }, graphs?))
 }

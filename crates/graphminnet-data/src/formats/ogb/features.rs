@@ -79,9 +79,8 @@ pub(super) fn read_features(
         let tables = into_tables(as_integers, counts, &place, Features::categories)?;
         return Ok(FeatureTables { columns, tables, is_stated: false });
     }
-    let columns = (0..pieces.columns)
-        .map(|column| Column { name: unnamed(what, column), kind: ColumnKind::Number })
-        .collect();
+    let columns =
+        (0..pieces.columns).map(|column| Column::new(unnamed(what, column), ColumnKind::Number)).collect();
     let tables = into_tables(pieces, counts, &place, Features::numbers)?;
     Ok(FeatureTables { columns, tables, is_stated: is_real })
 }
@@ -231,11 +230,13 @@ fn category_columns(what: &str, sizes: &[u64]) -> Vec<Column> {
     sizes
         .iter()
         .enumerate()
-        .map(|(column, &size)| Column {
-            name: known
-                .and_then(|names| names.get(column))
-                .map_or_else(|| unnamed(what, column), |name| (*name).to_owned()),
-            kind: ColumnKind::Category { size: size as usize, names: Vec::new() },
+        .map(|(column, &size)| {
+            Column::new(
+                known
+                    .and_then(|names| names.get(column))
+                    .map_or_else(|| unnamed(what, column), |name| (*name).to_owned()),
+                ColumnKind::Category { size: size as usize, names: Vec::new() },
+            )
         })
         .collect()
 }

@@ -358,7 +358,7 @@ fn check_columns(
     for (what, found, expected) in
         [("nodes", nodes, &schema.node_columns), ("edges", edges, &schema.edge_columns)]
     {
-        if found != expected {
+        if !Column::are_like(found, expected) {
             let reason = format!(
                 "the columns of this folder are not those of the schema it is to be read with: {what} have {}, expected {}",
                 described(found),

@@ -1,6 +1,6 @@
 //! Judges the columns of the records that were collected, and makes the data set of them.
 
-use super::super::columns::ColumnSet;
+use super::super::columns::{ColumnSet, ColumnTrace};
 use super::super::finish::{Directions, Finisher, count_reversed};
 use super::super::infer::Encoder;
 use super::super::targets::TargetEncoder;
@@ -81,6 +81,9 @@ impl Collector<'_> {
             let names = quoted_some(missing().map(|trace| trace.name.as_str()));
             self.notes.push(format!("`{}` is read as a missing label (in {names})", crate::escape(word)));
         }
+        if known.is_none() {
+            self.notes.extend(self.lost_digits());
+        }
         let schema = match known {
             Some(schema) => schema.clone(),
             None => Schema {
@@ -95,6 +98,21 @@ impl Collector<'_> {
             },
         };
         Ok(Finisher { nodes, edges, targets, schema })
+    }
+
+    /// Says which columns 32 bits are too few for.
+    fn lost_digits(&self) -> Vec<String> {
+        let sets = [&self.node_columns, &self.edge_columns, &self.target_columns];
+        let columns = sets.into_iter().flat_map(ColumnSet::traces).filter(|trace| trace.loses_digits());
+        let say = |trace: &ColumnTrace| {
+            format!(
+                "`{}` loses digits: numbers are kept with seven of them, and these are all between {} and {}; subtract a constant first",
+                crate::escape(&trace.name),
+                trace.smallest,
+                trace.largest
+            )
+        };
+        columns.map(say).collect()
     }
 
     /// Fails for a level or a column that was asked for and is not there.
@@ -229,9 +247,16 @@ impl Collector<'_> {
                 counted(edges, "edge")
             ));
         }
+        self.notes.extend(without_nodes(&samples));
         // Without samples there is nothing that has parts.
         let official_split = if splits.is_empty() { None } else { splits.into_iter().collect() };
         let node_parts = self.node_parts(&finisher.schema, node_splits, &samples);
+        if node_parts.is_some() && official_split.is_some() {
+            self.notes.push(format!(
+                "parts are named for {0}s and for whole graphs: those of {0}s count, those of graphs are not used",
+                finisher.schema.level
+            ));
+        }
         let (name, schema) = (self.name, finisher.schema);
         let qualifiers = Qualifiers::new(weights, bounds);
         if let Some(column) = &self.options.weight_column {
@@ -330,6 +355,14 @@ impl Collector<'_> {
     }
 }
 
+/// Says how many graphs have no nodes: most often their rows went missing.
+fn without_nodes(samples: &[Sample]) -> Option<String> {
+    let mut empty = samples.iter().filter(|sample| sample.graph.num_nodes() == 0);
+    let first = empty.next()?;
+    let count = counted(empty.count() + 1, "graph");
+    Some(format!("{count} without nodes; the first is `{}`", crate::escape(&first.id)))
+}
+
 /// What was inferred, in words.
 fn describe(schema: &Schema) -> Vec<String> {
     let columns = |what: &str, columns: &[Column]| {
@@ -340,7 +373,8 @@ fn describe(schema: &Schema) -> Vec<String> {
             .iter()
             .map(|column| match &column.kind {
                 ColumnKind::Category { size, .. } => {
-                    format!("{} (categorical, {size} values)", crate::escape(&column.name))
+                    let values = column.seen.as_ref().map_or(*size, Vec::len);
+                    format!("{} (categorical, {})", crate::escape(&column.name), counted(values, "value"))
                 }
                 ColumnKind::Number => format!("{} (numeric)", crate::escape(&column.name)),
             })

@@ -17,7 +17,7 @@ fn schema(task: Task, level: Level, node_columns: Vec<Column>, edge_columns: Vec
 }
 
 fn column(kind: ColumnKind) -> Column {
-    Column { name: "c".into(), kind }
+    Column::new("c", kind)
 }
 
 #[test]
