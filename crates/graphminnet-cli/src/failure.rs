@@ -187,6 +187,7 @@ impl From<TrainError> for Failure {
             TrainError::Config(_)
             | TrainError::Transfer(_)
             | TrainError::NoBenchmarks { .. }
+            | TrainError::NoFolder { .. }
             | TrainError::RunExists { .. }
             | TrainError::Occupied { .. }
             | TrainError::Level { .. }

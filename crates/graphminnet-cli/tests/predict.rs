@@ -109,6 +109,13 @@ fn streams_and_single_molecules_give_the_same_numbers() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(expected.code), "{output:?}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected.stdout);
+    // Compression, too.
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&lines).unwrap();
+    workspace.write("packed", packed.finish().unwrap());
+    let packed = std::fs::File::open(workspace.path("packed")).unwrap();
+    let output = workspace.command("predict --model run/seed-0 --data -").stdin(packed).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected.stdout);
     let failed = workspace.run("predict --model run/seed-0 --smiles not-a-molecule");
     assert_eq!(failed.code, 1, "nothing could be predicted: {failed:?}");
 }
@@ -276,6 +283,21 @@ fn a_model_cannot_steer_the_terminal_by_its_names() {
     let run = ok(workspace.run("evaluate --model odd.gmn --data odd.csv --replicates 0"));
     assert!(run.stdout.contains("\\u{1b}[31my"), "{run:?}");
     assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{run:?}");
+}
+
+#[test]
+fn a_file_in_the_place_of_a_run_is_called_so() {
+    let workspace = Workspace::new();
+    workspace.write("train.csv", "smiles,y\nC,1.5\nCC,2.5\nCCC,3.5\n");
+    workspace.write("file", "");
+    let run = workspace.run("train --data train.csv --target y --run-dir file");
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(
+        run.stderr.contains("file is a file, and a run is a folder; give another name"),
+        "{}",
+        run.stderr
+    );
+    assert!(!run.stderr.contains("--resume"), "{}", run.stderr);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use graphminnet::train::RunFile;
 use graphminnet::{DeviceKind, bundle};
 use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::formats::{Format, NodeNames};
-use graphminnet_data::fs::hash_file;
+use graphminnet_data::fs::{decompress_stream, hash_file};
 use graphminnet_data::{ReadOptions, RowReader, Shard, escape};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -164,7 +164,7 @@ fn describe(bundle: &Bundle) -> String {
 #[derive(Args)]
 pub struct InputArguments {
     /// A file or folder in any known format; `-` reads CSV with SMILES, or JSON Lines (from their first `{`), from standard
-    /// input.
+    /// input, also compressed.
     #[arg(long, value_name = "PATH", required_unless_present = "smiles")]
     data: Option<PathBuf>,
     /// A molecule; may be repeated.
@@ -294,7 +294,7 @@ impl InputArguments {
         let reader = if path.as_os_str() != "-" {
             RowReader::open(path, &options)?
         } else {
-            let (first, stream) = peek(io::stdin())?;
+            let (first, stream) = peek(decompress_stream(Box::new(io::stdin()), &options.limits)?)?;
             // No table of molecules begins like an object.
             let is_table = about.featurizer.is_some() && first != Some(b'{');
             let usual = if is_table { Format::SmilesCsv } else { Format::Jsonl };

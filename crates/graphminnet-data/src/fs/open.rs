@@ -42,6 +42,32 @@ pub(crate) fn decompress(stream: Box<dyn Read + Send>, name: &Path, limits: &Lim
     Box::new(Bounded::new(decoded, Some(consumed), limits))
 }
 
+/// Undoes gzip or zstd of a stream, which has no name to tell them by: its first bytes say what it is.
+///
+/// # Errors
+///
+/// An [`io::Error`] of the stream.
+pub fn decompress_stream(
+    mut stream: Box<dyn Read + Send>,
+    limits: &Limits,
+) -> io::Result<Box<dyn Read + Send>> {
+    const KINDS: [(&str, &[u8]); 2] =
+        [("stream.gz", &[0x1f, 0x8b]), ("stream.zst", &[0x28, 0xb5, 0x2f, 0xfd])];
+    let mut first = Vec::new();
+    // No byte more than needed: whoever types waits for an answer.
+    while KINDS.iter().any(|(_, magic)| magic.starts_with(&first) && magic.len() > first.len()) {
+        if stream.by_ref().take(1).read_to_end(&mut first)? == 0 {
+            break;
+        }
+    }
+    let kind = KINDS.iter().find(|(_, magic)| *magic == first.as_slice());
+    let whole = Box::new(io::Cursor::new(first.clone()).chain(stream));
+    Ok(match kind {
+        Some((name, _)) => decompress(whole, Path::new(name), limits),
+        None => whole,
+    })
+}
+
 /// `gz` or `zst` if that is the file's extension.
 fn compression(path: &Path) -> Option<&'static str> {
     match path.extension().and_then(OsStr::to_str) {

@@ -162,6 +162,12 @@ pub enum TrainError {
     /// A state could not be saved; the ones saved before are untouched.
     #[error("the state of the run could not be saved; the last saved one is intact")]
     Save(#[source] IoError),
+    /// A file in the place of a run directory.
+    #[error("{} is a file, and a run is a folder; give another name", path.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// A run directory that exists already.
     #[error("{} exists already, and a run is never overwritten; give another name, or resume it", path.display())]
     RunExists {

@@ -149,7 +149,10 @@ impl RunDir {
 
 /// What a process left in a directory that ended before it was a run. Fails if there is a run, or anything else.
 fn leftovers(path: &Path) -> Result<Vec<PathBuf>, TrainError> {
-    if path.join(RUN).exists() || path.is_file() {
+    if path.is_file() {
+        return Err(TrainError::NoFolder { path: path.to_owned() });
+    }
+    if path.join(RUN).exists() {
         return Err(TrainError::RunExists { path: path.to_owned() });
     }
     let mut leftovers = Vec::new();
