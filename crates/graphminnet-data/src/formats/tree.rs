@@ -5,6 +5,7 @@ use crate::fs::{self, decompress};
 use crate::{DataError, Limits, Place, ReadOptions, escape};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Files with relative, `/`-separated names.
 pub(crate) trait Tree: Sync {
@@ -53,6 +54,8 @@ pub(crate) struct Folder {
     root: PathBuf,
     max_files: u64,
     rules: u32,
+    /// What the last listing left out.
+    left_out: OnceLock<Vec<String>>,
 }
 
 /// A folder that is still to be listed.
@@ -67,7 +70,8 @@ struct Pending {
 impl Folder {
     /// A folder; nothing is read yet.
     pub(crate) fn new(root: &Path, limits: &Limits) -> Self {
-        Self { root: root.to_path_buf(), max_files: limits.members, rules: crate::RULES }
+        let (root, max_files) = (root.to_path_buf(), limits.members);
+        Self { root, max_files, rules: crate::RULES, left_out: OnceLock::new() }
     }
 
     /// The same, as the rules of the options have it.
@@ -92,7 +96,7 @@ impl Folder {
                     without("its name is not UTF-8");
                     continue;
                 };
-                let mut way = way.clone();
+                let mut links = Vec::new();
                 if kind.is_symlink() && self.rules >= FOLLOWED {
                     match std::fs::metadata(entry.path()) {
                         Ok(target) => kind = target.file_type(),
@@ -100,18 +104,18 @@ impl Folder {
                     }
                     if kind.is_dir() {
                         let whole = |path: &Path| path.canonicalize().map_err(DataError::io(path, "open"));
-                        way.push(whole(&folder)?);
-                        let target = whole(&entry.path())?;
-                        if way.iter().any(|folder| folder.starts_with(&target)) {
+                        let (here, target) = (whole(&folder)?, whole(&entry.path())?);
+                        if way.iter().chain([&here]).any(|folder| folder.starts_with(&target)) {
                             without("a link to a folder that it is in");
                             continue;
                         }
-                        way.push(target);
+                        links.extend([here, target]);
                     }
                 }
                 if kind.is_dir() && depth == MAX_DEPTH {
                     without("more than 8 folders deep");
                 } else if kind.is_dir() {
+                    let way = way.iter().cloned().chain(links).collect();
                     pending.push(Pending { prefix: format!("{name}/"), depth: depth + 1, way });
                 } else if kind.is_file() {
                     names.push(name);
@@ -140,11 +144,17 @@ impl Tree for Folder {
     }
 
     fn names(&self) -> Result<Vec<String>, DataError> {
-        Ok(self.list()?.0)
+        let (names, left_out) = self.list()?;
+        // There may be a million files, and whoever asks for both lists them once.
+        self.left_out.get_or_init(|| left_out);
+        Ok(names)
     }
 
     fn left_out(&self) -> Result<Vec<String>, DataError> {
-        Ok(self.list()?.1)
+        match self.left_out.get() {
+            Some(left_out) => Ok(left_out.clone()),
+            None => Ok(self.list()?.1),
+        }
     }
 
     fn place(&self, name: &str) -> Place {
