@@ -243,7 +243,9 @@ impl ColumnSet {
                 }
                 trace.seen.resize(word + 1, 0);
             }
-            trace.seen[word] |= 1 << bit;
+            if let Some(bits) = trace.seen.get_mut(word) {
+                *bits |= 1 << bit;
+            }
         }
         if let Some(integers) = trace.integers.as_mut().filter(|_| is_integer) {
             integers.insert(value as i64);

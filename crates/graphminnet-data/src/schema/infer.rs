@@ -137,17 +137,16 @@ impl Encoder {
             value: trace.map_or_else(|| value.to_string(), |trace| trace.written(value)),
             expected: match seen {
                 _ if is_text => format!("one of the {size} categories seen in training"),
+                Some(&[only]) if value < size as f64 && value >= 0.0 => {
+                    format!("{only}, the only category of training")
+                }
                 Some(seen) if value < size as f64 && value >= 0.0 => {
-                    format!("among the {} of training", categories(seen.len()))
+                    format!("among the {} categories of training", seen.len())
                 }
                 _ => format!("a category from 0 to {}", size.saturating_sub(1)),
             },
         }
     }
-}
-
-fn categories(number: usize) -> String {
-    if number == 1 { "one category".to_owned() } else { format!("{number} categories") }
 }
 
 fn is_category(column: &Column) -> bool {
