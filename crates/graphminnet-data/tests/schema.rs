@@ -620,6 +620,13 @@ fn a_whole_number_that_did_not_come_up_is_no_category() {
     assert_eq!(reasons.len(), 2, "{reasons:?}");
     assert!(reasons[0].ends_with("`5`: not among the 2 categories of training"), "{reasons:?}");
     assert!(reasons[1].ends_with("`13`: not a category from 0 to 12"), "{reasons:?}");
+    let one = scratch.write("one.jsonl", lines(&[3, 3]));
+    let only = rows(open(&one, &ReadOptions::default()).unwrap().dataset.schema).remove(1).graph.unwrap_err();
+    assert!(only.to_string().ends_with("not a category from 0 to 3"), "{only}");
+    let two = scratch.write("two.jsonl", lines(&[2]));
+    let schema = open(&one, &ReadOptions::default()).unwrap().dataset.schema;
+    let said = RowReader::open(&two, &ReadOptions::with_schema(schema)).unwrap().next_rows(9).unwrap();
+    assert_eq!(said[0].graph.as_ref().unwrap_err().reason, "not 3, the only category of training");
     // A model of an earlier version does not know, and one that saw all needs no list.
     let earlier = open(&trained, &ReadOptions { rules: 6, ..ReadOptions::default() }).unwrap().dataset.schema;
     assert!(earlier.node_columns[0].seen.is_none());

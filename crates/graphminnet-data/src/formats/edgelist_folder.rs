@@ -140,7 +140,7 @@ fn class_of<'a>(file: &'a str, skipped: usize, options: &ReadOptions) -> Option<
     let Some(schema) = &options.schema else { return differs };
     let is_known = |folder: &&str| schema.class_names.iter().any(|class| class == folder);
     let (folders, _) = file.rsplit_once('/')?;
-    differs.filter(|folder| is_known(&folder)).or(folders.split('/').find(is_known)).or(differs)
+    differs.filter(|folder| is_known(folder)).or(folders.split('/').find(is_known)).or(differs)
 }
 
 /// The folder at a depth, if the file is below it.
