@@ -14,7 +14,7 @@ use graphminnet::export::NpyWriter;
 use graphminnet_data::formats::csv::CsvWriter;
 use graphminnet_data::formats::parquet::{ParquetColumn, ParquetKind, ParquetWriter};
 use graphminnet_data::formats::{NodeNames, node_text};
-use graphminnet_data::{InputRow, Shard};
+use graphminnet_data::{InputRow, Shard, escape};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,7 +122,7 @@ fn embed(
             Err(reason) => {
                 tally.bad += 1;
                 if tally.bad <= DESCRIBED {
-                    say!("no vector: {reason}");
+                    say!("no vector for {}: {reason}", escape(&id));
                 }
                 if per_graph {
                     ids.push(id);

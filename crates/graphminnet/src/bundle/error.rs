@@ -164,7 +164,7 @@ pub enum PredictError {
     )]
     NonFinite,
     /// An evaluation without anything to compare with.
-    #[error("no graph has a label: the data needs a column (or field) `{targets}`")]
+    #[error("no graph has a label: the data needs a column (or field) `{targets}` with values in it")]
     NoLabels {
         /// Names of the targets.
         targets: String,

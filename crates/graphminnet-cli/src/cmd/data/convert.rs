@@ -50,6 +50,9 @@ pub fn say_written(dataset: &Dataset, format: Format) {
     }
     let level = dataset.schema.level;
     let targets = dataset.schema.targets.join(",");
+    // Columns that are targets wherever nobody says otherwise.
+    let is_usual = |name: &String| name == "label" || name == "target" || name.starts_with("target_");
+    let needs_names = !dataset.schema.targets.iter().all(is_usual);
     let columns = dataset.schema.node_columns.iter().chain(&dataset.schema.edge_columns);
     let like_numbers = columns.filter(|column| match &column.kind {
         ColumnKind::Category { names, .. } => names.iter().any(|name| name.parse::<f64>().is_ok()),
@@ -66,7 +69,7 @@ pub fn say_written(dataset: &Dataset, format: Format) {
         Format::Graph6 => say!(
             "note: graph6 holds the undirected graphs only; features, targets, loops and directions are left out"
         ),
-        Format::CsvFolder if matches!(level, Level::Node | Level::Edge) && !targets.is_empty() => say!(
+        Format::CsvFolder if matches!(level, Level::Node | Level::Edge) && needs_names => say!(
             "note: a column of {level}s is a feature unless it is named: read this with --level {level} --target {}",
             escape(&targets)
         ),
