@@ -323,6 +323,31 @@ fn evaluating_a_part_says_if_it_is_not_that_of_the_training() {
 }
 
 #[test]
+fn graphs_that_are_tested_and_trained_on_are_counted() {
+    let workspace = Workspace::new();
+    // Rows 0 to 9 test; the molecule of row 3 is written in another way in row 20, and that of row 5 again in row 30.
+    let smiles = |row: usize| match row {
+        20 => "OCCCC".to_owned(),
+        30 => format!("{}O", "C".repeat(6)),
+        row => format!("{}O", "C".repeat(1 + row)),
+    };
+    let part = |row: usize| {
+        if row < 10 {
+            "test"
+        } else if row < 20 {
+            "valid"
+        } else {
+            "train"
+        }
+    };
+    let rows = (0..40).map(|row| format!("{},{row}.5,{}\n", smiles(row), part(row)));
+    workspace.write("m.csv", format!("smiles,y,split\n{}", rows.collect::<String>()));
+    let tiny = TINY.replace("--split random", "");
+    let run = ok(workspace.run(&format!("train --data m.csv --target y {tiny} --run-dir run")));
+    assert!(run.stderr.contains("1 graph of the test part is also in the training part"), "{run:?}");
+}
+
+#[test]
 fn a_row_that_weighs_nothing_changes_nothing() {
     let workspace = workspace();
     let table = String::from_utf8(workspace.read("m.csv")).unwrap();

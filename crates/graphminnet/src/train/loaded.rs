@@ -8,9 +8,12 @@ use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::split::{Ratios, Splits, read_text_with_groups};
 use graphminnet_data::text::counted;
 use graphminnet_data::{
-    Column, ContentHash, Dataset, RULES, Read, ReadOptions, Report, Schema, escape, read_stream,
+    Column, ContentHash, Dataset, Level, RULES, Read, ReadOptions, Report, Sample, Schema, escape,
+    read_stream,
 };
+use std::collections::HashSet;
 use std::io::Cursor;
+use std::sync::Arc;
 
 /// Data as it was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +67,30 @@ fn columns_in_words(schema: &Schema) -> String {
     format!("{}; {}", of("nodes", &schema.node_columns), of("edges", &schema.edge_columns))
 }
 
+/// What is to be said where graphs of the test part are in the training part, too. Of nodes, edges and pairs nothing: they share
+/// their graph.
+fn repeated(dataset: &Dataset, splits: &Splits) -> Option<String> {
+    if dataset.schema.level != Level::Graph || dataset.node_parts.is_some() {
+        return None;
+    }
+    let graph = |at: &usize| {
+        let graph = Arc::clone(&dataset.samples.get(*at)?.graph);
+        let mut content = ContentHash::default();
+        content.add(&Sample { id: String::new(), graph, targets: Vec::new() });
+        Some(content.finish())
+    };
+    let trained: HashSet<String> = splits.train.iter().filter_map(graph).collect();
+    let known = splits.test.iter().filter_map(graph).filter(|graph| trained.contains(graph)).count();
+    (known > 0).then(|| {
+        format!(
+            "{} of the test part {} also in the training part, feature for feature: a model may know {} by heart",
+            counted(known, "graph"),
+            if known == 1 { "is" } else { "are" },
+            if known == 1 { "it" } else { "them" },
+        )
+    })
+}
+
 impl Loaded {
     /// Splits what was read, in groups where the choice asks for them, under the version of the rules by which it was read.
     pub(super) fn of(
@@ -84,6 +111,7 @@ impl Loaded {
                 choice.apply(&read, groups, ratios)?
             }
         };
+        read.report.notes.extend(repeated(&read.dataset, &splits));
         Ok(Self { dataset: read.dataset, splits, report: read.report, split_note, in_parts: None })
     }
 
