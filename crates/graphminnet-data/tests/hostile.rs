@@ -256,6 +256,32 @@ fn a_molecule_with_thousands_of_rings_is_refused_before_they_are_told_apart() {
     assert_eq!(rings(error), (4, 3));
 }
 
+/// Any of the wildcards in a ring with an aromatic bond may have a double bond or not: thirty of them have a thousand million ways.
+#[test]
+fn wildcards_whose_double_bonds_would_be_guessed_for_ever_are_refused() {
+    let limits = Limits::default();
+    let ring = |wildcards: usize| format!("B1:{}1", "*".repeat(wildcards));
+    for smiles in
+        [ring(13), ring(30), "B*****B***********#****3*****B*****B**B*****BB:**************3".to_owned()]
+    {
+        for made in [
+            molecule_graph(&smiles, Featurizer::Ogb, &limits).map(|_| ()),
+            molecule_graph(&smiles, Featurizer::Zinc, &limits).map(|_| ()),
+            scaffold_key(&smiles, &limits).map(|_| ()),
+        ] {
+            let error = made.unwrap_err().to_string();
+            assert!(error.contains("wildcards") && error.contains("12"), "{smiles}: {error}");
+        }
+    }
+    // As many as a person draws are fine, and without aromatic bonds there is nothing to guess.
+    for smiles in [ring(12), "*".repeat(40), "*c1c(*)c(*)c(*)c(*)c1*".to_owned()] {
+        assert!(
+            !matches!(molecule_graph(&smiles, Featurizer::Ogb, &limits), Err(SmilesError::TooLarge { .. })),
+            "{smiles}"
+        );
+    }
+}
+
 #[test]
 fn skipping_policies_survive_hostile_rows() {
     let scratch = Scratch::new("skip");

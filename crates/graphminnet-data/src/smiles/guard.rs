@@ -3,11 +3,14 @@
 
 use super::{SmilesError, grammar};
 use crate::Limits;
-use chematic::core::Molecule;
+use chematic::core::{BondOrder, Molecule};
 use std::borrow::Cow;
 
 /// Atoms of a molecule for which a canonical form is computed, whose cost grows faster than the molecule.
 const MAX_CANONICAL_ATOMS: u64 = 2_000;
+
+/// Atoms `*` between others of a molecule with aromatic bonds: any of them may or may not have a double bond, and all ways are tried.
+const MAX_WILDCARDS: u64 = 12;
 
 /// Fails for molecules whose canonical form would take too long.
 pub(super) fn check_canonical(atoms: usize) -> Result<(), SmilesError> {
@@ -39,7 +42,7 @@ pub(super) fn check<'a>(smiles: &'a str, limits: &Limits) -> Result<Cow<'a, str>
     Ok(if is_doubled { Cow::Owned(smiles.replace(r"\\", r"\")) } else { Cow::Borrowed(smiles) })
 }
 
-/// Fails for molecules with too many atoms, or with more rings than can be told apart in a moment.
+/// Fails for molecules with too many atoms, or with more rings than can be told apart or wildcards than can be tried in a moment.
 pub(super) fn check_molecule(molecule: &Molecule, limits: &Limits) -> Result<(), SmilesError> {
     let atoms = molecule.atom_count() as u64;
     let most_atoms = limits.molecule_atoms.min(limits.nodes_per_graph);
@@ -51,7 +54,20 @@ pub(super) fn check_molecule(molecule: &Molecule, limits: &Limits) -> Result<(),
         let what = "rings (of one connected molecule)";
         return Err(SmilesError::TooLarge { what, found: rings, limit: limits.molecule_rings });
     }
+    let wildcards = open_wildcards(molecule);
+    if wildcards > MAX_WILDCARDS {
+        let what = "wildcards `*` between other atoms (of a molecule with aromatic bonds)";
+        return Err(SmilesError::TooLarge { what, found: wildcards, limit: MAX_WILDCARDS });
+    }
     Ok(())
+}
+
+/// Atoms `*` between others, where a bond or an atom is aromatic.
+fn open_wildcards(molecule: &Molecule) -> u64 {
+    let is_aromatic = molecule.atoms().any(|(_, atom)| atom.aromatic)
+        || molecule.bonds().any(|(_, bond)| bond.order == BondOrder::Aromatic);
+    let open = molecule.atoms().filter(|(at, atom)| atom.wildcard && molecule.degree(*at) > 1);
+    if is_aromatic { open.count() as u64 } else { 0 }
 }
 
 /// The most independent rings that a connected part has: its bonds beyond those of a tree.
