@@ -63,7 +63,7 @@ pub mod selective_scan;
 pub mod spectral_product;
 pub mod weighted_squares;
 
-// For tests that compare the two paths.
+// For tests that compare the paths.
 #[doc(hidden)]
-pub use dispatch::force_portable;
-pub use dispatch::uses_wide_instructions;
+pub use dispatch::limit_instructions;
+pub use dispatch::{Instructions, instructions};

@@ -10,7 +10,7 @@ use graphminnet_data::escape;
 #[cfg(feature = "benchmarks")]
 use graphminnet_data::registry::{DATA_VARIABLE, DatasetInfo, data_dir, datasets, locate};
 use graphminnet_data::text::grouped;
-use graphminnet_kernels::uses_wide_instructions;
+use graphminnet_kernels::{Instructions, instructions};
 use serde_json::{Value, json};
 use std::io::{self, Write, stdout};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             "features": features(),
             "cores": cores(),
             "threads": rayon::current_num_threads(),
-            "wide_instructions": uses_wide_instructions(),
+            "instructions": kernels(),
             "devices": DeviceKind::ALL.map(|kind| json!({"kind": kind.to_string(), "names": kind.names().ok()})),
             "matmul_peak_gflops": peak,
             "cache": cache.as_deref().map(describe),
@@ -144,12 +144,11 @@ fn devices(kind: DeviceKind) -> String {
 }
 
 fn kernels() -> &'static str {
-    if uses_wide_instructions() {
-        "AVX2 and FMA"
-    } else if cfg!(target_arch = "aarch64") {
-        "NEON (baseline)"
-    } else {
-        "portable (this processor has no AVX2 and FMA, or the program was told not to use them)"
+    match instructions() {
+        Instructions::Avx512 => "AVX-512",
+        Instructions::Avx2 => "AVX2 and FMA",
+        Instructions::Portable if cfg!(target_arch = "aarch64") => "NEON (baseline)",
+        Instructions::Portable => "portable (this processor has no AVX2 and FMA)",
     }
 }
 

@@ -285,8 +285,9 @@ pub(crate) fn product_right<S: Arithmetic, E: Epilogue>(
             }
             // SAFETY (of all calls): rows up to `end` exist in A and panel `panel` in B, as asserted.
             unsafe {
-                // A narrow tile has half the sums; with twice the rows it keeps the arithmetic as busy.
-                while width <= PANEL / 2 && row + 2 * TILE_ROWS <= end {
+                // A narrow tile, or one in long registers, takes half as many of them; with twice the rows it keeps the
+                // arithmetic as busy.
+                while (S::LONG || width <= PANEL / 2) && row + 2 * TILE_ROWS <= end {
                     rows!(2 * TILE_ROWS);
                     row += 2 * TILE_ROWS;
                 }

@@ -118,6 +118,15 @@ loops!(
     crate::dispatch::Fused,
     #[target_feature(enable = "avx2,fma,bmi2")]
 );
+#[cfg(target_arch = "x86_64")]
+loops!(
+    whole_long,
+    stored_long,
+    hand_over_long,
+    [],
+    crate::dispatch::FusedLong,
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2")]
+);
 loops!(whole_baseline, stored_baseline, hand_over_baseline, [S: Arithmetic,], S);
 
 /// Computes a tile with the instructions `S` stands for and hands its rows to the epilogue.
@@ -138,6 +147,17 @@ pub(super) unsafe fn tile<S: Arithmetic, E: Epilogue, const R: usize, const W: u
     let whole = S::WIDE && E::IN_REGISTERS && common;
     // SAFETY: promised by the caller; wide bodies only run where the instructions exist.
     unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if S::LONG {
+            if whole && place.width == W {
+                whole_long::<E, R, W>(operands, place, epilogue);
+            } else {
+                let mut sums = [[0.0; W]; R];
+                stored_long::<R, W>(operands, &mut sums);
+                hand_over_long::<E, W>(&sums, place, epilogue);
+            }
+            return;
+        }
         #[cfg(target_arch = "x86_64")]
         if S::WIDE {
             if whole && place.width == W {

@@ -1,17 +1,25 @@
 //! Checks shared by the tests of all operations.
 //!
 //! Every operation is compared with a plain f64 reference: values directly, gradients by central differences of the
-//! reference. Every call is repeated on pools of 1, 2 and 3 threads and must give the same bits.
+//! reference. Every call is repeated on pools of 1, 2 and 3 threads, and with AVX2 where the processor has AVX-512, and must
+//! give the same bits.
 
 mod sorted_edges;
 
+use graphminnet_kernels::{Instructions, limit_instructions};
 pub use sorted_edges::SortedEdges;
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 
-/// Chooses the path under test by the name of the test binary.
+/// The best instructions under test: the test binary's name says which.
+const BEST: Instructions = match env!("CARGO_CRATE_NAME").as_bytes() {
+    b"portable" => Instructions::Portable,
+    _ => Instructions::Avx512,
+};
+
+/// Chooses the path under test.
 pub fn setup() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| graphminnet_kernels::force_portable(env!("CARGO_CRATE_NAME") == "portable"));
+    ONCE.call_once(|| limit_instructions(BEST));
 }
 
 /// Repeatable random numbers.
@@ -58,18 +66,27 @@ pub fn offsets(sizes: &[usize]) -> Vec<u32> {
     offsets
 }
 
-/// Runs `work` on pools of 1, 2 and 3 threads; the bits must agree.
+/// Runs `work` on pools of 1, 2 and 3 threads and with all instructions that promise the same bits; they must agree.
 pub fn same_bits_on_all_pools<R: Send>(
     what: &str,
     flatten: impl Fn(&R) -> Vec<f32>,
     work: impl Fn() -> R + Sync + Send,
 ) -> R {
+    // The instructions are those of the process, so one test at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     setup();
     let run = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(&work);
     let first = run(1);
     let bits = |r: &R| flatten(r).into_iter().map(f32::to_bits).collect::<Vec<_>>();
     for threads in [2, 3] {
         assert!(bits(&first) == bits(&run(threads)), "{what}: other bits with {threads} threads");
+    }
+    if graphminnet_kernels::instructions() == Instructions::Avx512 {
+        limit_instructions(Instructions::Avx2);
+        let with_avx2 = run(1);
+        limit_instructions(BEST);
+        assert!(bits(&first) == bits(&with_avx2), "{what}: other bits with AVX2 than with AVX-512");
     }
     first
 }
