@@ -8,7 +8,8 @@ use super::Answer;
 use super::{Answers, Bundle, Conformal, ConformalError, Description, Ensemble};
 use serde::{Deserialize, Serialize};
 
-/// Most rows that a model keeps; nodes of graphs can be many.
+/// Most rows that a model keeps; nodes of graphs can be many. Of more, rows that are evenly spread are kept: the first ones
+/// of a file may be of one kind.
 #[cfg(feature = "train")]
 const MAX_ROWS: usize = 20_000;
 
@@ -89,16 +90,21 @@ impl Calibration {
         tested: &[(Answer<'a>, &'a [f32])],
         level: f64,
     ) -> Result<Self, ConformalError> {
-        let targets = &about.schema.targets;
-        let conformal = Conformal::fit(about.answers(), targets, kept.iter().cloned(), level)?;
         let (mut labels, mut outputs) = (Vec::new(), Vec::new());
         for (answer, truth) in kept {
             labels.extend_from_slice(truth);
             outputs.extend_from_slice(answer.of_first_model());
         }
-        labels.truncate(MAX_ROWS * targets.len().max(1));
-        outputs.truncate(MAX_ROWS * about.model.out_dim.max(1));
-        Ok(Self { labels, outputs, tested: conformal.coverage(tested.iter().cloned()) })
+        let mut kept = Self {
+            labels: spread_out(&labels, about.schema.num_targets(), MAX_ROWS),
+            outputs: spread_out(&outputs, about.model.out_dim, MAX_ROWS),
+            tested: Vec::new(),
+        };
+        // What is tested is what a user of the model gets: made from the rows that it keeps.
+        if let Some(conformal) = fit_together(about, &[&kept], level)? {
+            kept.tested = conformal.coverage(tested.iter().cloned());
+        }
+        Ok(kept)
     }
 
     /// What a calibration of this model holds, checked against its form.
@@ -136,13 +142,31 @@ impl Ensemble {
         if !same_data || others.iter().any(|other| !same(&first.labels, &other.labels)) {
             return Ok(None);
         }
-        let models = std::iter::once(first).chain(others).map(|kept| kept.outputs.clone()).collect();
-        let rows = first.labels.len() / about.schema.num_targets().max(1);
-        let answers = Answers::new(about.form(), vec![Ok(0..rows)], models);
-        let Ok(answer) = answers.graph(0) else { return Ok(None) };
-        let labelled = [(answer, first.labels.as_slice())];
-        Conformal::fit(about.answers(), &about.schema.targets, labelled, level).map(Some)
+        fit_together(about, kept.as_deref().unwrap_or_default(), level)
     }
+}
+
+/// Intervals or sets from what models keep about the same rows; `None` without a model.
+fn fit_together(
+    about: &Description,
+    kept: &[&Calibration],
+    level: f64,
+) -> Result<Option<Conformal>, ConformalError> {
+    let Some(first) = kept.first() else { return Ok(None) };
+    let models = kept.iter().map(|kept| kept.outputs.clone()).collect();
+    let rows = first.labels.len() / about.schema.num_targets().max(1);
+    let answers = Answers::new(about.form(), vec![Ok(0..rows)], models);
+    let Ok(answer) = answers.graph(0) else { return Ok(None) };
+    let labelled = [(answer, first.labels.as_slice())];
+    Conformal::fit(about.answers(), &about.schema.targets, labelled, level).map(Some)
+}
+
+/// At most so many rows of a table, evenly spread over all of it.
+#[cfg(feature = "train")]
+fn spread_out(values: &[f32], columns: usize, most: usize) -> Vec<f32> {
+    let rows: Vec<&[f32]> = values.chunks_exact(columns.max(1)).collect();
+    let kept = rows.len().min(most);
+    (0..kept).flat_map(|at| rows[at * rows.len() / kept]).copied().collect()
 }
 
 /// Numbers as the digits of their bits: exact, and with room for those that are missing.
@@ -185,6 +209,16 @@ mod tests {
         assert_eq!((bits(&again.labels), bits(&again.outputs)), (bits(&kept.labels), bits(&kept.outputs)));
         assert_eq!(again.tested, kept.tested);
         assert!(serde_json::from_str::<Calibration>(&text.replace("3fc00000", "3fc0000")).is_err());
+    }
+
+    #[cfg(feature = "train")]
+    #[test]
+    fn of_many_rows_those_are_kept_that_are_spread_over_all() {
+        let values: Vec<f32> = (0..20).map(|value| value as f32).collect();
+        assert_eq!(spread_out(&values, 2, 4), [0.0, 1.0, 4.0, 5.0, 10.0, 11.0, 14.0, 15.0]);
+        assert_eq!(spread_out(&values, 2, 10), values);
+        assert_eq!(spread_out(&values, 2, 11), values);
+        assert!(spread_out(&[], 2, 4).is_empty());
     }
 
     #[test]
