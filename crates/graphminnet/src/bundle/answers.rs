@@ -2,7 +2,7 @@
 
 use super::{AnswerKind, Description, PredictError};
 use crate::config::Spread;
-use crate::task::probability;
+use crate::task::{class_probabilities, first_largest, probability};
 use graphminnet_data::{Graph, InputRow};
 use std::ops::Range;
 use std::sync::Arc;
@@ -265,35 +265,18 @@ impl AnswerRow<'_> {
     }
 }
 
-fn first_largest<T: PartialOrd + Copy>(values: &[T]) -> Option<usize> {
-    (0..values.len()).reduce(|best, at| if values[at] > values[best] { at } else { best })
-}
-
 /// What the outputs of one model say: numbers as they are, or probabilities.
 fn meaning(kind: AnswerKind, outputs: &[f32]) -> Vec<f64> {
     match kind {
         AnswerKind::Numbers => outputs.iter().map(|output| f64::from(*output)).collect(),
         AnswerKind::Binary => outputs.iter().map(|output| probability(*output)).collect(),
-        AnswerKind::Classes => softmax(outputs),
+        AnswerKind::Classes => class_probabilities(outputs),
     }
-}
-
-/// Probabilities of the classes.
-fn softmax(outputs: &[f32]) -> Vec<f64> {
-    let largest = outputs.iter().fold(f32::NEG_INFINITY, |max, value| max.max(*value));
-    let powers: Vec<f64> = outputs.iter().map(|value| f64::from(value - largest).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    powers.iter().map(|power| power / sum).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn probabilities_sum_to_one_even_of_scores_that_are_far_apart() {
-        assert_eq!(softmax(&[1000.0, 1000.0, -1000.0]), [0.5, 0.5, 0.0]);
-    }
 
     #[test]
     fn rows_belong_to_graphs_in_order_and_a_missing_graph_is_an_error() {

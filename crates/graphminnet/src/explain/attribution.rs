@@ -6,6 +6,7 @@ use crate::config::LevelKind;
 use crate::model::Encoded;
 use crate::nn::Pass;
 use crate::ops::values;
+use crate::task::first_largest;
 use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, unless_stopped};
 use std::fmt;
 use std::str::FromStr;
@@ -259,7 +260,7 @@ impl Explainer {
         let hidden = self.model.embed_encoded(encoded, &input, Pass::Eval);
         let outputs = values(self.model.predict(hidden, &input));
         let outputs = outputs.get(row * count..(row + 1) * count).unwrap_or_default();
-        Ok((0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best }))
+        Ok(first_largest(outputs).unwrap_or(0))
     }
 
     /// Outputs at `point · input` and the sums over the points of input × gradient, per node and per edge of the batch.

@@ -1,7 +1,7 @@
 //! Whether probabilities are as large as they say: the expected calibration error, and the Brier score.
 
 use super::metric::Undefined;
-use super::{Rows, probability};
+use super::{Rows, class_probabilities, first_largest, probability};
 
 /// Ranges of probability that are compared with what happened.
 const RANGES: usize = 10;
@@ -18,8 +18,8 @@ pub(super) fn of_yes(rows: Rows<'_>) -> Vec<Said> {
 /// Probabilities of the classes that were said.
 pub(super) fn of_said_class(rows: Rows<'_>) -> Vec<Said> {
     let said = |(outputs, class): (&[f32], usize)| {
-        let (said, chances) = class_probabilities(outputs);
-        (chances.get(said).copied().unwrap_or(1.0), class == said)
+        let said = first_largest(outputs).unwrap_or(0);
+        (class_probabilities(outputs).get(said).copied().unwrap_or(1.0), class == said)
     };
     labelled_classes(&rows).map(said).collect()
 }
@@ -28,15 +28,6 @@ pub(super) fn of_said_class(rows: Rows<'_>) -> Vec<Said> {
 fn labelled_classes<'a>(rows: &'a Rows<'_>) -> impl Iterator<Item = (&'a [f32], usize)> {
     let labelled = rows.iter().filter(|(_, targets)| !targets[0].is_nan());
     labelled.map(|(outputs, targets)| (outputs, targets[0] as usize))
-}
-
-/// The likeliest class, and the probabilities of all.
-fn class_probabilities(outputs: &[f32]) -> (usize, Vec<f64>) {
-    let said = (0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
-    let largest = outputs.get(said).copied().unwrap_or(0.0);
-    let shares: Vec<f64> = outputs.iter().map(|output| f64::from(output - largest).exp()).collect();
-    let sum: f64 = shares.iter().sum();
-    (said, shares.into_iter().map(|share| share / sum).collect())
 }
 
 /// The mean over labels of the distance between probability and share of the true, in ten ranges of probability.
@@ -60,7 +51,7 @@ pub(super) fn brier_of_yes(rows: Rows<'_>) -> Result<f64, Undefined> {
 /// The mean over rows of the sum over classes of these squares, from 0 to 2; of two classes half of it, which is that of yes and no.
 pub(super) fn brier_of_classes(rows: Rows<'_>) -> Result<f64, Undefined> {
     let of_row = |(outputs, class): (&[f32], usize)| {
-        let squares = class_probabilities(outputs).1.into_iter().enumerate();
+        let squares = class_probabilities(outputs).into_iter().enumerate();
         squares.map(|(at, chance)| (chance - f64::from(u8::from(at == class))).powi(2)).sum::<f64>()
     };
     let sum = mean(labelled_classes(&rows).map(of_row))?;

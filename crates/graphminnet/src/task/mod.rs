@@ -24,6 +24,7 @@ pub mod loss;
 pub mod metric;
 mod normal;
 mod regression;
+mod scores;
 mod spread;
 #[cfg(feature = "train")]
 mod worst;
@@ -34,13 +35,9 @@ pub(crate) use calibration::expected_error as calibration_error;
 pub use loss::{LossError, LossValue};
 pub use metric::{Score, Undefined};
 pub(crate) use normal::LOG_ROOT_TWO_PI;
+pub(crate) use scores::{class_probabilities, first_largest, probability};
 #[cfg(feature = "train")]
 pub(crate) use worst::worst_error;
-
-/// The probability of yes that log-odds stand for.
-pub(crate) fn probability(log_odds: f32) -> f64 {
-    1.0 / (1.0 + (-f64::from(log_odds)).exp())
-}
 
 /// Outputs and targets of some rows, side by side.
 #[derive(Debug, Clone, Copy)]

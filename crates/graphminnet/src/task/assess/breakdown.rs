@@ -1,7 +1,7 @@
 //! Where answers are good and where they are not: a row per class, or per target column.
 
 use super::{Measure, metrics};
-use crate::task::Rows;
+use crate::task::{Rows, first_largest};
 use serde::Serialize;
 
 /// Numbers by class or by target.
@@ -40,8 +40,7 @@ fn by_class(rows: Rows<'_>, names: &[String]) -> Breakdown {
         (vec![0usize; classes], vec![0usize; classes], vec![0usize; classes]);
     for (outputs, targets) in rows.iter() {
         let Some(label) = targets.first().filter(|label| !label.is_nan()) else { continue };
-        let answer =
-            (0..outputs.len()).fold(0, |best, at| if outputs[at] > outputs[best] { at } else { best });
+        let answer = first_largest(outputs).unwrap_or(0);
         let label = *label as usize;
         for (counts, class) in [(&mut said, answer), (&mut truth, label)] {
             if let Some(count) = counts.get_mut(class) {

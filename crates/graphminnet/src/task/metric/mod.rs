@@ -22,7 +22,7 @@ mod roc_auc;
 #[cfg(feature = "train")]
 pub(crate) use roc_auc::roc_curve;
 
-use super::{Rows, probability, regression};
+use super::{Rows, first_largest, probability, regression};
 use crate::config::MetricKind;
 use thiserror::Error;
 
@@ -162,12 +162,7 @@ fn answers(rows: Rows<'_>) -> Vec<Answer> {
     rows.iter()
         .filter(|(_, targets)| !targets[0].is_nan())
         .map(|(outputs, targets)| {
-            let mut said = 0;
-            for (class, output) in outputs.iter().enumerate() {
-                if *output > outputs[said] {
-                    said = class;
-                }
-            }
+            let said = first_largest(outputs).unwrap_or(0);
             Answer { said, truth: targets[0] as usize }
         })
         .collect()
