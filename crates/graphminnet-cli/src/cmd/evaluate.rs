@@ -1,5 +1,8 @@
 //! `graphminnet evaluate`: how good a trained model is on labelled graphs, and how sure that is.
 
+mod tables;
+
+use self::tables::print;
 use super::data::join::{collect, damaged, files};
 use super::model_args::{InputColumns, ModelArguments};
 use super::parts_args::PartsArguments;
@@ -7,14 +10,9 @@ use super::rows::Directions;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ranks;
-use crate::ui::coverage::coverage_text;
-use crate::ui::figure::figure;
 use crate::ui::say::say;
-use crate::ui::table::{Align, Table};
 use clap::Args;
-use graphminnet::bundle::{
-    AnswerKind, Description, Ensemble, Labelled, LearntDeviation, LearntQuantiles, evaluate_answers,
-};
+use graphminnet::bundle::{AnswerKind, Description, Ensemble, Evaluated, Labelled, evaluate_answers};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::links::{LinkQuestion, LinkScores};
 use graphminnet::train::data_fingerprint;
@@ -23,11 +21,10 @@ use graphminnet_data::fs::AtomicFile;
 use graphminnet_data::parts::PartFolder;
 use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::split::Splits;
-use graphminnet_data::text::{grouped, grouped_count};
 use graphminnet_data::{
     Dataset, Level, OnBadRow, ReadInParts, ReadOptions, Sample, Split, escape, open, open_in_parts,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::{Write, stdout};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -109,54 +106,6 @@ fn link_scores(
     Ok(Some(ensemble.score_links(dataset, question)?))
 }
 
-fn link_table(links: &LinkScores, candidates: Option<NonZeroUsize>) -> Table {
-    let against =
-        candidates.map_or_else(|| "all nodes".to_owned(), |count| format!("{} nodes", grouped(count.get())));
-    let against = format!("{against} without a link");
-    let others = format!("{} pairs without a link", grouped(links.others));
-    let count = format!("{} links", grouped(links.links));
-    let mut table = Table::new(&[(&count, Align::Left), ("value", Align::Right), ("against", Align::Left)]);
-    for (at, (name, value)) in links.named().into_iter().enumerate() {
-        let value = value.map_or_else(|| "undefined".to_owned(), figure);
-        table.row([name.to_owned(), value, if at < 5 { others.clone() } else { against.clone() }]);
-    }
-    table
-}
-
-/// How likely the labels are under what the models say, and how many of them the intervals hold that should hold so many.
-fn deviation_table(learnt: &[LearntDeviation]) -> Table {
-    let promised: Vec<String> = learnt.first().map_or_else(Vec::new, |first| {
-        first.intervals.iter().map(|interval| format!("in {} %", 100.0 * interval.level)).collect()
-    });
-    let mut header = vec![("target", Align::Left), ("labels", Align::Right)];
-    header.push(("negative log-likelihood", Align::Right));
-    header.extend(promised.iter().map(|name| (name.as_str(), Align::Right)));
-    let mut table = Table::new(&header);
-    for target in learnt {
-        let likelihood = figure(target.negative_log_likelihood);
-        let cells = [target.target.clone(), grouped(target.labels), likelihood];
-        let held = target.intervals.iter().map(|interval| format!("{:.1} %", 100.0 * interval.held));
-        table.row(cells.into_iter().chain(held));
-    }
-    table
-}
-
-/// How many labels are below quantiles that should have so many below them.
-fn quantile_table(learnt: &LearntQuantiles) -> Table {
-    let name = format!("quantile of {}", escape(&learnt.target));
-    let below = format!("of {} labels below", grouped(learnt.labels));
-    let mut table =
-        Table::new(&[(&name, Align::Left), (&below, Align::Right), ("pinball loss", Align::Right)]);
-    for quantile in &learnt.quantiles {
-        table.row([
-            quantile.level.to_string(),
-            format!("{:.1} %", 100.0 * quantile.below),
-            figure(quantile.pinball),
-        ]);
-    }
-    table
-}
-
 impl Sharded for Arguments {
     fn shards(&mut self) -> &mut ShardArguments {
         &mut self.shards
@@ -207,69 +156,31 @@ fn run(arguments: &Arguments, hosts: Option<&Arc<dyn Exchange>>) -> Result<ExitC
         let found = evaluate_answers(&ensemble, &labelled, bootstrap)?;
         let mut out = stdout().lock();
         if arguments.json {
-            let mut object = serde_json::to_value(&found)?;
-            object["models"] = json!(ensemble.members().map(|member| member.path()).collect::<Vec<_>>());
-            object["data"] = json!(data);
-            object["level"] = json!(arguments.level);
-            object["seed"] = json!(arguments.seed);
-            if let Some(links) = &links {
-                object["links"] = serde_json::to_value(links)?;
-            }
+            let object = as_json(arguments, &ensemble, &found, links.as_ref(), &data)?;
             writeln!(out, "{object}")?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let level = 100.0 * arguments.level;
-        writeln!(out, "{}, {}", grouped_count(found.graphs, "graph"), grouped_count(found.labels, "label"))?;
-        if let Some(positive) = &found.positive_class {
-            writeln!(out, "positive class: {}", escape(positive))?;
-        }
-        let interval = format!("{level} % interval");
-        let mut table =
-            Table::new(&[("metric", Align::Left), ("value", Align::Right), (&interval, Align::Right)]);
-        for metric in &found.metrics {
-            let interval = match (metric.low, metric.high) {
-                (Some(low), Some(high)) => format!("{} to {}", figure(low), figure(high)),
-                _ => String::new(),
-            };
-            let value = match (metric.value, &metric.undefined) {
-                (Some(value), _) => figure(value),
-                (None, reason) => format!("undefined: {}", reason.as_deref().unwrap_or_default()),
-            };
-            table.row([metric.metric.to_owned(), value, interval]);
-        }
-        writeln!(out, "{table}")?;
-        let mut header = vec![(found.breakdown.by, Align::Left), ("labels", Align::Right)];
-        header.extend(found.breakdown.columns.iter().map(|column| (*column, Align::Right)));
-        let mut table = Table::new(&header);
-        for row in &found.breakdown.rows {
-            let number =
-                |value: &Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
-            let cells = [row.name.clone(), grouped(row.labels)];
-            table.row(cells.into_iter().chain(row.values.iter().map(number)));
-        }
-        write!(out, "{table}")?;
-        if let (Some(platt), Some(isotonic)) =
-            (found.corrected_calibration_error, found.isotonic_calibration_error)
-        {
-            writeln!(
-                out,
-                "calibration error of corrected probabilities (cal_…): {platt:.4}, with --calibration isotonic {isotonic:.4}"
-            )?;
-        }
-        if let Some(links) = &links {
-            write!(out, "\n{}", link_table(links, arguments.candidates))?;
-        }
-        if !found.deviations.is_empty() {
-            write!(out, "\n{}", deviation_table(&found.deviations))?;
-        }
-        for quantiles in &found.quantiles {
-            write!(out, "\n{}", quantile_table(quantiles))?;
-        }
-        for coverage in found.coverage.iter().filter(|coverage| coverage.labels > 0) {
-            writeln!(out, "{}", coverage_text(coverage))?;
+        } else {
+            print(&mut out, &found, arguments.level, links.as_ref(), arguments.candidates)?;
         }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+fn as_json(
+    arguments: &Arguments,
+    ensemble: &Ensemble,
+    found: &Evaluated,
+    links: Option<&LinkScores>,
+    data: &Path,
+) -> Result<Value, Failure> {
+    let mut object = serde_json::to_value(found)?;
+    object["models"] = json!(ensemble.members().map(|member| member.path()).collect::<Vec<_>>());
+    object["data"] = json!(data);
+    object["level"] = json!(arguments.level);
+    object["seed"] = json!(arguments.seed);
+    if let Some(links) = links {
+        object["links"] = serde_json::to_value(links)?;
+    }
+    Ok(object)
 }
 
 /// Extension of the parts.
@@ -327,23 +238,7 @@ fn answer(
                  `test` may be among those that it was trained on"
             );
         }
-        match (dataset.node_parts.take(), dataset.official_split.take()) {
-            (Some(parts), _) => {
-                let columns = dataset.schema.num_targets();
-                for (graph, sample) in dataset.samples.iter_mut().enumerate() {
-                    parts.hide_others(part, &[graph], columns, &mut sample.targets);
-                }
-            }
-            (None, Some(split)) => {
-                let mut parts = split.iter();
-                dataset.samples.retain(|_| parts.next() == Some(&part));
-            }
-            // A shard may be without rows, and then names no part.
-            (None, None) if shared.is_some() && dataset.samples.is_empty() => {}
-            (None, None) => {
-                return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
-            }
-        }
+        keep_part(&mut dataset, part, shared.is_some())?;
     }
     if let Some(hosts) = hosts {
         return Ok(
@@ -357,6 +252,28 @@ fn answer(
     file.commit()?;
     shared.finish(Some(PART), labelled.len() + bad, bad)?;
     Ok(None)
+}
+
+/// Leaves out what is not in a part.
+fn keep_part(dataset: &mut Dataset, part: Split, is_shard: bool) -> Result<(), Failure> {
+    match (dataset.node_parts.take(), dataset.official_split.take()) {
+        (Some(parts), _) => {
+            let columns = dataset.schema.num_targets();
+            for (graph, sample) in dataset.samples.iter_mut().enumerate() {
+                parts.hide_others(part, &[graph], columns, &mut sample.targets);
+            }
+        }
+        (None, Some(split)) => {
+            let mut parts = split.iter();
+            dataset.samples.retain(|_| parts.next() == Some(&part));
+        }
+        // A shard may be without rows, and then names no part.
+        (None, None) if is_shard && dataset.samples.is_empty() => {}
+        (None, None) => {
+            return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
+        }
+    }
+    Ok(())
 }
 
 /// The answers for the only graph, on rank 0.
