@@ -8,7 +8,7 @@ use super::{Collector, Record};
 use crate::graph::Graph;
 use crate::text::{counted, grouped, quoted_some};
 use crate::{
-    BadRow, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, NodeParts, OnBadRow, Place,
+    BadRow, Bound, Column, ColumnKind, DataError, Dataset, EdgeDirection, Level, NodeParts, OnBadRow, Place,
     Qualifiers, Read, Report, Sample, Schema, Split,
 };
 use std::collections::HashMap;
@@ -18,6 +18,21 @@ const MUST_BE_THERE: u32 = 6;
 
 /// The first version of the rules under which edges that are read both ways must not all be listed both ways.
 const LISTED_ONCE: u32 = 6;
+
+/// What the records came to, in their order.
+#[derive(Default)]
+struct Placed {
+    samples: Vec<Sample>,
+    splits: Vec<Option<Split>>,
+    node_splits: Vec<Option<Vec<Option<Split>>>>,
+    weights: Vec<f32>,
+    bounds: Vec<Vec<Bound>>,
+    /// For every record that counts, its sample.
+    rows: Vec<Option<usize>>,
+    /// Edges of a file that is read both ways, and those of them that it lists in both directions.
+    edges: usize,
+    reversed: usize,
+}
 
 impl Collector<'_> {
     /// Judges the columns and builds the data set.
@@ -169,84 +184,14 @@ impl Collector<'_> {
     }
 
     fn build(mut self, finisher: Finisher) -> Result<Read, DataError> {
-        let slots = std::mem::take(&mut self.slots);
-        let mut samples: Vec<Sample> = Vec::with_capacity(slots.len());
-        let mut splits: Vec<Option<Split>> = Vec::with_capacity(slots.len());
-        let mut node_splits: Vec<Option<Vec<Option<Split>>>> = Vec::with_capacity(slots.len());
-        let mut rows = Vec::with_capacity(slots.len());
-        let mut weights = Vec::new();
-        let mut bounds = Vec::with_capacity(slots.len());
-        let mut ids: HashMap<String, Place> = HashMap::new();
-        let (mut edges, mut reversed) = (0, 0);
-        let has_parts = self.has_parts(&slots)?;
-        for (position, slot) in slots.into_iter().enumerate() {
-            let Some(mut record) = slot else {
-                rows.push(None);
-                continue;
-            };
-            let before = record.bytes();
-            if self.options.schema.is_none() && self.is_both_ways() {
-                edges += record.edges.len();
-                reversed += count_reversed(&record.edges);
-                self.directions.join(Directions::of(&record.edges));
-            }
-            let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
-            let split = record.split;
-            let nodes = record.node_split.take();
-            let weight = record.weight;
-            let of_labels = std::mem::take(&mut record.bounds);
-            let sample = match ids.get(&id) {
-                _ if has_parts && split.is_none() => Err(self.without_part(record.place)),
-                Some(earlier) => Err(BadRow::new(
-                    record.place,
-                    &id,
-                    format!(
-                        "this id was already used in {earlier}; ids must be unique (in a table of molecules `--id-column` names another column)"
-                    ),
-                )),
-                None => {
-                    // Nobody asks for the ids where they may repeat.
-                    let known = (!self.options.repeated_ids).then(|| (id.clone(), record.place.clone()));
-                    finisher.sample(&self, record, id).inspect(|_| ids.extend(known))
-                }
-            };
-            self.held.shrink(before);
-            match sample {
-                Ok(sample) => {
-                    self.hold(sample.bytes())?;
-                    rows.push(Some(samples.len()));
-                    samples.push(sample);
-                    splits.push(split);
-                    node_splits.push(nodes);
-                    weights.extend(weight);
-                    bounds.push(of_labels);
-                }
-                Err(bad) => {
-                    self.bad(position, bad)?;
-                    if self.options.on_bad_row != OnBadRow::Skip {
-                        rows.push(None);
-                    }
-                }
-            }
-        }
+        let placed = self.place_records(&finisher)?;
         if self.must_stop() {
             return Err(self.bad_rows_error());
         }
-        // A run of earlier rules has all edges twice.
-        if self.options.schema.is_none() && self.options.rules >= LISTED_ONCE && self.is_both_ways() {
-            let refused = |BadRow { place, reason, .. }| DataError::Schema { place, reason };
-            self.directions.check(&self.place).map_err(refused)?;
-        }
+        self.judge_directions(&placed)?;
         let inferred = if self.options.schema.is_some() { Vec::new() } else { describe(&finisher.schema) };
         self.order_bad_rows();
-        if reversed > 0 {
-            self.notes.push(format!(
-                "each edge is read both ways, and {} of {} are listed in both directions, so that these are there twice (to have \
-                 each once, list it once, or all in both directions with `--edges as-given`)",
-                grouped(reversed),
-                counted(edges, "edge")
-            ));
-        }
+        let Placed { samples, splits, node_splits, rows, weights, bounds, .. } = placed;
         self.notes.extend(without_nodes(&samples));
         // Without samples there is nothing that has parts.
         let official_split = if splits.is_empty() { None } else { splits.into_iter().collect() };
@@ -275,6 +220,88 @@ impl Collector<'_> {
             ..Report::default()
         };
         Ok(Read { dataset, report })
+    }
+
+    /// Makes samples of the records that were collected; those that cannot be used are bad rows.
+    fn place_records(&mut self, finisher: &Finisher) -> Result<Placed, DataError> {
+        let slots = std::mem::take(&mut self.slots);
+        let mut placed = Placed::default();
+        let mut ids: HashMap<String, Place> = HashMap::new();
+        let has_parts = self.has_parts(&slots)?;
+        for (position, slot) in slots.into_iter().enumerate() {
+            let Some(mut record) = slot else {
+                placed.rows.push(None);
+                continue;
+            };
+            let before = record.bytes();
+            if self.infers_directions() {
+                placed.edges += record.edges.len();
+                placed.reversed += count_reversed(&record.edges);
+                self.directions.join(Directions::of(&record.edges));
+            }
+            let id = record.id.take().unwrap_or_else(|| (self.records_before + position).to_string());
+            let split = record.split;
+            let nodes = record.node_split.take();
+            let weight = record.weight;
+            let of_labels = std::mem::take(&mut record.bounds);
+            let sample = match ids.get(&id) {
+                _ if has_parts && split.is_none() => Err(self.without_part(record.place)),
+                Some(earlier) => Err(BadRow::new(
+                    record.place,
+                    &id,
+                    format!(
+                        "this id was already used in {earlier}; ids must be unique (in a table of molecules `--id-column` names another column)"
+                    ),
+                )),
+                None => {
+                    // Nobody asks for the ids where they may repeat.
+                    let known = (!self.options.repeated_ids).then(|| (id.clone(), record.place.clone()));
+                    finisher.sample(self, record, id).inspect(|_| ids.extend(known))
+                }
+            };
+            self.held.shrink(before);
+            match sample {
+                Ok(sample) => {
+                    self.hold(sample.bytes())?;
+                    placed.rows.push(Some(placed.samples.len()));
+                    placed.samples.push(sample);
+                    placed.splits.push(split);
+                    placed.node_splits.push(nodes);
+                    placed.weights.extend(weight);
+                    placed.bounds.push(of_labels);
+                }
+                Err(bad) => {
+                    self.bad(position, bad)?;
+                    if self.options.on_bad_row != OnBadRow::Skip {
+                        placed.rows.push(None);
+                    }
+                }
+            }
+        }
+        Ok(placed)
+    }
+
+    /// Whether edges are read both ways, and nothing that was trained before says that the file's are right so.
+    fn infers_directions(&self) -> bool {
+        self.options.schema.is_none() && self.is_both_ways()
+    }
+
+    /// Refuses edges that are all there twice where each is read both ways, and counts them where some are.
+    fn judge_directions(&mut self, placed: &Placed) -> Result<(), DataError> {
+        // A run of earlier rules has all edges twice.
+        if self.infers_directions() && self.options.rules >= LISTED_ONCE {
+            let refused = |BadRow { place, reason, .. }| DataError::Schema { place, reason };
+            self.directions.check(&self.place).map_err(refused)?;
+        }
+        if placed.reversed > 0 {
+            self.notes.push(format!(
+                "each edge is read both ways, and {} of {} are listed in both directions, so that these are there twice (to have \
+                 each once, list it once, or all in both directions with `--edges as-given`)",
+                grouped(placed.reversed),
+                counted(placed.edges, "edge")
+            ));
+        }
+        Ok(())
     }
 
     /// Whether every row must name its part: one does, and the parts matter.
