@@ -51,7 +51,7 @@ impl TargetScaler {
     }
 }
 
-/// Numbers as text. The JSON parser may be off by the last bit, and predictions must not be.
+/// Numbers as text, as models were always written: no digit depends on who reads it.
 pub(super) mod exact {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

@@ -184,7 +184,7 @@ mod in_files {
     }
 }
 
-/// A number as text. The JSON parser may be off by the last bit, and a resumed run must not be.
+/// A number as text, as states were always written: no JSON number is NaN, and no digit depends on who reads it.
 mod exact {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
