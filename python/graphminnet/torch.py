@@ -30,7 +30,8 @@ from . import _inputs
 from ._call import call
 from ._errors import UsageError
 from ._model import Model, load
-from ._torch_layers import Block, Head, LapPE, Layer, RWSE, Scale, SetEncoder, averaged, encoded, encoder_of, spectrum_of, summed
+from ._torch_layers import Block, Head, LapPE, Layer, RWSE, Scale, SetEncoder
+from ._torch_layers import averaged, degrees, encoded, encoder_of, spectrum_of, summed
 
 __all__ = ["Batch", "GraphMinNet", "GraphMinNetConv", "collate", "from_bundle", "to_bundle"]
 
@@ -233,7 +234,7 @@ class GraphMinNetConv(nn.Module):
             raise UsageError(f"lap_dim={self.config['lap_dim']} needs {need} eigenpairs, there are {found}")
         usable = torch.ones_like(eigenvalues, dtype=torch.bool)
         spectrum = spectrum_of(self.config, self.set_encoder, eigenvalues, eigenvectors, usable, batch)
-        log_degree = torch.log1p(torch.bincount(edge_index[0], minlength=len(x)).to(x.dtype))
+        log_degree = torch.log1p(degrees(edge_index, len(x)).to(x.dtype))
         return self.block(x, spectrum, batch, graphs, log_degree)
 
     def eigenpairs(self, edge_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:

@@ -164,6 +164,19 @@ def test_the_layer_sees_the_whole_graph_and_only_its_own():
         gt.GraphMinNetConv(8, colour="red")
 
 
+def test_the_layer_counts_distinct_neighbours_as_the_package_does():
+    # 0 and 1 are joined in both directions, 1 and 2 twice in one, 3 and 0 once; 3 has a loop, and 4 has nothing but one.
+    edge_index = torch.tensor([[0, 1, 1, 1, 3, 3, 4], [1, 0, 2, 2, 0, 3, 4]])
+    degrees = torch.tensor([2.0, 2.0, 1.0, 1.0, 0.0])
+    layer = gt.GraphMinNetConv(8, lap_dim=0, degree_scaling=True)
+    seen = []
+    layer.block.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[-1]))
+    empty = torch.zeros(2, 0, dtype=torch.long)
+    for edges in (edge_index, edge_index.int(), empty):
+        layer(torch.randn(5, 8), edges, torch.zeros(5, dtype=torch.long), torch.zeros(1, 1), torch.zeros(5, 1))
+    torch.testing.assert_close(seen, [degrees.log1p(), degrees.log1p(), torch.zeros(5)])
+
+
 def test_the_layer_trains_inside_a_model_of_pytorch_geometric():
     pytest.importorskip("torch_geometric")
     from torch_geometric.data import Batch, Data
