@@ -169,12 +169,13 @@ class GraphMinNet(nn.Module):
         """Outputs of the head, ``[G or n, outputs]``: scores, or numbers that :meth:`in_units` brings to the data's units."""
         x, graphs = self.embed(batch), batch.num_graphs
         if self.config["level"] == "graph":
+            count = torch.bincount(batch.batch, minlength=graphs)[:, None]
             if self.config["pooling"] == "max":
                 index = batch.batch[:, None].expand_as(x)
                 x = x.new_full((graphs, x.shape[1]), -torch.inf).scatter_reduce(0, index, x, "amax")
+                x = x.masked_fill(count == 0, 0.0)
             else:
-                count = torch.bincount(batch.batch, minlength=graphs).clamp_min(1)[:, None]
-                x = summed(x, batch.batch, graphs) / (count if self.config["pooling"] == "mean" else 1)
+                x = summed(x, batch.batch, graphs) / (count.clamp_min(1) if self.config["pooling"] == "mean" else 1)
         return self.head(x)
 
     def in_units(self, outputs: Tensor) -> Tensor:

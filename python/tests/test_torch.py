@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,21 @@ def test_values_and_gradients_equal_the_golden_fixtures(name):
             expected = tensors[f"{mode}.grad.{key}"]
             found = torch.zeros_like(expected) if parameter.grad is None else parameter.grad
             assert float((found - expected).abs().max()) < 2e-4 * max(float(expected.abs().max()), 1e-1), f"{mode} {key}"
+
+
+def test_an_empty_graph_is_pooled_to_zeros():
+    config, tensors = golden("g5_malnet_like")
+    for pooling in ("max", "mean", "add"):
+        module = gt.GraphMinNet(config | {"pooling": pooling}).eval()
+        batch = batch_of(config, tensors)
+        alone = module(batch)
+        # After the others there is one more graph, which has no nodes.
+        rows = {name: torch.cat([getattr(batch, name), getattr(batch, name)[:1]]) for name in ("eigenvalues", "exist", "usable")}
+        out = module(replace(batch, num_graphs=batch.num_graphs + 1, **rows))
+        torch.testing.assert_close(out[:-1], alone)
+        torch.testing.assert_close(out[-1:], module.head(torch.zeros(1, config["hidden"])))
+        out.sum().backward()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters()), pooling
 
 
 def test_a_model_moves_to_pytorch_and_back_to_the_same_bytes(model, smiles, tmp_path):
