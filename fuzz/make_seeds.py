@@ -115,7 +115,7 @@ seed("checkpoint", "small", b"=== model.safetensors\n" + weights + b"\n=== optim
 
 
 def request(method, path, body=""):
-    return "%s %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (method, path, len(body.encode()), body)
+    return "%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (method, path, len(body.encode()), body)
 
 
 seed("http", "predict", request("POST", "/predict", '{"smiles":["CCO","c1ccccc1[N+](=O)[O-]","C1CC"]}'))
@@ -123,5 +123,5 @@ seed("http", "graphs", request("POST", "/predict", '{"graphs":[{"id":"a","num_no
                                '"edge_features":[[1],[2]]},{"num_nodes":1,"edges":[]}]}'))
 seed("http", "explain", request("POST", "/explain", '{"smiles":["CN1C=NC2=C1C(=O)N(C)C(=O)N2C"]}'))
 seed("http", "several", "".join(request("GET", path) for path in ["/health", "/model", "/metrics", "/openapi.json", "/", "/nothing"]))
-seed("http", "chunked", "POST /predict HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+seed("http", "chunked", "POST /predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
      '12\r\n{"smiles":["CCO"]}\r\n0\r\n\r\n')

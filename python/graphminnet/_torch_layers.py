@@ -26,6 +26,13 @@ def averaged(x: Tensor, edge_index: Tensor) -> Tensor:
     return (scaled + summed(scaled[source], target, len(x))) * scale
 
 
+def degrees(edge_index: Tensor, nodes: int) -> Tensor:
+    """Distinct neighbours of every node, itself not counted, whatever the directions of edges: as the package counts."""
+    source, target = edge_index[:, edge_index[0] != edge_index[1]].long()
+    neighbours = torch.unique(torch.cat([source * nodes + target, target * nodes + source]))
+    return torch.bincount(neighbours // max(nodes, 1), minlength=nodes)
+
+
 # The set encoder
 
 

@@ -30,7 +30,8 @@ from . import _inputs
 from ._call import call
 from ._errors import UsageError
 from ._model import Model, load
-from ._torch_layers import Block, Head, LapPE, Layer, RWSE, Scale, SetEncoder, averaged, encoded, encoder_of, spectrum_of, summed
+from ._torch_layers import Block, Head, LapPE, Layer, RWSE, Scale, SetEncoder
+from ._torch_layers import averaged, degrees, encoded, encoder_of, spectrum_of, summed
 
 __all__ = ["Batch", "GraphMinNet", "GraphMinNetConv", "collate", "from_bundle", "to_bundle"]
 
@@ -168,12 +169,13 @@ class GraphMinNet(nn.Module):
         """Outputs of the head, ``[G or n, outputs]``: scores, or numbers that :meth:`in_units` brings to the data's units."""
         x, graphs = self.embed(batch), batch.num_graphs
         if self.config["level"] == "graph":
+            count = torch.bincount(batch.batch, minlength=graphs)[:, None]
             if self.config["pooling"] == "max":
                 index = batch.batch[:, None].expand_as(x)
                 x = x.new_full((graphs, x.shape[1]), -torch.inf).scatter_reduce(0, index, x, "amax")
+                x = x.masked_fill(count == 0, 0.0)
             else:
-                count = torch.bincount(batch.batch, minlength=graphs).clamp_min(1)[:, None]
-                x = summed(x, batch.batch, graphs) / (count if self.config["pooling"] == "mean" else 1)
+                x = summed(x, batch.batch, graphs) / (count.clamp_min(1) if self.config["pooling"] == "mean" else 1)
         return self.head(x)
 
     def in_units(self, outputs: Tensor) -> Tensor:
@@ -233,7 +235,7 @@ class GraphMinNetConv(nn.Module):
             raise UsageError(f"lap_dim={self.config['lap_dim']} needs {need} eigenpairs, there are {found}")
         usable = torch.ones_like(eigenvalues, dtype=torch.bool)
         spectrum = spectrum_of(self.config, self.set_encoder, eigenvalues, eigenvectors, usable, batch)
-        log_degree = torch.log1p(torch.bincount(edge_index[0], minlength=len(x)).to(x.dtype))
+        log_degree = torch.log1p(degrees(edge_index, len(x)).to(x.dtype))
         return self.block(x, spectrum, batch, graphs, log_degree)
 
     def eigenpairs(self, edge_index: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:

@@ -124,14 +124,10 @@ def test_control_c_is_heard_while_a_callback_asks(smiles, model):
     assert not broken.run.finished and len(broken.run.epochs) == 2
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("method", ["embed", "predict_interval"])
-def test_control_c_ends_long_answers(method):
-    smiles = chains(240)
-    model = train(smiles, sizes(smiles), calibrate=True, run_dir="run")
-    many = smiles * 200
+def ends_early(work):
+    """Whether a signal ends what takes a while."""
     began = time.perf_counter()
-    getattr(model, method)(many)
+    work()
     whole = time.perf_counter() - began
 
     def tick(*_):
@@ -142,11 +138,33 @@ def test_control_c_ends_long_answers(method):
     signal.setitimer(signal.ITIMER_REAL, whole / 4)
     try:
         with pytest.raises(KeyboardInterrupt):
-            getattr(model, method)(many)
-        assert time.perf_counter() - began < whole * 3 / 4
+            work()
+        return time.perf_counter() - began < whole * 3 / 4
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("method", ["embed", "predict_interval"])
+def test_control_c_ends_long_answers(method):
+    smiles = chains(240)
+    model = train(smiles, sizes(smiles), calibrate=True, run_dir="run")
+    many = smiles * 200
+    assert ends_early(lambda: getattr(model, method)(many))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_control_c_ends_questions_about_many_pairs():
+    from test_levels import linked
+
+    model = train(linked(), run_dir="run")
+    nodes = 4000
+    ring = np.stack([np.arange(nodes), (np.arange(nodes) + 1) % nodes])
+    graph = {"x": np.tile(np.eye(2, dtype=np.float32), (nodes // 2, 1)), "edge_index": np.concatenate([ring, ring[::-1]], 1)}
+    assert ends_early(lambda: model.likeliest_pairs(graph, 5))
+    pairs = np.random.default_rng(0).integers(0, nodes, (4_000_000, 2))
+    assert ends_early(lambda: model.predict_pairs(graph, pairs))
 
 
 def test_more_threads_than_machines_have_are_refused(model, smiles):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,21 @@ def test_values_and_gradients_equal_the_golden_fixtures(name):
             expected = tensors[f"{mode}.grad.{key}"]
             found = torch.zeros_like(expected) if parameter.grad is None else parameter.grad
             assert float((found - expected).abs().max()) < 2e-4 * max(float(expected.abs().max()), 1e-1), f"{mode} {key}"
+
+
+def test_an_empty_graph_is_pooled_to_zeros():
+    config, tensors = golden("g5_malnet_like")
+    for pooling in ("max", "mean", "add"):
+        module = gt.GraphMinNet(config | {"pooling": pooling}).eval()
+        batch = batch_of(config, tensors)
+        alone = module(batch)
+        # After the others there is one more graph, which has no nodes.
+        rows = {name: torch.cat([getattr(batch, name), getattr(batch, name)[:1]]) for name in ("eigenvalues", "exist", "usable")}
+        out = module(replace(batch, num_graphs=batch.num_graphs + 1, **rows))
+        torch.testing.assert_close(out[:-1], alone)
+        torch.testing.assert_close(out[-1:], module.head(torch.zeros(1, config["hidden"])))
+        out.sum().backward()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters()), pooling
 
 
 def test_a_model_moves_to_pytorch_and_back_to_the_same_bytes(model, smiles, tmp_path):
@@ -162,6 +178,19 @@ def test_the_layer_sees_the_whole_graph_and_only_its_own():
         layer(x, two, batch, values[:, :3], vectors[:, :3])
     with pytest.raises(gmn.UsageError, match="colour"):
         gt.GraphMinNetConv(8, colour="red")
+
+
+def test_the_layer_counts_distinct_neighbours_as_the_package_does():
+    # 0 and 1 are joined in both directions, 1 and 2 twice in one, 3 and 0 once; 3 has a loop, and 4 has nothing but one.
+    edge_index = torch.tensor([[0, 1, 1, 1, 3, 3, 4], [1, 0, 2, 2, 0, 3, 4]])
+    degrees = torch.tensor([2.0, 2.0, 1.0, 1.0, 0.0])
+    layer = gt.GraphMinNetConv(8, lap_dim=0, degree_scaling=True)
+    seen = []
+    layer.block.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[-1]))
+    empty = torch.zeros(2, 0, dtype=torch.long)
+    for edges in (edge_index, edge_index.int(), empty):
+        layer(torch.randn(5, 8), edges, torch.zeros(5, dtype=torch.long), torch.zeros(1, 1), torch.zeros(5, 1))
+    torch.testing.assert_close(seen, [degrees.log1p(), degrees.log1p(), torch.zeros(5)])
 
 
 def test_the_layer_trains_inside_a_model_of_pytorch_geometric():

@@ -5,7 +5,7 @@
 //! freed block waits for a request of the same size class. What is in use and what waits never exceed the largest
 //! amount that was ever in use by more than an eighth and never by more than 256 MiB, so speed is not bought with
 //! memory. On a very large graph a single block is larger than that; there two blocks of the largest size may wait, as
-//! long as less than a quarter of the machine's memory is in use.
+//! long as less than a quarter of the memory of the machine, or of the container, is in use.
 //!
 //! Very large blocks are asked for in huge pages, where the system has them: a page fault per 2 MiB instead of 4 KiB, and
 //! rows gathered from all over an array find their pages in the processor's page table cache.
@@ -30,6 +30,8 @@ const HUGE_FROM: usize = 4 * HUGE_PAGE;
 const MOST_EXTRA: usize = 256 << 20;
 /// Every large block starts at a multiple of this; requests for more are left to the system.
 const ALIGNMENT: usize = 64;
+/// Largest block that a layout can describe at every alignment used here.
+const LARGEST: usize = isize::MAX as usize - (HUGE_PAGE - 1);
 
 /// The allocator; see the module.
 pub struct KeepLargeBlocks {
@@ -43,7 +45,7 @@ struct Reserve {
     used_bytes: usize,
     most_used_bytes: usize,
     largest_block: usize,
-    /// Memory of the machine; `None` until somebody asks.
+    /// Memory of the machine, or what it was said to be; `None` until somebody asks.
     machine_bytes: Option<usize>,
 }
 
@@ -69,12 +71,19 @@ fn size_of_class(class: usize) -> usize {
 }
 
 fn is_kept(layout: Layout) -> bool {
-    layout.size() >= SMALLEST && layout.align() <= ALIGNMENT && class_of(layout.size()).0 < CLASSES
+    layout.size() >= SMALLEST && layout.align() <= ALIGNMENT && has_class(layout.size(), LARGEST)
+}
+
+/// Whether there is a class for a size whose blocks are not too large: where addresses have 32 bits, a size may fit that its
+/// class does not.
+fn has_class(size: usize, largest: usize) -> bool {
+    let (class, block) = class_of(size);
+    class < CLASSES && block <= largest
 }
 
 fn block_layout(size: usize) -> Layout {
     let alignment = if size >= HUGE_FROM { HUGE_PAGE } else { ALIGNMENT };
-    // SAFETY: the alignment is a power of two, and no class is larger than 2⁴⁴ bytes.
+    // SAFETY: the alignment is a power of two, and no block that is kept is larger than `LARGEST`.
     unsafe { Layout::from_size_align_unchecked(size, alignment) }
 }
 
@@ -169,6 +178,12 @@ impl KeepLargeBlocks {
                 machine_bytes: None,
             }),
         }
+    }
+
+    /// Says how much memory this process may use, which in a container is less than the machine has. To find that out takes
+    /// memory, so whoever starts the process does.
+    pub fn set_machine_memory(&self, bytes: u64) {
+        self.reserve().machine_bytes = Some(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 
     /// Most bytes of large blocks that were in use at once so far.
@@ -279,6 +294,18 @@ mod tests {
     }
 
     #[test]
+    fn a_size_whose_class_goes_beyond_the_addresses_is_left_to_the_system() {
+        let of_32_bits = (1usize << 31) - HUGE_PAGE;
+        let last_step = (1usize << 30) + 7 * (1 << 27);
+        assert!(has_class(SMALLEST, of_32_bits) && has_class(last_step, of_32_bits));
+        assert!(!has_class(last_step + 1, of_32_bits) && !has_class((1 << 31) - 1, of_32_bits));
+        for size in [SMALLEST, HUGE_FROM, last_step] {
+            let (layout, block) = (Layout::from_size_align(size, 4).unwrap(), class_of(size).1);
+            assert!(is_kept(layout) && Layout::from_size_align(block, HUGE_PAGE).is_ok());
+        }
+    }
+
+    #[test]
     fn a_freed_block_serves_the_next_request_and_the_reserve_is_bounded() {
         let allocator = &KeepLargeBlocks::new();
         let layout = |size: usize| Layout::from_size_align(size, 4).unwrap();
@@ -317,6 +344,17 @@ mod tests {
         }
         (reserve.most_used_bytes, reserve.largest_block) = (11 << 30, 1 << 30);
         assert_eq!(reserve.extra_bytes(), MOST_EXTRA, "no more where memory is scarce");
+    }
+
+    #[test]
+    fn a_container_is_as_large_as_it_is_said_to_be() {
+        let blocks = KeepLargeBlocks::new();
+        for (gibibytes, expected) in [(24, 2 << 30), (8, MOST_EXTRA)] {
+            blocks.set_machine_memory(gibibytes << 30);
+            let mut reserve = blocks.reserve();
+            (reserve.most_used_bytes, reserve.largest_block) = (4 << 30, 1 << 30);
+            assert_eq!(reserve.extra_bytes(), expected, "{gibibytes} GiB");
+        }
     }
 
     #[test]

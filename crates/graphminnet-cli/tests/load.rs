@@ -34,7 +34,7 @@ fn resident(server: &Server) -> f64 {
 fn ask(stream: &mut BufReader<TcpStream>, body: &Value) {
     let body = body.to_string();
     let request =
-        format!("POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        format!("POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     stream.get_mut().write_all(request.as_bytes()).unwrap();
     let (mut line, mut length) = (String::new(), 0);
     stream.read_line(&mut line).unwrap();

@@ -109,13 +109,13 @@ fn hostile_requests_are_refused_and_the_server_goes_on() {
     }
     let (status, _) = server.post("/predict", &" ".repeat(2 << 20));
     assert_eq!(status, 413);
-    let huge =
-        "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\n";
+    let huge = "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\n";
     assert_eq!(server.raw(huge.as_bytes()).0, 413);
     assert_eq!(server.raw(b"\x16\x03\x01 not HTTP at all\r\n\r\n").0, 400);
     assert_eq!((server.get("/nothing").0, server.get("/predict").0), (404, 405));
     // Half a request is given up after the time-out, and holds nobody up.
-    let half = "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nConnection: close\r\n\r\n{";
+    let half =
+        "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\nConnection: close\r\n\r\n{";
     assert_eq!(server.raw(half.as_bytes()).0, 408);
     let (status, answer) = server.predict(&json!({ "smiles": ["CCO"] }));
     assert_eq!(status, 200, "{answer}");
@@ -310,6 +310,28 @@ fn whoever_has_no_token_learns_nothing_but_that_the_server_lives() {
     let right = format!("Authorization: Bearer {TOKEN}\r\n");
     assert_eq!((asked("/model", &right).status, asked("/nothing", &right).status), (200, 404));
     assert_eq!(server.predict(&json!({ "smiles": ["CCO"] })).0, 401);
+}
+
+#[test]
+fn without_a_token_a_site_that_names_itself_after_this_machine_learns_nothing() {
+    let server = Server::start(&[]);
+    let asked = |path: &str, host: &str| {
+        server.raw(format!("GET {path} HTTP/1.1\r\n{host}Connection: close\r\n\r\n").as_bytes())
+    };
+    let port = server.address.rsplit_once(':').unwrap().1;
+    for path in ["/", "/model", "/metrics", "/health"] {
+        let (status, body) = asked(path, &format!("Host: site.example:{port}\r\n"));
+        assert_eq!(status, 403, "{path}: {body}");
+        assert!(body.contains("--token-file") && body.contains("--public"), "{body}");
+        for host in [String::new(), format!("Host: LOCALHOST:{port}\r\n"), "Host: [::1]\r\n".to_owned()] {
+            assert_eq!(asked(path, &host).0, 200, "{path} {host}");
+        }
+    }
+    assert_eq!(server.raw(b"GET /health HTTP/1.0\r\n\r\n").0, 200);
+    // A token keeps such a page out whatever the name.
+    let server = with_token();
+    let head = format!("Host: site.example\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n");
+    assert_eq!(server.raw(format!("GET /model HTTP/1.1\r\n{head}").as_bytes()).0, 200);
 }
 
 /// The page in a real browser: what it shows, and what it says in the console.

@@ -14,8 +14,11 @@
 //! assert_eq!(sum, [2.5]);
 //! ```
 
+mod numbers;
 mod team;
 mod threads;
+
+pub(crate) use numbers::Number;
 
 // For tests: many ranks without a network.
 #[doc(hidden)]
@@ -178,8 +181,7 @@ impl dyn Exchange + '_ {
 
     /// The numbers of all ranks, one after the other, on one of them; nothing on the others.
     pub fn gather_numbers(&self, to: usize, mine: &[f32]) -> Vec<f32> {
-        let all = self.gather(to, bytemuck::cast_slice(mine).to_vec()).concat();
-        all.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
+        f32::of_bytes(&self.gather(to, f32::to_bytes(mine)).concat())
     }
 
     /// Hands one message to each rank and takes one of each, both of any length; a rank's own goes nowhere.

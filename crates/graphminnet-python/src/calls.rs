@@ -107,7 +107,7 @@ impl Call<'_> {
             "weights" => model::weights(&self),
             "predict" => model::predict(&self, caller),
             "conformal" => conformal::predict(&self, caller),
-            "pairs" => pairs::predict(&self),
+            "pairs" => pairs::predict(&self, caller),
             "embed" => model::embed(&self, caller),
             "explain" => model::explain(&self, caller),
             "prepare" => model::prepare(&self),

@@ -1,12 +1,13 @@
 //! Calls about models that answer for pairs of nodes.
 
-use crate::calls::{Call, Reply, bytes};
-use crate::pool;
+use crate::calls::{Call, Caller, Reply, bytes};
 use crate::source::Source;
+use crate::watched::watched;
 use graphminnet::bundle::{MaybeGraph, PairQuestions};
 use graphminnet_cli::Failure;
 use serde::Deserialize;
 use serde_json::json;
+use std::sync::atomic::Ordering;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,10 +28,13 @@ enum About {
 }
 
 /// What the models say about pairs of one graph: values, deviations, the pairs, and quantiles besides the median.
-pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
+/// Ctrl-C ends it.
+pub fn predict(call: &Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> {
     let asked: Asked = call.read()?;
     let ensemble = call.model()?;
-    pool::install(asked.source.threads(call, asked.threads), || {
+    watched(asked.source.threads(call, asked.threads), caller, |job| {
+        let interrupt = job.interrupt;
+        let stop = || interrupt.load(Ordering::Relaxed);
         let rows = asked.source.rows(&call.arrays, &ensemble.description().read_options())?;
         let [row] = rows.as_slice() else {
             return Err(Failure::usage(format!(
@@ -39,7 +43,7 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
             )));
         };
         let graph = row.graph()?;
-        let questions = PairQuestions::new(ensemble, graph)?;
+        let questions = PairQuestions::new_unless(ensemble, graph, &stop)?;
         let pairs = match asked.about {
             About::These([sources, targets]) => {
                 let node = |end: &i64| {
@@ -51,10 +55,11 @@ pub fn predict(call: &Call<'_>) -> Result<Reply, Failure> {
                     .collect::<Result<Vec<_>, Failure>>()?
             }
             About::Likeliest(count) => {
-                questions.likeliest(graph, count)?.into_iter().map(|(pair, _)| pair).collect()
+                let best = questions.likeliest_unless(graph, count, &stop)?;
+                best.into_iter().map(|(pair, _)| pair).collect()
             }
         };
-        let answers = questions.answer(&pairs)?;
+        let answers = questions.answer_unless(&pairs, &stop)?;
         let (mut values, mut deviations, mut quantiles) = (Vec::new(), Vec::new(), Vec::new());
         for answer in answers.iter() {
             for row in answer?.rows() {

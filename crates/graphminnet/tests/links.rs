@@ -2,7 +2,7 @@
 #![cfg(feature = "train")]
 
 use graphminnet::ModelInput;
-use graphminnet::bundle::{Bundle, Ensemble, PairQuestions};
+use graphminnet::bundle::{Bundle, Ensemble, PairQuestions, PredictError};
 use graphminnet::config::{EndsKind, LevelKind, MetricKind, ModelConfig, Override, Recipe};
 use graphminnet::model::GraphMinNet;
 use graphminnet::nn::Pass;
@@ -15,10 +15,10 @@ use graphminnet::train::{
 use graphminnet_data::generate::Papers;
 use graphminnet_data::links::HideLinks;
 use graphminnet_data::rng::stream;
-use graphminnet_data::spectral::prepare_graph;
+use graphminnet_data::spectral::{Stopped, prepare_graph};
 use graphminnet_data::{Dataset, EdgeDirection, Features, Graph, Level, ReadOptions, Split, Task, open};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn papers(nodes: usize) -> Dataset {
     Papers { nodes, words: 35, mean_degree: 6.0, within: 0.95, own_words: 0.7, ..Papers::default() }
@@ -325,6 +325,32 @@ fn a_model_of_links_ranks_hidden_ones_and_its_file_gives_the_scores_of_training(
     let vast = Graph::from_edges(30_000, Vec::new()).unwrap();
     let error = questions.likeliest(&vast, 1).unwrap_err().to_string();
     assert!(error.contains("30000 nodes have too many pairs"), "{error}");
+}
+
+#[test]
+fn the_search_for_the_likeliest_pairs_stops_at_the_next_ones_when_nobody_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = SeedDir::new(folder.path().join("seed")).unwrap();
+    finished(&links(), &SHORT, Some(&directory));
+    let ensemble = Ensemble::load(&[directory.file("best.gmn")]).unwrap();
+    let stopped = PredictError::Stopped(Stopped);
+    let large = papers(800);
+    let graph = &large.samples[0].graph;
+    assert_eq!(PairQuestions::new_unless(&ensemble, graph, &|| true).err(), Some(stopped.clone()));
+    let questions = PairQuestions::new(&ensemble, graph).unwrap();
+    let asked = AtomicUsize::new(0);
+    let wanted = || asked.fetch_add(1, Ordering::Relaxed) == usize::MAX;
+    assert_eq!(questions.likeliest_unless(graph, 5, &wanted), questions.likeliest(graph, 5));
+    let all = asked.load(Ordering::Relaxed);
+    // 300,000 pairs.
+    assert!(all > 4, "asked only {all} times");
+    for last in [0, 2, all - 1] {
+        asked.store(0, Ordering::Relaxed);
+        let over = || asked.fetch_add(1, Ordering::Relaxed) >= last;
+        assert_eq!(questions.likeliest_unless(graph, 5, &over), Err(stopped.clone()));
+        assert_eq!(asked.load(Ordering::Relaxed), last + 1);
+    }
+    assert_eq!(questions.answer_unless(&[[0, 1]], &|| true).err(), Some(stopped));
 }
 
 #[test]

@@ -30,6 +30,14 @@ fn file(scale: f64, offset: f64) -> String {
 }
 
 fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet) {
+    train_weighing(text, settings, Vec::new())
+}
+
+fn train_weighing(
+    text: &str,
+    settings: &[&str],
+    weights_of_graphs: Vec<f32>,
+) -> (Vec<String>, SeedResult, GraphMinNet) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("own.jsonl");
     std::fs::write(&path, text).unwrap();
@@ -37,7 +45,8 @@ fn train(text: &str, settings: &[&str]) -> (Vec<String>, SeedResult, GraphMinNet
         numeric: vec!["node_feature_1".into(), "edge_feature_0".into()],
         ..ReadOptions::default()
     };
-    let dataset = open(&path, &options).unwrap().dataset;
+    let mut dataset = open(&path, &options).unwrap().dataset;
+    dataset.qualifiers.weights = weights_of_graphs;
     let fields =
         ["train.epochs=4", "train.batch_size=8", "model.hidden=32", "model.layers=2", "model.pe_dim=8"];
     let overrides: Vec<_> =
@@ -92,4 +101,27 @@ fn the_scale_is_saved_with_the_weights() {
     assert_eq!(statistics.len(), 4);
     let mean = statistics.iter().find(|tensor| tensor.name == "node_scale.running_mean").unwrap();
     assert!(mean.values[0] > 60_000.0, "{:?}", mean.values);
+}
+
+#[test]
+fn graphs_that_weigh_nothing_do_not_shape_the_scale() {
+    // Every second graph is of another kind.
+    let (usual, other) = (file(1.0, 0.0), file(8.0, 64.0));
+    let lines = usual.lines().zip(other.lines()).enumerate();
+    let lines: Vec<&str> =
+        lines.map(|(at, (usual, other))| if at % 2 == 0 { usual } else { other }).collect();
+    let text = lines.join("\n");
+    let means = |weights_of_graphs: Vec<f32>| {
+        let (_, _, trained) = train_weighing(&text, &["train.checkpoint_steps=1"], weights_of_graphs);
+        let tensors = weights::named_tensors(&trained).into_iter();
+        let means: Vec<f32> = tensors
+            .filter(|tensor| tensor.name.ends_with("_scale.running_mean"))
+            .map(|tensor| tensor.values[0])
+            .collect();
+        assert_eq!(means.len(), 2, "of nodes and edges");
+        means
+    };
+    assert!(means(Vec::new()).iter().all(|mean| *mean > 20.0));
+    let weighed = means((0..60u8).map(|at| f32::from(1 - at % 2)).collect());
+    assert!(weighed.iter().all(|mean| *mean < 2.0), "{weighed:?}");
 }

@@ -119,13 +119,13 @@ impl Server {
 
 /// The bytes of a request, with further lines of its head.
 pub fn get(path: &str, head: &str) -> Vec<u8> {
-    format!("GET {path} HTTP/1.1\r\nHost: x\r\n{head}Connection: close\r\n\r\n").into_bytes()
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{head}Connection: close\r\n\r\n").into_bytes()
 }
 
 /// The bytes of a request.
 pub fn post(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
-    format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+    format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
         .into_bytes()
 }
 

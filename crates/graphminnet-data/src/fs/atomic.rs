@@ -6,6 +6,8 @@
 //! there, as far as the file system keeps its promises about flushing. A failure is always an error, never a silent
 //! success.
 //!
+//! A file that is replaced keeps its permissions. A link is replaced itself, and what it points to stays as it is.
+//!
 //! Scratch files are called `NAME.tmp-PROCESS-RANDOM`: the random part keeps apart processes of the same number, which
 //! in containers is the usual case. The owner holds a lock on its scratch file; one that is old and not locked belongs
 //! to nobody any more and is removed by the next process that writes the same target.
@@ -83,11 +85,7 @@ impl AtomicFile {
         }
         remove_abandoned(target);
         let scratch = scratch_name(target);
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(&scratch)
-            .map_err(IoError::at("create", &scratch))?;
+        let file = open_new(&scratch, target).map_err(IoError::at("create", &scratch))?;
         // Without a lock others go by the file's age.
         let _ = file.try_lock();
         let file = BufWriter::with_capacity(1 << 16, file);
@@ -131,6 +129,31 @@ impl Drop for AtomicFile {
             let _ = fs::remove_file(&self.scratch);
         }
     }
+}
+
+/// Opens a scratch file, with the permissions of the file that it will replace.
+#[cfg(unix)]
+fn open_new(scratch: &Path, target: &Path) -> io::Result<File> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    // Of the name itself: what a link points to is not replaced.
+    let old = fs::symlink_metadata(target).ok().filter(fs::Metadata::is_file);
+    let Some(old) = old else { return options.open(scratch) };
+    let mode = old.mode() & 0o777;
+    // From the start, so that nobody opens it who may not read the result.
+    let file = options.mode(mode).open(scratch)?;
+    // Another user's file does not decide who may write to ours.
+    if file.metadata().is_ok_and(|own| own.uid() == old.uid()) {
+        // What the umask took away. A file system without permissions has none to keep.
+        let _ = file.set_permissions(fs::Permissions::from_mode(mode));
+    }
+    Ok(file)
+}
+
+#[cfg(not(unix))]
+fn open_new(scratch: &Path, _: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(scratch)
 }
 
 /// Removes scratch files for `target` whose owners are gone. What cannot be removed does no harm and is tried again.
@@ -254,6 +277,25 @@ mod tests {
         assert_eq!(read(&precious).unwrap(), b"precious");
         assert!(fs::symlink_metadata(&target).unwrap().is_file());
         assert_eq!(read(&target).unwrap(), b"new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_is_replaced_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("private.csv");
+        let mode_of = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        write_atomically(&path, b"old").unwrap();
+        for mode in [0o600, 0o644, 0o666, 0o444] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let mut file = AtomicFile::create(&path).unwrap();
+            assert_eq!(mode_of(&file.scratch), mode, "{mode:o}: also while it is written");
+            file.write_all(b"new").unwrap();
+            file.commit().unwrap();
+            assert_eq!(mode_of(&path), mode, "{mode:o}");
+        }
+        assert_eq!(read(&path).unwrap(), b"new");
     }
 
     #[test]

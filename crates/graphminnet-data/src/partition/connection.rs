@@ -1,7 +1,7 @@
 //! A part of a graph together with the others.
 
 use super::Halo;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Number};
 use crate::spectral::PreparedGraph;
 use std::sync::Arc;
 
@@ -32,15 +32,8 @@ impl Connection {
         let Some(part) = &mut graph.part else { panic!("a whole graph has no others to be connected with") };
         let (own, border) = part.whole_numbers.split_at(part.own_nodes);
         let sizes = [own.len() as u64, graph.graph.num_edges() as u64];
-        let all = exchange.collect(bytemuck::cast_slice(&sizes).to_vec());
-        let all: Vec<[u64; 2]> = all
-            .iter()
-            .map(|bytes| {
-                std::array::from_fn(|at| {
-                    bytes.as_chunks::<8>().0.get(at).map_or(0, |value| u64::from_le_bytes(*value))
-                })
-            })
-            .collect();
+        let all = u64::of_bytes(&exchange.collect(u64::to_bytes(&sizes)).concat());
+        let all = all.as_chunks::<2>().0;
         let sum = |parts: &[[u64; 2]], at: usize| parts.iter().map(|sizes| sizes[at]).sum();
         let offsets: Vec<u64> = (0..=all.len()).map(|part| sum(&all[..part], 0)).collect();
         let halo = Halo::agree(&*exchange, &offsets, border);
@@ -49,8 +42,8 @@ impl Connection {
             halo,
             nodes_before: sum(before, 0),
             edges_before: sum(before, 1),
-            nodes: sum(&all, 0),
-            edges: sum(&all, 1),
+            nodes: sum(all, 0),
+            edges: sum(all, 1),
             offsets,
             exchange,
         }));

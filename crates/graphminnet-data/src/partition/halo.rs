@@ -3,7 +3,7 @@
 //! Numbers of the whole graph have 64 bits; rows of a part have 32.
 
 use super::owner;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Number};
 use bytemuck::Pod;
 use std::ops::{AddAssign, Range};
 
@@ -28,10 +28,10 @@ impl Halo {
         let ends = |part: usize| border.partition_point(|&number| number < offsets[part]);
         let from: Vec<Range<usize>> = (0..exchange.size()).map(|part| ends(part)..ends(part + 1)).collect();
         debug_assert!(border.iter().all(|&number| owner(offsets, number) != rank));
-        let wishes = from.iter().map(|rows| bytemuck::cast_slice(&border[rows.clone()]).to_vec()).collect();
+        let wishes = from.iter().map(|rows| u64::to_bytes(&border[rows.clone()])).collect();
         let wanted = exchange.swap(wishes);
-        let row = |bytes: &[u8; 8]| (u64::from_le_bytes(*bytes) - offsets[rank]) as u32;
-        let to = wanted.iter().map(|numbers| numbers.as_chunks::<8>().0.iter().map(row).collect()).collect();
+        let row = |number: u64| (number - offsets[rank]) as u32;
+        let to = wanted.iter().map(|wishes| u64::of_bytes(wishes).into_iter().map(row).collect()).collect();
         let own = (offsets[rank + 1] - offsets[rank]) as usize;
         Self { own, border: border.len(), from, to }
     }

@@ -3,7 +3,7 @@
 use super::codec::{decode_eigenpairs, encode_eigenpairs};
 use super::{EIGENPAIRS_VERSION, Origin, Progress, Transform, eigenpair_bytes};
 use crate::cache::{Cache, CacheKey, Structure};
-use crate::exchange::{Exchange, Team};
+use crate::exchange::{Exchange, Number, Team};
 use crate::graph::GraphError;
 use crate::partition::{Connection, Cut, Partition};
 use crate::spectral::{PrepareOptions, PreparedGraph, SpectralError, eigenpairs_of_part, unless_stopped};
@@ -63,9 +63,8 @@ impl GraphInParts {
             [edges.len(), across, own.graph.num_nodes() - own_nodes].map(|count| count as u64)
         });
         let counts: Vec<u64> = counts.flatten().collect();
-        let all = hosts.collect(bytemuck::cast_slice(&counts).to_vec()).concat();
-        let all: Vec<usize> =
-            all.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes) as usize).collect();
+        let all = u64::of_bytes(&hosts.collect(u64::to_bytes(&counts)).concat());
+        let all: Vec<usize> = all.into_iter().map(|count| count as usize).collect();
         let (mut edges, mut cut) = (0, Cut { edges: 0, border: Vec::new() });
         for [of_part, across, border] in all.as_chunks::<3>().0 {
             edges += of_part;

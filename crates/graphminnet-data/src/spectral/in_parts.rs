@@ -11,7 +11,7 @@ use super::prepared::StoredEigenpairs;
 use super::solution::{Solution, in_parts as lowest_above_zero, is_small};
 use super::spread::{Groups, Spread};
 use super::{NEVER, PrepareOptions, PreparedGraph, SpectralError, Stop, lowest_eigenpairs};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Number};
 use crate::graph::{Graph, Part};
 use crate::partition::{Connection, Halo, owner};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ fn laplacian(graph: &Graph, part: &Part, connection: &Connection) -> Laplacian {
     let (exchange, offsets) = (&**connection.exchange(), &connection.offsets);
     let own = offsets[exchange.rank()]..offsets[exchange.rank() + 1];
     let mut around: Vec<[u64; 2]> = Vec::with_capacity(2 * graph.num_edges());
-    let mut told: Vec<Vec<u8>> = (0..exchange.size()).map(|_| Vec::new()).collect();
+    let mut told: Vec<Vec<u64>> = (0..exchange.size()).map(|_| Vec::new()).collect();
     for edge in graph.edges() {
         let [source, target] = edge.map(|node| part.whole_numbers[node as usize]);
         if source == target {
@@ -98,13 +98,12 @@ fn laplacian(graph: &Graph, part: &Part, connection: &Connection) -> Laplacian {
         around.push([target, source]);
         match own.contains(&source) {
             true => around.push([source, target]),
-            false => told[owner(offsets, source)].extend(bytemuck::cast_slice(&[source, target])),
+            false => told[owner(offsets, source)].extend([source, target]),
         }
     }
+    let told = told.into_iter().map(|numbers| u64::to_bytes(&numbers)).collect();
     for heard in exchange.swap(told) {
-        let numbers: Vec<u64> =
-            heard.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        around.extend(numbers.as_chunks::<2>().0);
+        around.extend(u64::of_bytes(&heard).as_chunks::<2>().0);
     }
     around.sort_unstable();
     around.dedup();
@@ -202,9 +201,8 @@ fn groups(labels: &[u64], connection: &Connection, most: usize) -> (usize, Group
     let mut components = [0u64];
     exchange.chain(&mut components, |_, count| count[0] += roots.len() as u64);
     // Numbers of later ranks are higher.
-    let heard = exchange.collect(bytemuck::cast_slice(&roots[..roots.len().min(most)]).to_vec()).concat();
-    let mut first: Vec<u64> =
-        heard.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes)).collect();
+    let heard = exchange.collect(u64::to_bytes(&roots[..roots.len().min(most)])).concat();
+    let mut first = u64::of_bytes(&heard);
     first.truncate(most);
     let of_row = labels.iter().map(|label| first.binary_search(label).ok().map(|at| at as u32)).collect();
     let mut groups = Groups { of_row, sizes: vec![0.0; first.len()] };
@@ -230,8 +228,7 @@ fn lowest_of_small(
     all.extend(laplacian.border(1, &numbers));
     let ends = |node: usize| laplacian.neighbours(node).iter().map(move |&other| [node, other as usize]);
     let mine: Vec<u32> = (0..numbers.len()).flat_map(ends).flatten().map(|node| all[node] as u32).collect();
-    let heard = connection.exchange().collect(bytemuck::cast_slice(&mine).to_vec()).concat();
-    let ends: Vec<u32> = heard.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
+    let ends = u32::of_bytes(&connection.exchange().collect(u32::to_bytes(&mine)).concat());
     let whole = Graph::from_edges(laplacian.total_nodes(), ends.as_chunks::<2>().0.to_vec())?;
     let pairs = lowest_eigenpairs(&whole, count)?;
     let (first, rows) = (connection.nodes_before as usize * count, numbers.len() * count);

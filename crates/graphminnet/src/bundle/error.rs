@@ -5,7 +5,7 @@ use crate::device::DeviceError;
 use crate::model::InputError;
 use crate::weights::WeightsError;
 use graphminnet_data::fs::IoError;
-use graphminnet_data::spectral::SpectralError;
+use graphminnet_data::spectral::{SpectralError, Stopped};
 use graphminnet_data::{GraphError, Level};
 use std::path::PathBuf;
 use thiserror::Error;
@@ -187,6 +187,9 @@ pub enum PredictError {
         /// Nodes of the graph.
         nodes: usize,
     },
+    /// It was told to stop.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// One of several graphs is at fault.
     #[error("graph {graph}: {source}")]
     InGraph {

@@ -8,7 +8,7 @@ use crate::ops::{RowIndex, values};
 use crate::task::links::{LinkQuestion, LinkScores, judge};
 use burn::tensor::Tensor;
 use graphminnet_data::links::Negatives;
-use graphminnet_data::spectral::{NEVER, PreparedGraph};
+use graphminnet_data::spectral::{NEVER, PreparedGraph, Stop, unless_stopped};
 use graphminnet_data::{Dataset, Graph};
 use std::sync::Arc;
 
@@ -34,6 +34,19 @@ impl<'a> PairQuestions<'a> {
     ///
     /// [`PredictError`] if the graph does not fit the models, or these do not answer for pairs.
     pub fn new(ensemble: &'a Ensemble, graph: &Arc<Graph>) -> Result<Self, PredictError> {
+        Self::new_unless(ensemble, graph, NEVER)
+    }
+
+    /// [`PairQuestions::new`], unless it is to stop: asked before every layer and every step of a long preparation.
+    ///
+    /// # Errors
+    ///
+    /// As [`PairQuestions::new`], and [`PredictError::Stopped`].
+    pub fn new_unless(
+        ensemble: &'a Ensemble,
+        graph: &Arc<Graph>,
+        stop: Stop<'_>,
+    ) -> Result<Self, PredictError> {
         ensemble.check_pairs()?;
         let bare = Arc::new(Graph::clone(graph).with_pairs(Vec::new())?);
         let mut prepared: Vec<Arc<PreparedGraph>> = Vec::with_capacity(ensemble.len());
@@ -45,12 +58,13 @@ impl<'a> PairQuestions<'a> {
             let graph = match alike {
                 Some((_, graph)) => Arc::clone(graph),
                 None => {
-                    let found = prepare(config, None, std::slice::from_ref(&bare), NEVER).pop();
+                    let found = prepare(config, None, std::slice::from_ref(&bare), stop).pop();
+                    unless_stopped(stop)?;
                     Arc::new(found.ok_or(PredictError::NonFinite).flatten()?)
                 }
             };
             let input = ModelInput::from_prepared(config, &[&*graph], &member.device)?;
-            nodes.push(member.model.embed(&input, Pass::Eval));
+            nodes.push(member.model.embed_unless(&input, Pass::Eval, stop)?);
             prepared.push(graph);
         }
         Ok(Self { ensemble, num_nodes: graph.num_nodes(), nodes })
@@ -62,12 +76,22 @@ impl<'a> PairQuestions<'a> {
     ///
     /// [`PredictError`] if a pair names a missing node, or an answer is no finite number.
     pub fn answer(&self, pairs: &[[u32; 2]]) -> Result<Answers, PredictError> {
+        self.answer_unless(pairs, NEVER)
+    }
+
+    /// [`PairQuestions::answer`], unless it is to stop: asked between some pairs and the next.
+    ///
+    /// # Errors
+    ///
+    /// As [`PairQuestions::answer`], and [`PredictError::Stopped`].
+    pub fn answer_unless(&self, pairs: &[[u32; 2]], stop: Stop<'_>) -> Result<Answers, PredictError> {
         Graph::from_edges(self.num_nodes, Vec::new())?.with_pairs(pairs.to_vec())?;
         let about = self.ensemble.description();
         let mut models = Vec::with_capacity(self.nodes.len());
         for (member, nodes) in self.ensemble.members().zip(&self.nodes) {
             let mut outputs = Vec::with_capacity(pairs.len() * about.model.out_dim);
             for pairs in pairs.chunks(AT_ONCE) {
+                unless_stopped(stop)?;
                 let end =
                     |at: usize| RowIndex::new(self.num_nodes, pairs.iter().map(|ends| ends[at]).collect());
                 outputs.extend(values(member.model.predict_pairs(nodes.clone(), [&end(0), &end(1)])));
@@ -87,7 +111,11 @@ impl<'a> PairQuestions<'a> {
     ///
     /// As [`PairQuestions::answer`].
     pub fn scores(&self, pairs: &[[u32; 2]]) -> Result<Vec<f64>, PredictError> {
-        let answers = self.answer(pairs)?;
+        self.scores_unless(pairs, NEVER)
+    }
+
+    fn scores_unless(&self, pairs: &[[u32; 2]], stop: Stop<'_>) -> Result<Vec<f64>, PredictError> {
+        let answers = self.answer_unless(pairs, stop)?;
         let first = |row: AnswerRow<'_>| row.values().first().copied().unwrap_or(f64::NAN);
         Ok(answers.graph(0)?.rows().map(first).collect())
     }
@@ -98,6 +126,20 @@ impl<'a> PairQuestions<'a> {
     ///
     /// As [`PairQuestions::answer`]; [`PredictError::TooManyPairs`] for a graph that is too large to look at all of them.
     pub fn likeliest(&self, graph: &Graph, count: usize) -> Result<Vec<([u32; 2], f64)>, PredictError> {
+        self.likeliest_unless(graph, count, NEVER)
+    }
+
+    /// [`PairQuestions::likeliest`], unless it is to stop: asked between some pairs and the next.
+    ///
+    /// # Errors
+    ///
+    /// As [`PairQuestions::likeliest`], and [`PredictError::Stopped`].
+    pub fn likeliest_unless(
+        &self,
+        graph: &Graph,
+        count: usize,
+        stop: Stop<'_>,
+    ) -> Result<Vec<([u32; 2], f64)>, PredictError> {
         let nodes = graph.num_nodes();
         if nodes.saturating_mul(nodes) > MOST_PAIRS {
             return Err(PredictError::TooManyPairs { nodes });
@@ -109,7 +151,7 @@ impl<'a> PairQuestions<'a> {
         let mut best: Vec<([u32; 2], f64)> = Vec::new();
         let mut pairs = Vec::new();
         let take = |pairs: &mut Vec<[u32; 2]>, best: &mut Vec<([u32; 2], f64)>| {
-            best.extend(pairs.iter().copied().zip(self.scores(pairs)?));
+            best.extend(pairs.iter().copied().zip(self.scores_unless(pairs, stop)?));
             best.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
             best.truncate(count);
             pairs.clear();

@@ -113,15 +113,20 @@ impl TrainingData {
         Ok((data, report))
     }
 
-    /// Known targets of a part, each with its place among the targets of its graph. Graphs of the training part that weigh
-    /// nothing are left out: what they say must not count, for the scale of the targets neither.
+    /// The graphs of a part. Those of the training part that weigh nothing are left out: what they say must not count, for the
+    /// scales of targets and features neither.
+    pub(super) fn counting_graphs(&self, part: Split) -> impl Iterator<Item = usize> {
+        let weighs = move |graph: &usize| {
+            part != Split::Train || self.qualifiers.weights.get(*graph).is_none_or(|weight| *weight > 0.0)
+        };
+        self.splits.part(part).iter().copied().filter(weighs)
+    }
+
+    /// Known targets of the graphs of a part that count, each with its place among the targets of its graph.
     pub(super) fn known_targets(&self, part: Split) -> impl Iterator<Item = (usize, f32)> {
         let columns = self.target_columns().max(1);
-        let weighs = move |graph: &&usize| {
-            part != Split::Train || self.qualifiers.weights.get(**graph).is_none_or(|weight| *weight > 0.0)
-        };
-        let samples = self.splits.part(part).iter().filter(weighs);
-        let targets = samples.filter_map(|&at| Some((at, self.dataset.samples.get(at)?)));
+        let samples = self.counting_graphs(part);
+        let targets = samples.filter_map(|at| Some((at, self.dataset.samples.get(at)?)));
         let targets = targets.flat_map(move |(graph, sample)| {
             let values = sample.targets.iter().copied().enumerate();
             values.filter(move |(at, _)| self.counts(part, graph, at / columns))

@@ -138,10 +138,10 @@ impl TrainState {
         }
     }
 
-    /// Epochs since the validation metric last improved; all of them if it never had a value.
+    /// Epochs since the validation metric last improved; none while it never had a value, which says nothing about the rate.
     pub(super) fn epochs_without_improvement(&self) -> usize {
-        let improved = self.best.as_ref().map_or(0, |best| self.reached.unwrap_or(best.epoch) + 1);
-        self.position.epoch.saturating_sub(improved)
+        let since = |best: &Best| self.position.epoch.saturating_sub(self.reached.unwrap_or(best.epoch) + 1);
+        self.best.as_ref().map_or(0, since)
     }
 
     /// Steps taken plus epochs evaluated: grows with everything that changes the state.
@@ -271,6 +271,25 @@ mod tests {
         let written = serde_json::to_value(&best).unwrap();
         assert_eq!((&written["epoch"], &written["first_epoch"]), (&7.into(), &1.into()));
         assert_eq!(serde_json::from_value::<Best>(written).unwrap(), best);
+    }
+
+    #[test]
+    fn epochs_before_the_metric_has_a_value_are_no_plateau() {
+        let mut state = TrainState::new(0, "config".into(), "data".into());
+        state.position.epoch = 20;
+        assert_eq!(state.epochs_without_improvement(), 0);
+        state.best = Some(Best {
+            epoch: 20,
+            valid: Some(0.5),
+            valid_loss: None,
+            test: None,
+            worst_valid: None,
+            worst_valid_id: None,
+        });
+        for (epoch, reached, expected) in [(21, None, 0), (24, None, 3), (24, Some(18), 5)] {
+            (state.position.epoch, state.reached) = (epoch, reached);
+            assert_eq!(state.epochs_without_improvement(), expected);
+        }
     }
 
     #[test]

@@ -114,11 +114,13 @@ mod tests {
         let server = Server::new().unwrap();
         let said = |bytes: &[u8]| String::from_utf8(server.say_to(bytes)).unwrap();
         let body = r#"{"smiles":["CCO"]}"#;
-        let request =
-            format!("POST /predict HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let request = format!(
+            "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
         let answer = said(request.as_bytes());
         assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("\"values\":{\"y\":"), "{answer}");
-        assert!(said(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n").contains("ok"));
+        assert!(said(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").contains("ok"));
         assert!(said(b"nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
         assert_eq!(said(b""), "");
     }

@@ -1,7 +1,7 @@
 //! Connections and routes.
 
 use super::Bounds;
-use super::access::Access;
+use super::access::{Access, Refusal};
 use super::answer::Answer;
 use super::connections::{Connection, Connections};
 use super::workers::{Endpoint, Workers};
@@ -141,9 +141,9 @@ pub fn router(workers: Workers, access: Access, bounds: Bounds) -> Router {
 async fn watched(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
     let claimed =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let mut answer = if !service.access.allows(request.uri().path(), request.headers()) {
-        let answer = Answer::error(401, "a token is needed: send the header `Authorization: Bearer TOKEN`");
-        with_header(reply(answer), header::WWW_AUTHENTICATE, "Bearer")
+    let refusal = service.access.refusal(request.uri().path(), request.headers());
+    let mut answer = if let Some(refusal) = refusal {
+        refused(refusal)
     } else if claimed.is_some_and(|length: u64| length > service.bounds.body as u64) {
         // Without waiting for any of it.
         reply(too_large(&service.bounds))
@@ -197,6 +197,20 @@ async fn work(
     };
     service.workers.metrics.worked(answer.graphs, start.elapsed());
     reply(answer)
+}
+
+fn refused(refusal: Refusal) -> Response {
+    match refusal {
+        Refusal::Token => {
+            let answer =
+                Answer::error(401, "a token is needed: send the header `Authorization: Bearer TOKEN`");
+            with_header(reply(answer), header::WWW_AUTHENTICATE, "Bearer")
+        }
+        Refusal::Name => reply(Answer::error(
+            403,
+            "this server answers to localhost and 127.0.0.1 alone; to ask it under another name, start it with --token-file FILE, or with --host ADDRESS --public",
+        )),
+    }
 }
 
 fn too_large(bounds: &Bounds) -> Answer {

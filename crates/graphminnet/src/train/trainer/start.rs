@@ -20,6 +20,7 @@ use crate::train::state::TrainState;
 use crate::train::transfer::{Start, Taken, TransferError};
 use crate::train::{Architecture, SeedDir, TrainError, TrainingData};
 use crate::weights;
+use graphminnet_data::Split;
 use graphminnet_data::batch::Order;
 use std::time::Instant;
 
@@ -112,12 +113,12 @@ impl<'a, C: Architecture> Training<'a, C> {
     /// A fresh model that knows the scales of the training part, or has the weights of the model that it begins with.
     fn begin(&mut self) -> Result<(), TrainError> {
         let data = self.data;
-        let graph = |&at: &usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
-        match (data.connection(), graph(&0)) {
+        let graph = |at: usize| data.dataset.samples.get(at).map(|sample| &*sample.prepared.graph);
+        match (data.connection(), graph(0)) {
             (Some(connection), Some(part)) => {
                 self.model.fit_part(part, connection.halo().own(), self.settings.exchange);
             }
-            _ => self.model.fit(&data.splits.train.iter().filter_map(graph).collect::<Vec<_>>()),
+            _ => self.model.fit(&data.counting_graphs(Split::Train).filter_map(graph).collect::<Vec<_>>()),
         }
         self.taken = self.taken_over()?;
         if let Some(taken) = &self.taken {
