@@ -271,7 +271,6 @@ fn other_machines_are_let_in_with_a_token_or_an_explicit_word() {
     for (arguments, expected) in [
         ("--host 0.0.0.0", "--token-file"),
         ("--host ::", "--public"),
-        ("--public", "this machine alone"),
         ("--host 0.0.0.0 --public --token-file short", "cannot be used with"),
         ("--token-file short", "16 to 1024"),
         ("--token-file blank", "16 to 1024"),
@@ -328,6 +327,12 @@ fn without_a_token_a_site_that_names_itself_after_this_machine_learns_nothing() 
         }
     }
     assert_eq!(server.raw(b"GET /health HTTP/1.0\r\n\r\n").0, 200);
+    // Behind a proxy that passes the name of the site on, everybody whom it lets through may ask.
+    let behind_proxy = Server::start(&["--public"]);
+    assert_eq!(
+        behind_proxy.raw(b"GET /model HTTP/1.1\r\nHost: site.example\r\nConnection: close\r\n\r\n").0,
+        200
+    );
     // A token keeps such a page out whatever the name.
     let server = with_token();
     let head = format!("Host: site.example\r\nAuthorization: Bearer {TOKEN}\r\nConnection: close\r\n\r\n");

@@ -48,9 +48,6 @@ impl Access {
     pub fn new(host: IpAddr, token_file: Option<&Path>, public: bool) -> Result<Self, Failure> {
         match (token_file, public) {
             (Some(path), _) => Ok(Self::WithToken(read_token(path)?)),
-            (None, true) if host.is_loopback() => Err(Failure::usage(format!(
-                "--public: {host} can be reached from this machine alone; name the address to listen on with --host"
-            ))),
             (None, false) if !host.is_loopback() => Err(Failure::usage(format!(
                 "--host {host} lets other machines in: require a token with --token-file, or say --public to let everybody ask"
             ))),

@@ -208,7 +208,7 @@ fn refused(refusal: Refusal) -> Response {
         }
         Refusal::Name => reply(Answer::error(
             403,
-            "this server answers to localhost and 127.0.0.1 alone; to ask it under another name, start it with --token-file FILE, or with --host ADDRESS --public",
+            "this server answers to localhost and 127.0.0.1 alone; to ask it under another name, start it with --token-file FILE or with --public",
         )),
     }
 }
