@@ -53,7 +53,8 @@ pub struct Arguments {
     /// File with the token that requests must carry as `Authorization: Bearer TOKEN`.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Let other machines ask without a token; needed for a --host that they can reach, unless there is a token.
+    /// Let everybody ask, without a token and under any name: needed for a --host that other machines can reach, unless there is
+    /// a token, and behind a proxy on this machine.
     #[arg(long, conflicts_with = "token_file")]
     public: bool,
     /// Seconds after which a request is given up.
