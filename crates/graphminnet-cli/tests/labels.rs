@@ -291,38 +291,6 @@ fn a_narrow_model_has_narrow_positions_unless_they_are_asked_for() {
 }
 
 #[test]
-fn evaluating_a_part_says_if_it_is_not_that_of_the_training() {
-    let workspace = Workspace::new();
-    let part = |row: usize| ["train", "train", "train", "valid", "test"][row % 5];
-    let rows =
-        (0..210).map(|row| format!("{}O,{row}.5,{},{}\n", "C".repeat(1 + row % 9), part(row), 1 + row % 2));
-    workspace.write("m.csv", format!("smiles,y,split,w\n{}", rows.collect::<String>()));
-    // What weighs more or is set aside is still not tested.
-    for (number, (split, is_other)) in [
-        ("official", false),
-        ("random", true),
-        ("official --weight-column w", false),
-        ("official --calibrate", false),
-        ("random --calibrate --weight-column w", true),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let tiny = TINY.replace("--split random", &format!("--split {split}"));
-        ok(workspace
-            .run(&format!("train --data m.csv --target y {tiny} --threads 1 -q --run-dir r{number}")));
-        let run =
-            ok(workspace.run(&format!("evaluate --model r{number} --data m.csv --part test --replicates 0")));
-        assert!(run.stdout.contains("rmse"), "{run:?}");
-        assert_eq!(
-            run.stderr.contains("may be among those that it was trained on"),
-            is_other,
-            "{split}: {run:?}"
-        );
-    }
-}
-
-#[test]
 fn graphs_that_are_tested_and_trained_on_are_counted() {
     let workspace = Workspace::new();
     // Rows 0 to 9 test; the molecule of row 3 is written in another way in row 20, and that of row 5 again in row 30.

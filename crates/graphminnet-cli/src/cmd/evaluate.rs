@@ -15,14 +15,14 @@ use clap::Args;
 use graphminnet::bundle::{AnswerKind, Description, Ensemble, Evaluated, Labelled, evaluate_answers};
 use graphminnet::task::assess::Bootstrap;
 use graphminnet::task::links::{LinkQuestion, LinkScores};
-use graphminnet::train::data_fingerprint;
+use graphminnet::train::{Loaded, data_fingerprint};
 use graphminnet_data::exchange::Exchange;
 use graphminnet_data::fs::AtomicFile;
 use graphminnet_data::parts::PartFolder;
 use graphminnet_data::preparation::GraphInParts;
 use graphminnet_data::split::Splits;
 use graphminnet_data::{
-    Dataset, Level, OnBadRow, ReadInParts, ReadOptions, Sample, Split, escape, open, open_in_parts,
+    Dataset, Level, OnBadRow, Read, ReadInParts, ReadOptions, Sample, Split, escape, open, open_in_parts,
 };
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -52,9 +52,13 @@ pub struct Arguments {
     parts: PartsArguments,
     #[command(flatten)]
     columns: InputColumns,
-    /// Only the part of the data's own split: train, valid or test.
+    /// Only a part of the data: train, valid or test, as the data names them or --split does.
     #[arg(long, value_parser = part)]
     part: Option<Split>,
+    /// With --part: the parts of a split file in place of those that the data names. `splits.json` of a run has the parts that
+    /// its model was trained, chosen and tested on.
+    #[arg(long, value_name = "FILE", requires = "part", conflicts_with_all = ["join", "shard"])]
+    split: Option<PathBuf>,
     /// Leave out rows that cannot be read, and say how many; without it they stop the command.
     #[arg(long)]
     skip_bad_rows: bool,
@@ -80,10 +84,28 @@ fn part(text: &str) -> Result<Split, String> {
     found.ok_or_else(|| "expected train, valid or test".to_owned())
 }
 
-/// Whether graphs with parts of their own are other graphs, or in other parts, than those of a training.
-fn has_other_parts(dataset: &Dataset, about: &Description) -> bool {
-    let splits = dataset.official_split.as_ref().and_then(|_| Splits::official(dataset).ok());
-    splits.is_some_and(|splits| data_fingerprint(dataset, &splits) != *about.data.plain())
+/// What was read with its parts, if it has some.
+fn in_splits(arguments: &Arguments, read: Read) -> Result<(Dataset, Option<Splits>), Failure> {
+    if let Some(path) = &arguments.split {
+        let Loaded { dataset, splits, .. } = Loaded::by_file(read, path)?;
+        return Ok((dataset, Some(splits)));
+    }
+    let dataset = read.dataset;
+    let splits = match &dataset.node_parts {
+        Some(parts) => Some(parts.graphs_by_part()),
+        None => dataset.official_split.as_ref().and_then(|_| Splits::official(&dataset).ok()),
+    };
+    Ok((dataset, splits))
+}
+
+/// Whether these are other graphs, or in other parts, than those of a training.
+fn has_other_parts(dataset: &Dataset, splits: &Splits, about: &Description) -> bool {
+    // What was set aside for a calibration was not tested either.
+    let Splits { mut train, valid, test, mut calibration } = splits.clone();
+    train.append(&mut calibration);
+    train.sort_unstable();
+    let splits = Splits { train, valid, test, calibration };
+    data_fingerprint(dataset, &splits) != *about.data.plain()
 }
 
 /// How good a model of links is at them; `None` for other models.
@@ -218,27 +240,35 @@ fn answer(
     if bad > 0 {
         say!("{bad} rows cannot be read and are left out");
     }
-    let mut dataset = read.dataset;
+    let (mut dataset, splits) = in_splits(arguments, read)?;
     let mut directions = Directions::new(ensemble.description());
     dataset.samples.iter().for_each(|sample| directions.see(&sample.graph));
     directions.say();
-    let bounds = dataset.qualifiers.num_bounds();
-    if bounds > 0 {
-        say!("{bounds} labels are bounds, such as >3.5; metrics count exact labels only");
+    if let (Some(splits), Some(_), None, None) = (&splits, arguments.part, &shared, &own)
+        && has_other_parts(&dataset, splits, ensemble.description())
+    {
+        say!(
+            "note: the model was not trained on these data in these parts, so rows of `test` may be among those that it was trained \
+             on (`splits.json` of a run, given as --split, has its own parts)"
+        );
+    }
+    if let (Some(part), None) = (arguments.part, &dataset.node_parts) {
+        keep_graphs(&mut dataset, part, splits.as_ref(), shared.is_some())?;
     }
     // Links are ranked among all nodes of their graph, which answers in a file do not hold.
     let links = if shared.is_none() { link_scores(arguments, ensemble, &dataset)? } else { None };
     if shared.is_some() && ensemble.description().schema.level == Level::Pair {
         say!("note: shards give no ranks (hits@k, MRR); evaluate in one process for these");
     }
-    if let Some(part) = arguments.part {
-        if shared.is_none() && has_other_parts(&dataset, ensemble.description()) {
-            say!(
-                "note: parts are those that this file names. The model was not trained on these graphs in these parts, so rows of \
-                 `test` may be among those that it was trained on"
-            );
+    if let (Some(part), Some(parts)) = (arguments.part, dataset.node_parts.take()) {
+        let columns = dataset.schema.num_targets();
+        for (graph, sample) in dataset.samples.iter_mut().enumerate() {
+            parts.hide_others(part, &[graph], columns, &mut sample.targets);
         }
-        keep_part(&mut dataset, part, shared.is_some())?;
+    }
+    let bounds = dataset.qualifiers.num_bounds();
+    if bounds > 0 {
+        say!("{bounds} labels are bounds, such as >3.5; metrics count exact labels only");
     }
     if let Some(hosts) = hosts {
         return Ok(
@@ -254,26 +284,34 @@ fn answer(
     Ok(None)
 }
 
-/// Leaves out what is not in a part.
-fn keep_part(dataset: &mut Dataset, part: Split, is_shard: bool) -> Result<(), Failure> {
-    match (dataset.node_parts.take(), dataset.official_split.take()) {
-        (Some(parts), _) => {
-            let columns = dataset.schema.num_targets();
-            for (graph, sample) in dataset.samples.iter_mut().enumerate() {
-                parts.hide_others(part, &[graph], columns, &mut sample.targets);
-            }
-        }
-        (None, Some(split)) => {
-            let mut parts = split.iter();
-            dataset.samples.retain(|_| parts.next() == Some(&part));
+/// Leaves out the graphs that are not in a part.
+fn keep_graphs(
+    dataset: &mut Dataset,
+    part: Split,
+    splits: Option<&Splits>,
+    is_shard: bool,
+) -> Result<(), Failure> {
+    match splits {
+        Some(splits) => {
+            keep_at(&mut dataset.samples, splits.part(part));
+            keep_at(&mut dataset.qualifiers.bounds, splits.part(part));
         }
         // A shard may be without rows, and then names no part.
-        (None, None) if is_shard && dataset.samples.is_empty() => {}
-        (None, None) => {
-            return Err(Failure::usage("--part: the data names no parts (a `split` column does)"));
+        None if is_shard && dataset.samples.is_empty() => {}
+        None => {
+            return Err(Failure::usage(
+                "--part: the data names no parts (a `split` column does, or --split FILE, such as the `splits.json` of a run)",
+            ));
         }
     }
+    dataset.official_split = Some(vec![part; dataset.samples.len()]);
     Ok(())
+}
+
+/// Keeps what is at these places, which ascend.
+fn keep_at<T>(list: &mut Vec<T>, places: &[usize]) {
+    let mut place = 0..;
+    list.retain(|_| place.next().is_some_and(|place| places.binary_search(&place).is_ok()));
 }
 
 /// The answers for the only graph, on rank 0.

@@ -13,6 +13,7 @@ use graphminnet_data::{
 };
 use std::collections::HashSet;
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Data as it was found.
@@ -113,6 +114,15 @@ impl Loaded {
         };
         read.report.notes.extend(repeated(&read.dataset, &splits));
         Ok(Self { dataset: read.dataset, splits, report: read.report, split_note, in_parts: None })
+    }
+
+    /// What was read, in the parts of a split file, such as the `splits.json` of a run.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError`] if the file cannot be read, or its positions are not those of the data.
+    pub fn by_file(read: Read, path: &Path) -> Result<Self, TrainError> {
+        Self::of(read, &[], &SplitChoice::File { path: path.to_owned() }, RULES)
     }
 
     /// The hash of graphs, targets and parts; see [`data_fingerprint`].
