@@ -213,6 +213,18 @@ fn calibrated_models_are_served_with_the_intervals_and_sets_of_predict() {
     let names: Vec<&str> =
         said["sets"]["hit"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert_eq!(names.join("|"), cell("set_hit"), "{said}");
+    // Of a rare target too few labels are set aside.
+    let rare = rows(&|at| format!(",{}.5,{}", at % 60, if at % 20 == 7 { "1" } else { "" }));
+    let server = Server::serve(
+        trained_with("r.csv", &format!("smiles,size,rare\n{rare}"), &arguments("size,rare")),
+        &[],
+    );
+    let model: Value = serde_json::from_str(&server.get("/model").1).unwrap();
+    let warnings = model["warnings"].as_array().unwrap();
+    assert!(
+        warnings.iter().any(|warning| warning.as_str().unwrap().contains("too few to calibrate")),
+        "{model}"
+    );
     assert_eq!(said["calibrated"]["active"].as_f64().unwrap().to_string(), cell("cal_active"), "{said}");
     // A model that was not calibrated promises nothing.
     let (_, answer) = Server::start(&[]).predict(&json!({ "smiles": ["CCO"] }));

@@ -9,7 +9,7 @@ use super::rows::Input;
 use super::shards::{ShardArguments, Sharded, SharedWork, reading};
 use crate::failure::Failure;
 use crate::ranks;
-use crate::ui::coverage::{coverage_text, without_end};
+use crate::ui::coverage::doubts;
 use crate::ui::output::Output;
 use crate::ui::say::say;
 use clap::Args;
@@ -353,11 +353,7 @@ fn say_calibrated(ensemble: &Ensemble, conformal: &Conformal) {
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
     let level = conformal.level();
     say!("calibrated at level {level} on {} labels that were set aside in training", counts.join(", "));
-    without_end(conformal).for_each(|text| say!("warning: {text}"));
-    for member in ensemble.members() {
-        let tested = member.description().calibration.iter().flat_map(|kept| &kept.tested);
-        tested.filter(|tested| tested.is_low()).for_each(|tested| say!("warning: {}", coverage_text(tested)));
-    }
+    doubts(ensemble, conformal).iter().for_each(|doubt| say!("warning: {doubt}"));
 }
 
 /// Says why there are no intervals, where some of the models have a calibration.

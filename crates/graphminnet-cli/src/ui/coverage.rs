@@ -1,6 +1,6 @@
 //! How often calibrated intervals held, in words.
 
-use graphminnet::bundle::{Conformal, Coverage};
+use graphminnet::bundle::{Conformal, Coverage, Ensemble};
 use graphminnet_data::escape;
 
 /// What was promised, what came out, and what it means if that is too little.
@@ -23,14 +23,18 @@ pub fn coverage_text(coverage: &Coverage) -> String {
     )
 }
 
-/// What is to be said of every target whose calibration had too few labels.
-pub fn without_end(conformal: &Conformal) -> impl Iterator<Item = String> {
+/// Why intervals or sets from graphs that were set aside in training are not to be relied on: targets with too few labels, and
+/// those whose intervals held too little of the test part.
+pub fn doubts(ensemble: &Ensemble, conformal: &Conformal) -> Vec<String> {
     let level = conformal.level();
-    conformal.without_end().map(move |(target, found, needed)| {
+    let without_end = conformal.without_end().map(|(target, found, needed)| {
         format!(
             "{}: {found} labels are too few to calibrate at level {level}, which takes {needed}: its intervals have no end, \
              its sets hold every class",
             escape(target)
         )
-    })
+    });
+    let kept = ensemble.members().filter_map(|member| member.description().calibration.as_ref());
+    let low = kept.flat_map(|kept| &kept.tested).filter(|tested| tested.is_low()).map(coverage_text);
+    without_end.chain(low).collect()
 }

@@ -1,6 +1,7 @@
 //! From the text of a request to the text of an answer: what a client may ask, and what it gets.
 
 use super::Bounds;
+use crate::ui::coverage::doubts;
 use graphminnet::Ensemble;
 use graphminnet::bundle::{
     AnswerKind, AnswerRow, Answers, Conformal, DEFAULT_LEVEL, MaybeGraph, PredictError,
@@ -99,6 +100,11 @@ impl Served {
         let conformal = ensemble.conformal(DEFAULT_LEVEL).ok().flatten();
         Self { ensemble, conformal }
     }
+
+    /// Why intervals and sets are not to be relied on.
+    pub fn doubts(&self) -> Vec<String> {
+        self.conformal.as_ref().map_or_else(Vec::new, |conformal| doubts(&self.ensemble, conformal))
+    }
 }
 
 /// Answers `POST /predict`.
@@ -168,13 +174,21 @@ fn one_explanation(ensemble: &Ensemble, item: &Item, stop: Stop<'_>) -> Result<V
 }
 
 /// What the models are, for `GET /model`.
-pub fn describe(Served { ensemble, conformal }: &Served) -> String {
+pub fn describe(served: &Served) -> String {
+    let Served { ensemble, conformal } = served;
     let description = ensemble.description();
     let schema = &description.schema;
     let reading = molecule_reading(schema);
-    let mut selection = json!(description.selection);
-    // Counted from 1 wherever somebody reads it.
-    selection["epoch"] = json!(description.selection.epoch + 1);
+    let chosen = ensemble.members().map(|member| {
+        let selection = &member.description().selection;
+        let mut shown = json!(selection);
+        // Counted from 1 wherever somebody reads it.
+        shown["epoch"] = json!(selection.epoch + 1);
+        shown
+    });
+    let selections: Vec<Value> = chosen.collect();
+    // Of several models none stands for all.
+    let only = if let [only] = selections.as_slice() { Some(only) } else { None };
     json!({
         "name": description.name,
         "models": ensemble.len(),
@@ -184,11 +198,13 @@ pub fn describe(Served { ensemble, conformal }: &Served) -> String {
         "classes": schema.class_names,
         "positive_class": description.ranked_class(),
         "interval_level": conformal.as_ref().map(Conformal::level),
+        "warnings": served.doubts(),
         "node_columns": schema.node_columns,
         "edge_columns": schema.edge_columns,
         "takes_smiles": reading.is_ok(),
         "why_no_smiles": reading.err(),
-        "selection": selection,
+        "selection": only,
+        "selections": selections,
     })
     .to_string()
 }

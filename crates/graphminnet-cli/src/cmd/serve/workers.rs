@@ -4,6 +4,7 @@ use super::Bounds;
 use super::answer::{self, Answer, Refused, Served};
 use super::metrics::Metrics;
 use crate::failure::Failure;
+use crate::ui::say::say;
 use graphminnet::Ensemble;
 use graphminnet_data::spectral::{Stop, unless_stopped};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,6 +52,7 @@ pub fn start(ensemble: Ensemble, threads: usize, bounds: Bounds) -> Result<Worke
     let jobs = Arc::new(Mutex::new(jobs));
     let metrics = Arc::new(Metrics::default());
     let served = Arc::new(Served::new(ensemble));
+    served.doubts().iter().for_each(|doubt| say!("warning: {doubt}"));
     let description = answer::describe(&served);
     for number in 0..threads {
         let worker = Worker {
