@@ -18,6 +18,14 @@ fn calibrated_predictions_have_intervals_and_too_few_labels_say_so() {
     });
     // On the calibration data itself, ⌈81·0.8⌉ of 80 are inside.
     assert_eq!(inside.count(), 65);
+    assert!(
+        run.stderr.contains("hold less than they promise"),
+        "it is what the model was trained on: {run:?}"
+    );
+    let table = workspace.read("train.csv");
+    workspace.write("others.csv", table);
+    let run = ok(workspace.run("predict --model run/seed-0 --data train.csv --calibrate others.csv"));
+    assert!(!run.stderr.contains("hold less than they promise"), "{run:?}");
     workspace.write("few.csv", "smiles,y\nCCO,1.0\nCCC,2.0\n");
     let failed = workspace.run("predict --model run/seed-0 --data train.csv --calibrate few.csv");
     assert_eq!(failed.code, 3, "{failed:?}");

@@ -21,7 +21,7 @@ use graphminnet_data::exchange::Exchange;
 use graphminnet_data::formats::NodeNames;
 use graphminnet_data::parts::InputIdentity;
 use graphminnet_data::preparation::GraphInParts;
-use graphminnet_data::{Graph, InputRow, Level, ReadOptions, RowReader, Shard, open};
+use graphminnet_data::{Graph, InputRow, Level, ReadOptions, RowReader, Shard, escape, open};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -345,6 +345,13 @@ fn calibrate(
     let conformal = Conformal::calibrate(ensemble, &read.dataset, level)?;
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
     say!("calibrated at level {level} on {} labels", counts.join(", "));
+    if ensemble.members().any(|member| member.description().data.resembles(&read.dataset)) {
+        say!(
+            "note: {} is called like the data that the model was trained on and is as large: intervals and sets from graphs that a \
+             model knows hold less than they promise",
+            escape(&path.display().to_string())
+        );
+    }
     Ok(conformal)
 }
 

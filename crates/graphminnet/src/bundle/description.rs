@@ -6,7 +6,7 @@ use super::{Calibration, Origin, TargetScaler};
 use crate::config::{Loss, MetricKind, ModelConfig, Spread, are_quantiles};
 use crate::task::loss::{self, Objective};
 use graphminnet_data::spectral::PrepareOptions;
-use graphminnet_data::{EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
+use graphminnet_data::{Dataset, EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
 use serde::{Deserialize, Serialize};
 
 /// Everything in a model file but the weights.
@@ -90,6 +90,12 @@ impl TrainedOn {
     /// The hash of graphs, targets and parts that other data has, which names no weights and sets nothing aside.
     pub fn plain(&self) -> &String {
         self.plain.as_ref().unwrap_or(&self.fingerprint)
+    }
+
+    /// Whether a data set is called like this one and is about as large: some graphs may have been set aside, for a calibration.
+    pub fn resembles(&self, dataset: &Dataset) -> bool {
+        let (own, graphs) = (self.train + self.valid + self.test, dataset.samples.len());
+        self.name == dataset.name && own <= graphs && 4 * own >= 3 * graphs
     }
 }
 
