@@ -49,6 +49,7 @@ fn a_node_has_one_name_in_predictions_vectors_and_explanations() {
         assert!(run.stdout.contains(&format!("at node {node} ")), "{run:?}");
         let line: serde_json::Value =
             serde_json::from_str(text(&workspace, &format!("{folder}/explanations.jsonl")).trim()).unwrap();
+        assert_eq!(line["node_names"], serde_json::json!(expected), "{line}");
         line["node"].as_u64().unwrap()
     };
     assert_eq!(explained("3", "first"), 0);

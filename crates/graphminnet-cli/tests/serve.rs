@@ -170,6 +170,16 @@ fn the_seeds_of_a_run_are_served_as_an_ensemble() {
     let difference = why["prediction"].as_f64().unwrap() - said["values"]["size"].as_f64().unwrap();
     assert!(status == 200 && difference.abs() < 1e-4, "{why}");
     assert!(why["gap"].as_f64().unwrap() < 0.05, "{why}");
+    assert_eq!(why["ends"], json!([[0, 1], [1, 0], [1, 2], [2, 1]]), "{why}");
+    assert_eq!(why["edges"].as_array().unwrap().len(), 4, "{why}");
+    // A target has a name.
+    let ask = |path: &str, target: &str| {
+        server.post(path, &json!({ "smiles": ["CCO"], "target": target }).to_string())
+    };
+    assert_eq!(ask("/explain", "size").0, 200);
+    let (status, refused) = ask("/explain", "weight");
+    assert!(status == 400 && refused.contains("neither a number nor one of size"), "{refused}");
+    assert_eq!(ask("/predict", "size").0, 400);
     let (_, model) = server.get("/model");
     assert!(model.contains("\"models\":2"), "{model}");
 }

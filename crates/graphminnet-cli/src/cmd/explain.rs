@@ -7,7 +7,7 @@ use crate::ui::say::say;
 use crate::ui::table::{Align, Table};
 use clap::Args;
 use graphminnet::Bundle;
-use graphminnet::bundle::{AnswerKind, Description};
+use graphminnet::bundle::Description;
 use graphminnet::explain::{ExplainError, Explainer, Explanation, Method, RangeOptions, RangeReport, Target};
 use graphminnet::report::{explanation_picture, range_chart};
 use graphminnet_data::formats::{NodeNames, node_text};
@@ -181,33 +181,10 @@ fn only_asked(mut found: Vec<Row>, asked: &[String]) -> Result<Vec<Row>, Failure
     Ok(found)
 }
 
-/// The output that was asked for. Names come first: a class may be called `1`.
-fn output(about: &Description, asked: Option<&String>) -> Result<Option<usize>, Failure> {
-    let Some(asked) = asked else { return Ok(None) };
-    let (targets, kind) = (&about.schema.targets, about.answers());
-    let classes = if kind == AnswerKind::Classes {
-        about.classes_with_probability()
-    } else {
-        // Of two classes the score of one says everything.
-        about.ranked_class().into_iter().map(str::to_owned).collect()
-    };
-    let place = |names: &[String]| names.iter().position(|name| name == asked);
-    if let Some(class) = place(&classes) {
-        return Ok(Some(class));
-    }
-    match place(targets) {
-        // The target that has the classes: the predicted one of them.
-        Some(_) if kind == AnswerKind::Classes => Ok(None),
-        Some(target) => Ok(Some(target)),
-        None => asked.parse().map(Some).map_err(|_| {
-            let names: Vec<String> = targets.iter().chain(&classes).map(|name| escape(name)).collect();
-            Failure::usage(format!(
-                "--target {}: neither a number nor one of {}",
-                escape(asked),
-                names.join(", ")
-            ))
-        }),
-    }
+/// The output that was asked for.
+fn output(about: &Description, arguments: &Arguments) -> Result<Option<usize>, Failure> {
+    let Some(asked) = &arguments.target else { return Ok(None) };
+    about.output_called(asked).map_err(|reason| Failure::usage(format!("--target {reason}")))
 }
 
 fn explain_all(
@@ -218,7 +195,7 @@ fn explain_all(
 ) -> Result<(), Failure> {
     let names = arguments.input.node_names(about)?;
     let names = names.as_ref();
-    let output = output(about, arguments.target.as_ref())?;
+    let output = output(about, arguments)?;
     let prepared =
         explainer.prepare(&graphs.iter().map(|named| Arc::clone(&named.graph)).collect::<Vec<_>>());
     let mut explained = Vec::new();
@@ -249,8 +226,14 @@ fn explain_all(
     if explained.is_empty() {
         return Err(nothing());
     }
-    let lines =
-        explained.iter().map(|(named, what, explanation)| format!("{}\n", as_json(named, what, explanation)));
+    let lines = explained.iter().map(|(named, what, explanation)| {
+        let mut line = as_json(named, what, explanation);
+        if names.is_some() {
+            let nodes = 0..explanation.nodes.len() as u32;
+            line["node_names"] = nodes.map(|node| node_text(names, &named.id, node)).collect();
+        }
+        format!("{line}\n")
+    });
     std::fs::create_dir_all(&arguments.output)?;
     write_atomically(&arguments.output.join(EXPLANATIONS), lines.collect::<String>().as_bytes())?;
     let mut table = Table::new(&[
@@ -385,7 +368,7 @@ fn measure(
     arguments: &Arguments,
 ) -> Result<RangeReport, Failure> {
     // By name: another model may have its outputs in another order.
-    let output = output(bundle.description(), arguments.target.as_ref())?;
+    let output = output(bundle.description(), arguments)?;
     let prepared =
         explainer.prepare(&graphs.iter().map(|named| Arc::clone(&named.graph)).collect::<Vec<_>>());
     let fitting: Vec<&PreparedGraph> = prepared.iter().filter_map(|result| result.as_ref().ok()).collect();

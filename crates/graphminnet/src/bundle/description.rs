@@ -6,7 +6,7 @@ use super::{Calibration, Origin, TargetScaler};
 use crate::config::{Loss, MetricKind, ModelConfig, Spread, are_quantiles};
 use crate::task::loss::{self, Objective};
 use graphminnet_data::spectral::PrepareOptions;
-use graphminnet_data::{Dataset, EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task};
+use graphminnet_data::{Dataset, EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task, escape};
 use serde::{Deserialize, Serialize};
 
 /// Everything in a model file but the weights.
@@ -150,6 +150,35 @@ impl Description {
     /// Makes outputs of the network, `[rows, out_dim]`, what they stand for in the units of the data.
     pub(super) fn read_outputs(&self, outputs: &mut [f32]) {
         read_outputs(&self.spread(), self.target_scaler.as_ref(), outputs, self.model.out_dim);
+    }
+
+    /// The output column that a name or a number stands for; `None` for the predicted one of several classes. Names come first:
+    /// a class may be called `1`.
+    ///
+    /// # Errors
+    ///
+    /// What there is instead, in words.
+    pub fn output_called(&self, asked: &str) -> Result<Option<usize>, String> {
+        let (targets, kind) = (&self.schema.targets, self.answers());
+        let classes = if kind == AnswerKind::Classes {
+            self.classes_with_probability()
+        } else {
+            // Of two classes the score of one says everything.
+            self.ranked_class().into_iter().map(str::to_owned).collect()
+        };
+        let place = |names: &[String]| names.iter().position(|name| name == asked);
+        if let Some(class) = place(&classes) {
+            return Ok(Some(class));
+        }
+        match place(targets) {
+            // The target that has the classes: the predicted one of them.
+            Some(_) if kind == AnswerKind::Classes => Ok(None),
+            Some(target) => Ok(Some(target)),
+            None => asked.parse().map(Some).map_err(|_| {
+                let names: Vec<String> = targets.iter().chain(&classes).map(|name| escape(name)).collect();
+                format!("{}: neither a number nor one of {}", escape(asked), names.join(", "))
+            }),
+        }
     }
 
     /// How new data is to be read: with the columns, vocabularies and edges of the data that was trained on.

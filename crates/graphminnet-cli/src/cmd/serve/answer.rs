@@ -35,6 +35,8 @@ struct Request {
     smiles: Option<Vec<String>>,
     /// Graphs, each written as a line of JSON Lines.
     graphs: Option<Vec<Value>>,
+    /// What is to be explained: a target or a class, by its name or its number.
+    target: Option<String>,
 }
 
 /// What a request gets.
@@ -109,7 +111,10 @@ impl Served {
 
 /// Answers `POST /predict`.
 pub fn predict(served: &Served, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Answer, Refused> {
-    let items = read(&served.ensemble, bounds, body, stop)?;
+    let (items, target) = read(&served.ensemble, bounds, body, stop)?;
+    if target.is_some() {
+        return Err(Answer::error(400, "\"target\" is for /explain: predictions are of all targets").into());
+    }
     let answers = served.ensemble.answer_unless(&items, stop)?;
     let said = |at: usize| prediction(served, &answers, at, &items[at]).map_err(|error| error.to_string());
     list("predictions", &items, stop, said)
@@ -124,8 +129,10 @@ pub fn explain(served: &Served, bounds: &Bounds, body: &[u8], stop: Stop<'_>) ->
         nodes: bounds.nodes.min(EXPLAINED_NODES),
         ..*bounds
     };
-    let items = read(ensemble, &bounds, body, stop)?;
-    let said = |at: usize| one_explanation(ensemble, &items[at], stop);
+    let (items, target) = read(ensemble, &bounds, body, stop)?;
+    let output = target.map(|target| ensemble.description().output_called(&target)).transpose();
+    let output = output.map_err(|reason| Answer::error(400, format!("target {reason}")))?.flatten();
+    let said = |at: usize| one_explanation(ensemble, &items[at], output, stop);
     list("explanations", &items, stop, said)
 }
 
@@ -148,10 +155,16 @@ fn list(
     Ok(Answer { status: 200, body: json!({ what: list }).to_string(), graphs })
 }
 
-fn one_explanation(ensemble: &Ensemble, item: &Item, stop: Stop<'_>) -> Result<Value, String> {
+fn one_explanation(
+    ensemble: &Ensemble,
+    item: &Item,
+    output: Option<usize>,
+    stop: Stop<'_>,
+) -> Result<Value, String> {
     let text = |error: &dyn std::error::Error| error.to_string();
     let graph = item.graph().map_err(|error| text(&error))?;
-    let explanation = explain_together(ensemble, graph, Target::default(), Method::Integrated, stop);
+    let explanation =
+        explain_together(ensemble, graph, Target { node: None, output }, Method::Integrated, stop);
     let explanation = explanation.map_err(|error| text(&error))?;
     let picture = GraphPicture {
         meaning: "red raises the prediction, blue lowers it",
@@ -168,6 +181,8 @@ fn one_explanation(ensemble: &Ensemble, item: &Item, stop: Stop<'_>) -> Result<V
         "output": explanation.output,
         "nodes": explanation.nodes,
         "edges": explanation.edges,
+        // Whoever sends a molecule does not see its edges.
+        "ends": graph.edges(),
         "gap": explanation.gap(),
         "svg": svg.to_string(),
     }))
@@ -314,7 +329,13 @@ fn row_value(Served { ensemble, conformal }: &Served, row: &AnswerRow<'_>) -> Va
     object
 }
 
-fn read(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Result<Vec<Item>, Refused> {
+/// The graphs of a request, and what of them is asked for.
+fn read(
+    ensemble: &Ensemble,
+    bounds: &Bounds,
+    body: &[u8],
+    stop: Stop<'_>,
+) -> Result<(Vec<Item>, Option<String>), Refused> {
     let request: Request = serde_json::from_slice(body).map_err(|error| {
         Answer::error(
             400,
@@ -345,7 +366,7 @@ fn read(ensemble: &Ensemble, bounds: &Bounds, body: &[u8], stop: Stop<'_>) -> Re
             return Err(Answer::error(413, message).into());
         }
     }
-    Ok(items)
+    Ok((items, request.target))
 }
 
 fn molecules(
