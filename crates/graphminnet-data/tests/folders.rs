@@ -4,7 +4,7 @@ mod common;
 
 use common::Scratch;
 use common::layouts::{edge_lists, said, three_graphs, two_graphs};
-use graphminnet_data::{ReadOptions, Split, open};
+use graphminnet_data::{Column, ReadOptions, Split, open};
 use std::path::Path;
 
 /// What is said about a folder that is refused now and was not by earlier rules.
@@ -325,4 +325,50 @@ fn other_separators_in_a_folder_of_tables_are_named() {
         let error = graphminnet_data::formats::read_pair_list(&pairs, &limits, None).unwrap_err().to_string();
         assert!(error.contains(&expected), "{error}");
     }
+}
+
+/// Names of the features of nodes and of edges, and of the targets.
+fn columns_of(folder: &Path, options: &ReadOptions) -> [Vec<String>; 3] {
+    let schema = open(folder, options).unwrap().dataset.schema;
+    let names = |columns: Vec<Column>| columns.into_iter().map(|column| column.name).collect();
+    [names(schema.node_columns), names(schema.edge_columns), schema.targets]
+}
+
+#[test]
+fn columns_without_a_name_are_ignored_in_tables_of_graphs_unless_they_are_asked_for() {
+    let scratch = Scratch::new("nameless");
+    // As pandas writes the numbers of rows.
+    scratch.write("t/graphs.csv", ",graph_id,y\n0,a,0.5\n1,b,1.5\n");
+    scratch.write("t/nodes.csv", ",graph_id,node_id,x\n0,a,0,0.5\n1,a,1,1.5\n2,b,0,2.5\n");
+    scratch.write("t/edges.csv", ",graph_id,source,destination,w\n0,a,0,1,0.5\n1,a,1,0,1.5\n");
+    let folder = scratch.path().join("t");
+    assert_eq!(columns_of(&folder, &ReadOptions::default()), [["x"], ["w"], ["y"]]);
+    let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes.join("; ");
+    for table in ["graphs.csv", "nodes.csv", "edges.csv"] {
+        let note =
+            format!("columns without a name were ignored in {table}: `column_1` (name one as a target");
+        assert!(notes.contains(&note), "{notes}");
+    }
+    let asked = ReadOptions { numeric: vec!["column_1".to_owned()], ..ReadOptions::default() };
+    assert_eq!(columns_of(&folder, &asked), [&["column_1", "x"][..], &["column_1", "w"], &["y"]]);
+    // A run or model of earlier rules that learnt such columns still has them.
+    let earlier = open(&folder, &ReadOptions { rules: 7, ..ReadOptions::default() }).unwrap().dataset;
+    assert_eq!(earlier.schema.targets, ["", "y"]);
+    assert!(earlier.schema.node_columns.iter().any(|column| column.name.is_empty()));
+    let again = open(&folder, &ReadOptions::with_schema(earlier.schema.clone())).unwrap().dataset;
+    assert_eq!((&again.samples, &again.schema), (&earlier.samples, &earlier.schema));
+    // As spreadsheets leave them behind the last column.
+    scratch.write("t/nodes.csv", "graph_id,node_id,x,,\na,0,0.5,,\na,1,1.5,,\nb,0,2.5,,\n");
+    let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes.join("; ");
+    assert!(notes.contains("ignored in nodes.csv: `column_4`, `column_5`"), "{notes}");
+}
+
+#[test]
+fn the_column_without_a_name_of_pairs_is_no_target() {
+    let scratch = Scratch::new("nameless-pairs");
+    scratch.write("t/nodes.csv", "node_id,x\n0,0.5\n1,1.5\n");
+    scratch.write("t/edges.csv", "source,destination\n0,1\n");
+    scratch.write("t/pairs.csv", ",source,destination,y\n0,0,1,1\n1,1,0,0\n");
+    let [.., targets] = columns_of(&scratch.path().join("t"), &ReadOptions::default());
+    assert_eq!(targets, ["y"]);
 }

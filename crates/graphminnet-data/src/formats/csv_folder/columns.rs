@@ -2,7 +2,7 @@
 
 use crate::formats::csv::CsvReader;
 use crate::schema::{Collector, Table};
-use crate::text::quoted_some;
+use crate::text::{quoted, quoted_some};
 use crate::{Column, DataError, Place, ReadOptions};
 
 /// The first version of the rules under which targets have the order in which they are asked for, and columns with the name of a
@@ -74,6 +74,39 @@ pub(super) fn is_feature(name: &str, known: &[Column], options: &ReadOptions) ->
 /// Whether a column that is not asked for as a target is none of the features either: it has the name of a target.
 pub(super) fn is_unused(name: &str, known: &[Column], options: &ReadOptions) -> bool {
     options.rules >= AS_ASKED && is_target_name(name) && !is_feature(name, known, options)
+}
+
+/// Which of the columns are targets: those that are asked for, or else all that have a name; then the names of the others.
+pub(super) fn wanted_targets(
+    columns: impl Iterator<Item = (usize, String)>,
+    table: &CsvReader,
+    wanted: Option<&[String]>,
+) -> (Vec<(usize, String)>, Vec<String>) {
+    let (mut targets, mut nameless) = (Vec::new(), Vec::new());
+    for (column, name) in columns {
+        match wanted {
+            Some(wanted) if wanted.contains(&name) => targets.push((column, name)),
+            Some(_) => {}
+            None if table.is_nameless(column) => nameless.push(name),
+            None => targets.push((column, name)),
+        }
+    }
+    (targets, nameless)
+}
+
+/// Says which columns without a name are ignored.
+pub(super) fn note_nameless(nameless: &[String], table: &str, collector: &mut Collector<'_>) {
+    if nameless.is_empty() {
+        return;
+    }
+    let as_feature = match table {
+        "nodes.csv" | "edges.csv" => "; `--numeric` or `--text` makes a column a feature",
+        _ => "",
+    };
+    collector.notes.push(format!(
+        "columns without a name were ignored in {table}: {} (name one as a target to use it{as_feature})",
+        quoted(nameless)
+    ));
 }
 
 /// Says which columns are not used.
