@@ -3,8 +3,8 @@
 mod common;
 
 use common::Scratch;
-use common::layouts::{edge_lists, said, three_graphs, two_graphs};
-use graphminnet_data::{Column, ReadOptions, Split, open};
+use common::layouts::{edge_lists, said, three_graphs, two_graphs, usable};
+use graphminnet_data::{Column, Level, ReadOptions, Split, open};
 use std::path::Path;
 
 /// What is said about a folder that is refused now and was not by earlier rules.
@@ -371,4 +371,28 @@ fn the_column_without_a_name_of_pairs_is_no_target() {
     scratch.write("t/pairs.csv", ",source,destination,y\n0,0,1,1\n1,1,0,0\n");
     let [.., targets] = columns_of(&scratch.path().join("t"), &ReadOptions::default());
     assert_eq!(targets, ["y"]);
+}
+
+#[test]
+fn a_name_that_graphs_and_nodes_have_is_a_target_at_the_level_of_the_model_alone() {
+    let scratch = Scratch::new("same-name");
+    let folder = two_graphs(&scratch, "graph_id,size\na,0.5\nb,1.5\n");
+    scratch.write("tables/nodes.csv", "graph_id,node_id,size\na,0,2.5\na,1,3.5\nb,0,4.5\nb,1,5.5\n");
+    let of_graphs = open(&folder, &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(columns_of(&folder, &ReadOptions::default()), [&["size"][..], &[], &["size"]]);
+    let asked =
+        |level| ReadOptions { targets: Some(vec!["size".to_owned()]), level, ..ReadOptions::default() };
+    // Whoever says no level is told that it decides.
+    assert!(said(&folder, &asked(None)).contains("`--level graph` takes those of graphs.csv"));
+    assert!(open(&folder, &ReadOptions { rules: 7, ..asked(Some(Level::Graph)) }).is_err());
+    let of_nodes = open(&folder, &asked(Some(Level::Node))).unwrap().dataset;
+    assert_eq!((of_nodes.schema.level, of_nodes.schema.node_columns.len()), (Level::Node, 0));
+    assert_eq!(of_nodes.samples[0].targets, [2.5, 3.5]);
+    for (dataset, level) in [(of_graphs, Level::Graph), (of_nodes, Level::Node)] {
+        let model = ReadOptions::with_schema(dataset.schema.clone());
+        assert_eq!(usable(&folder, &model), [true, true], "{level}");
+        for options in [model, asked(Some(level))] {
+            assert_eq!(open(&folder, &options).unwrap().dataset.samples, dataset.samples, "{level}");
+        }
+    }
 }

@@ -37,7 +37,7 @@ use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::Collector;
 use crate::{DataError, Level, Place, Read, ReadOptions};
-use columns::{TargetColumns, note_nameless, wanted_targets};
+use columns::{TargetColumns, are_elsewhere, note_nameless, wanted_targets};
 use draft::Draft;
 use in_parts::Kept;
 use std::collections::HashMap;
@@ -170,8 +170,7 @@ impl<'a> Graphs<'a> {
         };
         let weights = WeightColumn::find(&table, options, &[Some(id), count, split])?;
         let wanted = options.asked_targets();
-        let elsewhere = matches!(options.asked_level(), Some(Level::Edge | Level::Pair));
-        let is_used = !elsewhere && !ignores_targets(options);
+        let is_used = !are_elsewhere(Level::Graph, options) && !ignores_targets(options);
         let special = [Some(id), count, split];
         let columns = named_columns(&table, &special)
             .filter(|(column, _)| is_used && !weights.as_ref().is_some_and(|weights| weights.is(*column)));

@@ -152,7 +152,8 @@ pub struct ReadOptions {
     /// one for `target`; `id_column` and `smiles_column` may name anything where a format has no such column; and in a CSV folder of
     /// several graphs rows without `graph_id` are those of the graph `0`.
     ///
-    /// Under versions 1 to 7 a column without a name in a CSV folder is a feature or a target as any other.
+    /// Under versions 1 to 7 a column without a name in a CSV folder is a feature or a target as any other, and columns of graphs
+    /// and of nodes are targets by their names, whichever of the two levels is asked for.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

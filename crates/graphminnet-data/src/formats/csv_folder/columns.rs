@@ -3,11 +3,14 @@
 use crate::formats::csv::CsvReader;
 use crate::schema::{Collector, Table};
 use crate::text::{quoted, quoted_some};
-use crate::{Column, DataError, Place, ReadOptions};
+use crate::{Column, DataError, Level, Place, ReadOptions};
 
 /// The first version of the rules under which targets have the order in which they are asked for, and columns with the name of a
 /// target that nobody asks for are no features.
 const AS_ASKED: u32 = 6;
+
+/// The first version of the rules under which targets of graphs and of nodes are looked for at the level that is asked for alone.
+const AT_ITS_LEVEL: u32 = 8;
 
 /// The columns of a table that hold targets, with their names; a model has a place also for one that the table lacks.
 pub(super) struct TargetColumns(Vec<(Option<usize>, String)>);
@@ -63,6 +66,15 @@ impl TargetColumns {
 pub(super) fn is_target_name(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     lower == "target" || lower == "label" || lower.starts_with("target_")
+}
+
+/// Whether the targets of this level, graphs or nodes, are none because those of another one are asked for.
+pub(super) fn are_elsewhere(level: Level, options: &ReadOptions) -> bool {
+    match options.asked_level() {
+        None => false,
+        Some(Level::Edge | Level::Pair) => true,
+        Some(asked) => asked != level && options.rules >= AT_ITS_LEVEL,
+    }
 }
 
 /// Whether a column is a feature whatever its name looks like: a model knows it as one, or the options say so.

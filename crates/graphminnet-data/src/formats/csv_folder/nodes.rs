@@ -1,7 +1,9 @@
 //! `nodes.csv`: a row for each node, with its features and, where nodes have them, its targets and part.
 
 use super::super::csv::CsvReader;
-use super::columns::{TargetColumns, is_feature, is_target_name, is_unused, note_nameless, note_unused};
+use super::columns::{
+    TargetColumns, are_elsewhere, is_feature, is_target_name, is_unused, note_nameless, note_unused,
+};
 use super::parts::PartColumns;
 use super::{Graphs, ignores_targets, named_columns, present, require, unknown_graph};
 use crate::budget::bytes_of;
@@ -35,7 +37,7 @@ impl NodeColumns {
                 continue;
             }
             let is_target = match options.asked_targets() {
-                _ if matches!(options.asked_level(), Some(Level::Edge | Level::Pair)) => false,
+                _ if are_elsewhere(Level::Node, options) => false,
                 Some(wanted) => wanted.contains(&name),
                 None => is_target_name(&name),
             };
@@ -71,7 +73,7 @@ impl Graphs<'_> {
             return Err(DataError::malformed(
                 table.place(),
                 "targets in nodes.csv as well as in graphs.csv",
-                "one level of targets (name those to use)",
+                "one level of targets: `--level graph` takes those of graphs.csv, `--level node` those of nodes.csv",
             ));
         }
         if !targets.is_empty() {
