@@ -46,6 +46,27 @@ fn a_folder_of_edge_lists_counts_nodes_by_the_largest_index() {
 }
 
 #[test]
+fn edge_lists_that_are_all_numbered_from_1_have_a_node_too_many_and_that_is_said() {
+    let scratch = Scratch::new("edgelist");
+    scratch.write("m/good/a.edgelist", "1 2\n2 3\n");
+    scratch.write("m/bad/b.edgelist", "2 4\n");
+    let folder = scratch.path().join("m");
+    let is_said = || {
+        let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes;
+        notes.iter().any(|note| note.contains("counted from 0: every graph with edges has a node 0"))
+    };
+    assert!(is_said());
+    assert_eq!(open(&folder, &ReadOptions::default()).unwrap().dataset.samples[1].graph.num_nodes(), 4);
+    // One node 0 in one of the files says where numbers begin.
+    scratch.write("m/bad/b.edgelist", "2 0\n");
+    assert!(!is_said());
+    // So does no 1 anywhere: numbers may be those of a larger graph.
+    scratch.write("m/bad/b.edgelist", "2 4\n");
+    scratch.write("m/good/a.edgelist", "2 3\n");
+    assert!(!is_said());
+}
+
+#[test]
 fn a_folder_of_two_tudatasets_is_refused_and_attributes_beside_labels_are_named() {
     let scratch = Scratch::new("tu");
     for name in ["MUTAG", "PROTEINS"] {
