@@ -417,3 +417,20 @@ fn a_name_that_graphs_and_nodes_have_is_a_target_at_the_level_of_the_model_alone
         }
     }
 }
+
+#[test]
+fn edges_of_a_graph_whose_nodes_nobody_counts_say_what_is_missing() {
+    let scratch = Scratch::new("edges-alone");
+    scratch.write("t/edges.csv", "source,destination\n177,212\n");
+    let folder = scratch.path().join("t");
+    let alone = said(&folder, &ReadOptions::default());
+    scratch.write("t/graphs.csv", "graph_id,y\na,1\n");
+    for error in [alone, said(&folder, &ReadOptions::default())] {
+        let pieces = ["edges.csv, line 2, column `source`: `177`", "`nodes.csv` lists them", "`num_nodes`"];
+        assert!(pieces.iter().all(|piece| error.contains(piece)), "{error}");
+    }
+    // Where they are counted, the number is said.
+    scratch.write("t/graphs.csv", "graph_id,num_nodes\na,3\n");
+    let error = said(&folder, &ReadOptions::default());
+    assert!(error.contains("the graph has 3, counted from 0"), "{error}");
+}

@@ -23,7 +23,11 @@ impl Draft {
         if has_nodes {
             return named_node(&self.node_ids, text, place);
         }
-        let count = self.num_nodes.unwrap_or(0);
+        let Some(count) = self.num_nodes else {
+            let expected = "a node: how many the graph has is not said (`nodes.csv` lists them, or the column `num_nodes` of \
+                            `graphs.csv` counts them)";
+            return Err(DataError::value(place, text, expected));
+        };
         match text.parse::<u32>() {
             Ok(node) if u64::from(node) < count => Ok(node),
             _ => Err(DataError::value(place, text, format!("a node: the graph has {count}, counted from 0"))),
