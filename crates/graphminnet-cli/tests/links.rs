@@ -57,6 +57,9 @@ fn links_are_hidden_trained_on_predicted_and_evaluated() {
     assert!(found["links"]["mrr"].as_f64().unwrap() > 0.0, "{found}");
     let run = workspace.run("evaluate --model run --data links --part test --replicates 0 --candidates 50");
     assert!(run.stdout.contains("mrr") && run.stdout.contains("50 nodes without a link"), "{run:?}");
+    // More than the graph has.
+    let run = workspace.run("evaluate --model run --data links --part test --replicates 0 --candidates 5000");
+    assert!(run.stdout.contains("all nodes without a link"), "{run:?}");
 }
 
 #[test]

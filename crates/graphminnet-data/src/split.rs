@@ -11,7 +11,7 @@
 //! A split depends on the arguments alone (and on a seed where chance is involved). Every [`Splits`] has been checked:
 //! no position occurs twice, and none is out of range.
 
-use super::dataset::{Dataset, Split};
+use super::dataset::{Dataset, Level, Split};
 use crate::RULES;
 use crate::rng::stream;
 use std::collections::{HashMap, HashSet};
@@ -77,14 +77,28 @@ pub enum SplitError {
         folds: usize,
     },
     /// Stratification without targets of whole graphs.
-    #[error("there are no graph-level targets to stratify by; use a random split")]
-    NoGraphTargets,
+    #[error("{}", not_stratified(*level))]
+    NoGraphTargets {
+        /// What the targets belong to.
+        level: Level,
+    },
     /// A text that is not a split file.
     #[error("not a split file: {reason}")]
     Json {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+/// Why there is nothing to stratify graphs by.
+fn not_stratified(level: Level) -> String {
+    match level {
+        Level::Graph => "there are no targets to stratify by; use a random split".to_owned(),
+        _ => format!(
+            "graphs go into the parts as a whole, and with targets of {level}s they have no class of their own to stratify by; use a \
+             random split"
+        ),
+    }
 }
 
 /// How much of the data goes into each part; the numbers are divided by their sum.

@@ -3,8 +3,8 @@
 mod common;
 
 use common::Scratch;
-use common::layouts::{edge_lists, said, three_graphs, two_graphs};
-use graphminnet_data::{ReadOptions, Split, open};
+use common::layouts::{edge_lists, said, three_graphs, two_graphs, usable};
+use graphminnet_data::{Column, Level, ReadOptions, Split, open};
 use std::path::Path;
 
 /// What is said about a folder that is refused now and was not by earlier rules.
@@ -43,6 +43,27 @@ fn a_folder_of_edge_lists_counts_nodes_by_the_largest_index() {
     assert_eq!(dataset.schema.class_names, ["bad", "good"]);
     assert_eq!((dataset.samples[1].graph.num_nodes(), dataset.samples[1].targets[0]), (6, 1.0));
     assert_eq!(dataset.official_split, Some(vec![Split::Test, Split::Train]));
+}
+
+#[test]
+fn edge_lists_that_are_all_numbered_from_1_have_a_node_too_many_and_that_is_said() {
+    let scratch = Scratch::new("edgelist");
+    scratch.write("m/good/a.edgelist", "1 2\n2 3\n");
+    scratch.write("m/bad/b.edgelist", "2 4\n");
+    let folder = scratch.path().join("m");
+    let is_said = || {
+        let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes;
+        notes.iter().any(|note| note.contains("counted from 0: every graph with edges has a node 0"))
+    };
+    assert!(is_said());
+    assert_eq!(open(&folder, &ReadOptions::default()).unwrap().dataset.samples[1].graph.num_nodes(), 4);
+    // One node 0 in one of the files says where numbers begin.
+    scratch.write("m/bad/b.edgelist", "2 0\n");
+    assert!(!is_said());
+    // So does no 1 anywhere: numbers may be those of a larger graph.
+    scratch.write("m/bad/b.edgelist", "2 4\n");
+    scratch.write("m/good/a.edgelist", "2 3\n");
+    assert!(!is_said());
 }
 
 #[test]
@@ -325,4 +346,91 @@ fn other_separators_in_a_folder_of_tables_are_named() {
         let error = graphminnet_data::formats::read_pair_list(&pairs, &limits, None).unwrap_err().to_string();
         assert!(error.contains(&expected), "{error}");
     }
+}
+
+/// Names of the features of nodes and of edges, and of the targets.
+fn columns_of(folder: &Path, options: &ReadOptions) -> [Vec<String>; 3] {
+    let schema = open(folder, options).unwrap().dataset.schema;
+    let names = |columns: Vec<Column>| columns.into_iter().map(|column| column.name).collect();
+    [names(schema.node_columns), names(schema.edge_columns), schema.targets]
+}
+
+#[test]
+fn columns_without_a_name_are_ignored_in_tables_of_graphs_unless_they_are_asked_for() {
+    let scratch = Scratch::new("nameless");
+    // As pandas writes the numbers of rows.
+    scratch.write("t/graphs.csv", ",graph_id,y\n0,a,0.5\n1,b,1.5\n");
+    scratch.write("t/nodes.csv", ",graph_id,node_id,x\n0,a,0,0.5\n1,a,1,1.5\n2,b,0,2.5\n");
+    scratch.write("t/edges.csv", ",graph_id,source,destination,w\n0,a,0,1,0.5\n1,a,1,0,1.5\n");
+    let folder = scratch.path().join("t");
+    assert_eq!(columns_of(&folder, &ReadOptions::default()), [["x"], ["w"], ["y"]]);
+    let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes.join("; ");
+    for table in ["graphs.csv", "nodes.csv", "edges.csv"] {
+        let note =
+            format!("columns without a name were ignored in {table}: `column_1` (name one as a target");
+        assert!(notes.contains(&note), "{notes}");
+    }
+    let asked = ReadOptions { numeric: vec!["column_1".to_owned()], ..ReadOptions::default() };
+    assert_eq!(columns_of(&folder, &asked), [&["column_1", "x"][..], &["column_1", "w"], &["y"]]);
+    // A run or model of earlier rules that learnt such columns still has them.
+    let earlier = open(&folder, &ReadOptions { rules: 7, ..ReadOptions::default() }).unwrap().dataset;
+    assert_eq!(earlier.schema.targets, ["", "y"]);
+    assert!(earlier.schema.node_columns.iter().any(|column| column.name.is_empty()));
+    let again = open(&folder, &ReadOptions::with_schema(earlier.schema.clone())).unwrap().dataset;
+    assert_eq!((&again.samples, &again.schema), (&earlier.samples, &earlier.schema));
+    // As spreadsheets leave them behind the last column.
+    scratch.write("t/nodes.csv", "graph_id,node_id,x,,\na,0,0.5,,\na,1,1.5,,\nb,0,2.5,,\n");
+    let notes = open(&folder, &ReadOptions::default()).unwrap().report.notes.join("; ");
+    assert!(notes.contains("ignored in nodes.csv: `column_4`, `column_5`"), "{notes}");
+}
+
+#[test]
+fn the_column_without_a_name_of_pairs_is_no_target() {
+    let scratch = Scratch::new("nameless-pairs");
+    scratch.write("t/nodes.csv", "node_id,x\n0,0.5\n1,1.5\n");
+    scratch.write("t/edges.csv", "source,destination\n0,1\n");
+    scratch.write("t/pairs.csv", ",source,destination,y\n0,0,1,1\n1,1,0,0\n");
+    let [.., targets] = columns_of(&scratch.path().join("t"), &ReadOptions::default());
+    assert_eq!(targets, ["y"]);
+}
+
+#[test]
+fn a_name_that_graphs_and_nodes_have_is_a_target_at_the_level_of_the_model_alone() {
+    let scratch = Scratch::new("same-name");
+    let folder = two_graphs(&scratch, "graph_id,size\na,0.5\nb,1.5\n");
+    scratch.write("tables/nodes.csv", "graph_id,node_id,size\na,0,2.5\na,1,3.5\nb,0,4.5\nb,1,5.5\n");
+    let of_graphs = open(&folder, &ReadOptions::default()).unwrap().dataset;
+    assert_eq!(columns_of(&folder, &ReadOptions::default()), [&["size"][..], &[], &["size"]]);
+    let asked =
+        |level| ReadOptions { targets: Some(vec!["size".to_owned()]), level, ..ReadOptions::default() };
+    // Whoever says no level is told that it decides.
+    assert!(said(&folder, &asked(None)).contains("`--level graph` takes those of graphs.csv"));
+    assert!(open(&folder, &ReadOptions { rules: 7, ..asked(Some(Level::Graph)) }).is_err());
+    let of_nodes = open(&folder, &asked(Some(Level::Node))).unwrap().dataset;
+    assert_eq!((of_nodes.schema.level, of_nodes.schema.node_columns.len()), (Level::Node, 0));
+    assert_eq!(of_nodes.samples[0].targets, [2.5, 3.5]);
+    for (dataset, level) in [(of_graphs, Level::Graph), (of_nodes, Level::Node)] {
+        let model = ReadOptions::with_schema(dataset.schema.clone());
+        assert_eq!(usable(&folder, &model), [true, true], "{level}");
+        for options in [model, asked(Some(level))] {
+            assert_eq!(open(&folder, &options).unwrap().dataset.samples, dataset.samples, "{level}");
+        }
+    }
+}
+
+#[test]
+fn edges_of_a_graph_whose_nodes_nobody_counts_say_what_is_missing() {
+    let scratch = Scratch::new("edges-alone");
+    scratch.write("t/edges.csv", "source,destination\n177,212\n");
+    let folder = scratch.path().join("t");
+    let alone = said(&folder, &ReadOptions::default());
+    scratch.write("t/graphs.csv", "graph_id,y\na,1\n");
+    for error in [alone, said(&folder, &ReadOptions::default())] {
+        let pieces = ["edges.csv, line 2, column `source`: `177`", "`nodes.csv` lists them", "`num_nodes`"];
+        assert!(pieces.iter().all(|piece| error.contains(piece)), "{error}");
+    }
+    // Where they are counted, the number is said.
+    scratch.write("t/graphs.csv", "graph_id,num_nodes\na,3\n");
+    let error = said(&folder, &ReadOptions::default());
+    assert!(error.contains("the graph has 3, counted from 0"), "{error}");
 }

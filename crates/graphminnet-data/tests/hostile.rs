@@ -34,6 +34,7 @@ fn edges_out_of_range() {
         ("[-1,0]", &["line 1", "`edges`", "edge 0", "-1"]),
         ("[0,4294967296]", &["line 1", "4294967296"]),
         ("[0,0.5]", &["line 1", "0.5"]),
+        ("[0.0,1.0]", &["line 1", "node 0.0, which is not an integer"]),
         ("[0]", &["line 1", "1 values for edge 0"]),
         ("[0,1,2]", &["line 1", "3 values for edge 0"]),
         ("0", &["line 1", "1 values for edge 0"]),

@@ -255,6 +255,24 @@ fn a_long_flat_list_as_long_as_the_graph_has_one_target_for_each_node() {
 }
 
 #[test]
+fn lists_as_long_as_their_graphs_that_do_not_go_together_name_the_level_of_nodes() {
+    let line = |nodes: usize, targets: usize| {
+        let values = vec!["0.5"; targets].join(",");
+        format!("{{\"num_nodes\":{nodes},\"edges\":[],\"y\":[{values}]}}\n")
+    };
+    let of_nodes = ReadOptions { level: Some(Level::Node), ..Default::default() };
+    // Long lists are read as those of nodes, others as those of graphs.
+    for [first, second] in [[3, 2], [100, 2], [2, 100], [100, 1]] {
+        let content = line(first, first) + &line(second, second);
+        let error = read("a.jsonl", &content, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("line 2") && error.contains("`--level node` reads them so"), "{error}");
+        assert_eq!(read("a.jsonl", &content, &of_nodes).unwrap().dataset.schema.level, Level::Node);
+    }
+    let other = read("a.jsonl", &(line(3, 3) + &line(5, 2)), &ReadOptions::default()).unwrap_err();
+    assert!(!other.to_string().contains("--level"), "{other}");
+}
+
+#[test]
 fn text_can_only_be_the_only_target() {
     let scratch = Scratch::new("schema");
     let tables = two_graphs(&scratch, "graph_id,solubility,supplier\na,0.5,ACME\nb,1.5,Smith\n");

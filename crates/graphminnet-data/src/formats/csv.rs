@@ -90,10 +90,13 @@ impl CsvReader {
         Self::with_any_header(Lines::open(path, limits)?, limits)
     }
 
-    /// Reads the header, whose names must be unique.
-    pub(super) fn new(lines: Lines, options: &ReadOptions) -> Result<Self, DataError> {
+    /// Reads the header, whose names must be unique; columns without a name are numbered, or have an empty one.
+    pub(super) fn new(lines: Lines, is_numbered: bool, options: &ReadOptions) -> Result<Self, DataError> {
         let mut reader = Self::with_any_header(lines, &options.limits)?;
         reader.rules = options.rules;
+        if is_numbered {
+            reader.number_nameless();
+        }
         reader.check_names()?;
         Ok(reader)
     }

@@ -10,7 +10,8 @@
 //! Nodes are numbered in the order of their rows; `node_id` may be any text that is unique within its graph, and edges
 //! refer to it. Without `nodes.csv` edges refer to numbers from 0. Without `graphs.csv` graphs appear in the order of
 //! `nodes.csv`. A file without a `graph_id` column describes a single graph. Edges are directed as written. A bad row of
-//! `nodes.csv` or `edges.csv` makes its graph a bad row.
+//! `nodes.csv` or `edges.csv` makes its graph a bad row. Columns without a name, as pandas writes the numbers of rows, are nothing
+//! unless they are asked for as `column_1` and so on.
 
 mod again;
 mod columns;
@@ -36,13 +37,16 @@ use crate::formats::{Tree, lines_of};
 use crate::limits::within;
 use crate::schema::Collector;
 use crate::{DataError, Level, Place, Read, ReadOptions};
-use columns::TargetColumns;
+use columns::{TargetColumns, are_elsewhere, note_nameless, wanted_targets};
 use draft::Draft;
 use in_parts::Kept;
 use std::collections::HashMap;
 
 /// The first version of the rules under which rows name their graph where there are several.
 const NAMES_ITS_GRAPH: u32 = 7;
+
+/// The first version of the rules under which columns without a name are numbered, and are neither targets nor features.
+const NUMBERED: u32 = 8;
 
 /// Reads the layout from a folder or archive.
 pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataError> {
@@ -56,7 +60,22 @@ pub(crate) fn read(tree: &dyn Tree, options: &ReadOptions) -> Result<Read, DataE
 }
 
 fn open_table(tree: &dyn Tree, name: &str, options: &ReadOptions) -> Result<Option<CsvReader>, DataError> {
-    lines_of(tree, name, &options.limits)?.map(|lines| CsvReader::new(lines, options)).transpose()
+    let is_numbered = options.rules >= NUMBERED && !knows_nameless(name, options);
+    let lines = lines_of(tree, name, &options.limits)?;
+    lines.map(|lines| CsvReader::new(lines, is_numbered, options)).transpose()
+}
+
+/// Whether a model of earlier rules has learnt the column without a name of a table.
+fn knows_nameless(table: &str, options: &ReadOptions) -> bool {
+    let Some(schema) = &options.schema else { return false };
+    let (features, level) = match table {
+        "nodes.csv" => (&*schema.node_columns, Level::Node),
+        "edges.csv" => (&*schema.edge_columns, Level::Edge),
+        "pairs.csv" => (&[][..], Level::Pair),
+        _ => (&[][..], Level::Graph),
+    };
+    let is_target = schema.level == level && schema.targets.iter().any(String::is_empty);
+    is_target || features.iter().any(|column| column.name.is_empty())
 }
 
 /// Takes up the rows of all tables; of the only graph those that are kept, where not all of them are.
@@ -151,12 +170,12 @@ impl<'a> Graphs<'a> {
         };
         let weights = WeightColumn::find(&table, options, &[Some(id), count, split])?;
         let wanted = options.asked_targets();
-        let elsewhere = matches!(options.asked_level(), Some(Level::Edge | Level::Pair));
-        let is_used = !elsewhere && !ignores_targets(options);
-        let columns = named_columns(&table, &[Some(id), count, split])
-            .filter(|(column, _)| !weights.as_ref().is_some_and(|weights| weights.is(*column)))
-            .filter(|(_, name)| is_used && wanted.is_none_or(|wanted| wanted.contains(name)))
-            .collect();
+        let is_used = !are_elsewhere(Level::Graph, options) && !ignores_targets(options);
+        let special = [Some(id), count, split];
+        let columns = named_columns(&table, &special)
+            .filter(|(column, _)| is_used && !weights.as_ref().is_some_and(|weights| weights.is(*column)));
+        let (columns, nameless) = wanted_targets(columns, &table, wanted);
+        note_nameless(&nameless, "graphs.csv", collector);
         let targets = TargetColumns::new(columns, options);
         if !targets.is_empty() {
             collector.name_target_columns(targets.names())?;

@@ -78,12 +78,14 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
             .push(format!("{graphs} in no class folder, without a label; the first is {}", escape(first)));
     }
     let budget = collector.budget.clone();
+    let mut smallest: Option<u32> = None;
     for chunk in files.chunks(256) {
         let graphs: Vec<Result<EdgeList, DataError>> =
             chunk.par_iter().map(|name| read_file(tree, name, numbering, options, &budget)).collect();
         for (name, graph) in chunk.iter().zip(graphs) {
             let place = tree.place(name);
             let record = graph.and_then(|(num_nodes, edges, _)| {
+                smallest = edges.iter().flatten().copied().chain(smallest).min();
                 let values = match class_of(name).filter(|_| has_classes) {
                     Some(class) => vec![collector.target_columns.text(0, &class, &place)?],
                     None => Vec::new(),
@@ -110,8 +112,15 @@ pub(crate) fn read(tree: &dyn Tree, numbering: Numbering, options: &ReadOptions)
             }
         }
     }
+    if numbering == Numbering::AsGiven && smallest == Some(1) {
+        collector.notes.push(NUMBERED_FROM_1.to_owned());
+    }
     collector.finish()
 }
+
+/// What a person should know whose nodes are numbered from 1.
+const NUMBERED_FROM_1: &str = "the smallest node number in all files is 1, but nodes are counted from 0: every graph with \
+                               edges has a node 0 without any (write all numbers one smaller if there is no such node)";
 
 /// How the names of edge lists end.
 const ENDING: &str = ".edgelist";

@@ -140,13 +140,22 @@ struct Shape<'a> {
     node: Option<usize>,
     edge: Option<usize>,
     target: Option<usize>,
+    /// Whether the first list of targets, which nobody said the level of, is as long as its graph has nodes.
+    is_one_per_node: bool,
     targets: TargetFields<'a>,
     undecided: Undecided,
 }
 
 impl<'a> Shape<'a> {
     fn new(targets: TargetFields<'a>) -> Self {
-        Self { node: None, edge: None, target: None, targets, undecided: Undecided::default() }
+        Self {
+            node: None,
+            edge: None,
+            target: None,
+            is_one_per_node: false,
+            targets,
+            undecided: Undecided::default(),
+        }
     }
 }
 

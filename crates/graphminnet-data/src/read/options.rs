@@ -151,6 +151,9 @@ pub struct ReadOptions {
     /// categories that are whole numbers nobody remembers which came up. In JSON Lines a name that is almost that of a field is
     /// one for `target`; `id_column` and `smiles_column` may name anything where a format has no such column; and in a CSV folder of
     /// several graphs rows without `graph_id` are those of the graph `0`.
+    ///
+    /// Under versions 1 to 7 a column without a name in a CSV folder is a feature or a target as any other, and columns of graphs
+    /// and of nodes are targets by their names, whichever of the two levels is asked for.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -198,7 +201,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 7;
+pub const RULES: u32 = 8;
 
 fn first_rules() -> u32 {
     1

@@ -36,7 +36,7 @@ impl Splits {
 fn labels(dataset: &Dataset) -> Result<Vec<Vec<i64>>, SplitError> {
     let schema = &dataset.schema;
     if schema.level != Level::Graph || schema.num_targets() == 0 {
-        return Err(SplitError::NoGraphTargets);
+        return Err(SplitError::NoGraphTargets { level: schema.level });
     }
     Ok(match schema.task {
         Task::Regression => {
@@ -75,9 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn node_level_targets_cannot_be_stratified() {
-        let dataset = crate::generate::Cluster::with_graphs(3).generate(0).unwrap();
+    fn node_level_targets_cannot_be_stratified_and_are_named_as_the_reason() {
+        let mut dataset = crate::generate::Cluster::with_graphs(3).generate(0).unwrap();
         let error = Splits::stratified_by_target(&dataset, Ratios::default(), 0).unwrap_err();
-        assert_eq!(error, SplitError::NoGraphTargets);
+        assert_eq!(error, SplitError::NoGraphTargets { level: Level::Node });
+        assert!(error.to_string().contains("as a whole, and with targets of nodes"), "{error}");
+        (dataset.schema.level, dataset.schema.targets) = (Level::Graph, Vec::new());
+        let error = Splits::stratified_by_target(&dataset, Ratios::default(), 0).unwrap_err();
+        assert!(error.to_string().contains("no targets to stratify by"), "{error}");
     }
 }

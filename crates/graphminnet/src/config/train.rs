@@ -28,7 +28,7 @@ use std::path::PathBuf;
 /// | `learning_rate` | 0.001 | base rate of AdamW | > 0 |
 /// | `weight_decay` | 1e-5 | decoupled decay of all parameters | ≥ 0 |
 /// | `clip_norm` | 1 | largest global gradient norm | > 0 |
-/// | `recompute_layers` | unset | layers that the backward pass computes again at a time; unset keeps what they computed: more memory, less time, same results | ≥ 1 |
+/// | `recompute_layers` | unset | layers that the backward pass computes again at a time; unset keeps what they computed: more memory, less time, and the same results but for the last digits | ≥ 1 |
 /// | `average_decay` | 0 | share of the averaged weights that a step keeps; they are evaluated and kept in place of the weights themselves; 0 does not average | 0 to 1, 1 excluded |
 /// | `loss`, `metric` | l1, mae | what is minimised, what is reported and selected by | |
 /// | `focal_gamma` | 2 | exponent of the focal losses | ≥ 0 |
@@ -83,7 +83,7 @@ pub struct TrainConfig {
     pub clip_norm: f64,
     /// Layers that the backward pass computes again at a time, instead of keeping what they computed: the memory of
     /// a large batch or graph shrinks several times, a step takes up to about 1.7 times as long, and the results
-    /// are the same.
+    /// are the same but for the last digits: gradients that all layers share are summed in another order.
     pub recompute_layers: Option<usize>,
     /// Share of the averaged weights that a step keeps, the rest being the step's weights; 0 does not average.
     pub average_decay: f64,

@@ -46,6 +46,8 @@ pub struct LinkScores {
     pub links: usize,
     /// Pairs without a link that are asked about beside them.
     pub others: usize,
+    /// Most nodes that a link is ranked among.
+    pub candidates: usize,
     /// Area under the ROC curve.
     pub roc_auc: Option<f64>,
     /// Average precision.
@@ -115,12 +117,13 @@ pub fn judge<E: From<GraphError>>(
     let others = scored.len() - links;
     let mut over_pairs = |kind| (links > 0 && others > 0).then(|| ranked(kind, &mut scored));
     let mean = |of: &dyn Fn(f64) -> f64| {
-        (!ranks.is_empty()).then(|| ranks.iter().map(|rank| of(*rank)).sum::<f64>() / ranks.len() as f64)
+        (!ranks.is_empty()).then(|| ranks.iter().map(|(rank, _)| of(*rank)).sum::<f64>() / ranks.len() as f64)
     };
     let within = |k: f64| mean(&|rank| f64::from(u8::from(rank <= k)));
     Ok(LinkScores {
         links,
         others,
+        candidates: ranks.iter().map(|(_, candidates)| *candidates).max().unwrap_or(0),
         roc_auc: over_pairs(MetricKind::RocAuc),
         average_precision: over_pairs(MetricKind::AveragePrecision),
         hits_at_20: over_pairs(MetricKind::HitsAt20),
@@ -153,14 +156,14 @@ fn asked(dataset: &Dataset, at: usize, sample: &Sample, part: Option<Split>) -> 
     (0..sample.targets.len().min(sample.graph.pairs().len())).filter(is_asked).collect()
 }
 
-/// The place of every link among its candidates.
+/// The place of every link among its candidates, and how many these are.
 fn rank_links<E: From<GraphError>>(
     at: usize,
     sample: &Sample,
     links: impl Iterator<Item = usize>,
     question: LinkQuestion,
     score: &mut impl FnMut(usize, &Arc<Graph>, &[[u32; 2]]) -> Result<Vec<f64>, E>,
-    ranks: &mut Vec<f64>,
+    ranks: &mut Vec<(f64, usize)>,
 ) -> Result<(), E> {
     let graph = &sample.graph;
     let is_link = |(_, target): &(_, &f32)| **target == 1.0;
@@ -175,7 +178,7 @@ fn rank_links<E: From<GraphError>>(
         for size in sizes.drain(..) {
             let (one, after) = rest.split_at(size.min(rest.len()));
             if let Some((link, candidates)) = one.split_first() {
-                ranks.push(rank(*link, candidates.iter().copied()));
+                ranks.push((rank(*link, candidates.iter().copied()), candidates.len()));
             }
             rest = after;
         }
@@ -246,9 +249,19 @@ mod tests {
         .unwrap();
         assert_eq!(seen, [vec![[0, 3], [0, 4]], vec![[0, 3], [0, 2], [0, 4]]]);
         // 4 is better, 2 is not: place 2.
-        assert_eq!((scores.links, scores.others), (1, 1));
+        assert_eq!((scores.links, scores.others, scores.candidates), (1, 1, 2));
         assert_eq!((scores.mrr, scores.hits_at_1, scores.hits_at_3), (Some(0.5), Some(0.0), Some(1.0)));
         assert_eq!((scores.roc_auc, scores.hits_at_20), (Some(0.0), Some(1.0)));
+    }
+
+    #[test]
+    fn a_link_is_ranked_among_no_more_nodes_than_there_are() {
+        let ranked = |candidates| {
+            let question = LinkQuestion { part: Some(Split::Valid), candidates, ..LinkQuestion::default() };
+            let scores = judge::<GraphError>(&path(), question, |_, _, pairs| Ok(vec![0.0; pairs.len()]));
+            scores.unwrap().candidates
+        };
+        assert_eq!([None, Some(1), Some(5000)].map(ranked), [2, 1, 2]);
     }
 
     #[test]

@@ -80,8 +80,11 @@ fn breakdown_table(found: &Evaluated) -> Table {
 }
 
 fn link_table(links: &LinkScores, candidates: Option<NonZeroUsize>) -> Table {
-    let against =
-        candidates.map_or_else(|| "all nodes".to_owned(), |count| format!("{} nodes", grouped(count.get())));
+    let against = match candidates {
+        Some(count) if links.candidates >= count.get() => format!("{} nodes", grouped(count.get())),
+        // The graphs have no more.
+        _ => "all nodes".to_owned(),
+    };
     let against = format!("{against} without a link");
     let others = format!("{} pairs without a link", grouped(links.others));
     let count = format!("{} links", grouped(links.links));

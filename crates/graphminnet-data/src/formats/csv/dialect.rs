@@ -22,7 +22,7 @@ impl CsvReader {
         notes: &mut Vec<String>,
     ) -> Result<Self, DataError> {
         if options.rules < 3 {
-            return Self::new(lines, options);
+            return Self::new(lines, false, options);
         }
         let has_line = lines.advance()?;
         let mut reader = Self::without_header(lines, &options.limits);

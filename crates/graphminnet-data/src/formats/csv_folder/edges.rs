@@ -1,7 +1,9 @@
 //! `edges.csv` and `pairs.csv`: rows that name two nodes.
 
 use super::super::csv::CsvReader;
-use super::columns::{TargetColumns, is_target_name, is_unused, note_unused};
+use super::columns::{
+    TargetColumns, is_feature, is_target_name, is_unused, note_nameless, note_unused, wanted_targets,
+};
 use super::in_parts::Keeping;
 use super::node_ids::NodeIds;
 use super::parts::PartColumns;
@@ -21,7 +23,11 @@ impl Draft {
         if has_nodes {
             return named_node(&self.node_ids, text, place);
         }
-        let count = self.num_nodes.unwrap_or(0);
+        let Some(count) = self.num_nodes else {
+            let expected = "a node: how many the graph has is not said (`nodes.csv` lists them, or the column `num_nodes` of \
+                            `graphs.csv` counts them)";
+            return Err(DataError::value(place, text, expected));
+        };
         match text.parse::<u32>() {
             Ok(node) if u64::from(node) < count => Ok(node),
             _ => Err(DataError::value(place, text, format!("a node: the graph has {count}, counted from 0"))),
@@ -76,6 +82,8 @@ pub(super) struct EdgeColumns {
     targets: TargetColumns,
     /// Names of those that are neither.
     unused: Vec<String>,
+    /// Numbers of those without a name, which nobody asked for.
+    nameless: Vec<String>,
     parts: PartColumns,
     /// Whether rows have targets, or are to have them.
     has_targets: bool,
@@ -101,10 +109,13 @@ impl EdgeColumns {
             || named_columns(table, &ends.special()).any(|(_, name)| is_target(&name));
         let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.edge_columns);
         let parts = PartColumns::find(table, known, options)?;
-        let (mut features, mut targets, mut unused) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut features, mut targets) = (Vec::new(), Vec::new());
+        let (mut unused, mut nameless) = (Vec::new(), Vec::new());
         for (column, name) in named_columns(table, &ends.special()) {
             if is_target(&name) {
                 targets.push((column, name));
+            } else if table.is_nameless(column) && !is_feature(&name, known, options) {
+                nameless.push(name);
             } else if may_be_unused && is_unused(&name, known, options) {
                 unused.push(name);
             } else if !(has_targets && parts.names.contains(&name)) {
@@ -115,7 +126,7 @@ impl EdgeColumns {
             targets.clear();
         }
         let targets = TargetColumns::new(targets, options);
-        Ok(Self { ends, features, targets, unused, parts, has_targets })
+        Ok(Self { ends, features, targets, unused, nameless, parts, has_targets })
     }
 
     /// Those of a graph whose nodes have the targets.
@@ -146,9 +157,10 @@ impl Graphs<'_> {
             0 => Level::Edge,
             _ => collector.level,
         };
-        let EdgeColumns { ends, features, targets, unused, parts, has_targets } =
+        let EdgeColumns { ends, features, targets, unused, nameless, parts, has_targets } =
             EdgeColumns::find(&table, level, options)?;
         note_unused(&unused, "edges.csv", collector);
+        note_nameless(&nameless, "edges.csv", collector);
         if has_targets {
             collector.level = Level::Edge;
             collector.name_target_columns(targets.names())?;
@@ -222,12 +234,11 @@ impl Graphs<'_> {
         let ends = Ends::find(&table)?;
         let parts = PartColumns::find(&table, &[], options)?;
         let wanted = options.asked_targets();
-        let targets = named_columns(&table, &ends.special())
-            .filter(|(_, name)| !parts.names.contains(name))
-            .filter(|(_, name)| {
-                !ignores_targets(options) && wanted.is_none_or(|wanted| wanted.contains(name))
-            })
-            .collect();
+        let special = ends.special();
+        let columns = named_columns(&table, &special)
+            .filter(|(_, name)| !parts.names.contains(name) && !ignores_targets(options));
+        let (targets, nameless) = wanted_targets(columns, &table, wanted);
+        note_nameless(&nameless, "pairs.csv", collector);
         let targets = TargetColumns::new(targets, options);
         collector.level = Level::Pair;
         collector.name_target_columns(targets.names())?;

@@ -1,7 +1,9 @@
 //! `nodes.csv`: a row for each node, with its features and, where nodes have them, its targets and part.
 
 use super::super::csv::CsvReader;
-use super::columns::{TargetColumns, is_target_name, is_unused, note_unused};
+use super::columns::{
+    TargetColumns, are_elsewhere, is_feature, is_target_name, is_unused, note_nameless, note_unused,
+};
 use super::parts::PartColumns;
 use super::{Graphs, ignores_targets, named_columns, present, require, unknown_graph};
 use crate::budget::bytes_of;
@@ -17,6 +19,8 @@ pub(super) struct NodeColumns {
     pub(super) targets: TargetColumns,
     /// Names of those that are neither.
     unused: Vec<String>,
+    /// Numbers of those without a name, which nobody asked for.
+    nameless: Vec<String>,
     parts: PartColumns,
 }
 
@@ -24,7 +28,8 @@ impl NodeColumns {
     pub(super) fn find(table: &CsvReader, options: &ReadOptions) -> Result<Self, DataError> {
         let graph = table.column_called(&["graph_id"]);
         let id = require(table, &["node_id", "id"])?;
-        let (mut features, mut targets, mut unused) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut features, mut targets) = (Vec::new(), Vec::new());
+        let (mut unused, mut nameless) = (Vec::new(), Vec::new());
         let known = options.schema.as_ref().map_or(&[][..], |schema| &schema.node_columns);
         let parts = PartColumns::find(table, known, options)?;
         for (column, name) in named_columns(table, &[graph, Some(id)]) {
@@ -32,12 +37,15 @@ impl NodeColumns {
                 continue;
             }
             let is_target = match options.asked_targets() {
-                _ if matches!(options.asked_level(), Some(Level::Edge | Level::Pair)) => false,
+                _ if are_elsewhere(Level::Node, options) => false,
                 Some(wanted) => wanted.contains(&name),
                 None => is_target_name(&name),
             };
             match is_target {
                 true => targets.push((column, name)),
+                false if table.is_nameless(column) && !is_feature(&name, known, options) => {
+                    nameless.push(name);
+                }
                 false if is_unused(&name, known, options) => unused.push(name),
                 false => features.push((column, name)),
             }
@@ -46,7 +54,7 @@ impl NodeColumns {
             targets.clear();
         }
         let targets = TargetColumns::new(targets, options);
-        Ok(Self { graph, id, features, targets, unused, parts })
+        Ok(Self { graph, id, features, targets, unused, nameless, parts })
     }
 }
 
@@ -58,14 +66,14 @@ impl Graphs<'_> {
         collector: &mut Collector<'_>,
         options: &ReadOptions,
     ) -> Result<(), DataError> {
-        let NodeColumns { graph: graph_column, id, features, targets, unused, parts } =
+        let NodeColumns { graph: graph_column, id, features, targets, unused, nameless, parts } =
             NodeColumns::find(&table, options)?;
         let has_graph_targets = collector.target_columns.len() > 0;
         if has_graph_targets && !targets.is_empty() {
             return Err(DataError::malformed(
                 table.place(),
                 "targets in nodes.csv as well as in graphs.csv",
-                "one level of targets (name those to use)",
+                "one level of targets: `--level graph` takes those of graphs.csv, `--level node` those of nodes.csv",
             ));
         }
         if !targets.is_empty() {
@@ -73,6 +81,7 @@ impl Graphs<'_> {
             collector.name_target_columns(targets.names())?;
         }
         note_unused(&unused, "nodes.csv", collector);
+        note_nameless(&nameless, "nodes.csv", collector);
         collector.name_node_columns(features.iter().map(|(_, name)| name.clone()).collect())?;
         let only = if graph_column.is_none() { self.only(&table, options)? } else { String::new() };
         let label_bytes = bytes_of::<f64>(2 * targets.len() + 1);

@@ -38,12 +38,12 @@ pub(super) fn record(
         weight_field(options).map(|field| weight_of(line.weight.as_ref(), field, place)).transpose()?;
 
     let nodes = line.node_features.unwrap_or_default();
-    if fix(&mut shape.node, &nodes, "node_features", place)? {
+    if fix(&mut shape.node, &nodes, "node_features", "", place)? {
         collector.name_node_columns(names("node", nodes.columns, options))?;
     }
     check_rows(&nodes, num_nodes, "node_features", "node", shape.node, place)?;
     let edge_rows = line.edge_features.unwrap_or_default();
-    if fix(&mut shape.edge, &edge_rows, "edge_features", place)? {
+    if fix(&mut shape.edge, &edge_rows, "edge_features", "", place)? {
         collector.name_edge_columns(names("edge", edge_rows.columns, options))?;
     }
     check_rows(&edge_rows, num_edges, "edge_features", "edge", shape.edge, place)?;
@@ -103,22 +103,31 @@ impl Shape<'_> {
         if is_first {
             if found.is_flat && options.level.is_none() && options.schema.is_none() && num_nodes > 1 {
                 collector.notes.extend(note_on_flat(level, rows.columns, num_nodes));
+                self.is_one_per_node = rows.cells.len() == num_nodes;
             }
             collector.level = level;
             collector.name_target_columns(self.targets.names_for(rows.columns, others, options, place)?)?;
         }
-        fix(&mut self.target, rows, "target", place)?;
+        let hint = match self.is_one_per_node && found.is_flat && rows.cells.len() == num_nodes {
+            true => ONE_PER_NODE,
+            false => "",
+        };
+        fix(&mut self.target, rows, "target", hint, place)?;
         if level != collector.level {
             let place = place.clone().in_column("target");
             return Err(DataError::malformed(
                 place,
                 format!("{level:?}-level targets"),
-                format!("{:?} level, as before", collector.level),
+                format!("{:?} level, as before{hint}", collector.level),
             ));
         }
         Ok(())
     }
 }
+
+/// What helps where lists that are as long as their graphs have nodes do not go together.
+const ONE_PER_NODE: &str =
+    " (this list and the first one have a value for each node of their graphs: `--level node` reads them so)";
 
 /// What a person should know of a list of values who did not say what these belong to.
 fn note_on_flat(level: Level, columns: usize, num_nodes: usize) -> Option<String> {
@@ -209,8 +218,14 @@ fn check_edges(
     Ok(())
 }
 
-/// Fixes the number of columns at the first table with rows; true if this one did.
-fn fix(slot: &mut Option<usize>, rows: &Rows, field: &str, place: &Place) -> Result<bool, DataError> {
+/// Fixes the number of columns at the first table with rows; true if this one did. `hint` is what helps if it has another one.
+fn fix(
+    slot: &mut Option<usize>,
+    rows: &Rows,
+    field: &str,
+    hint: &str,
+    place: &Place,
+) -> Result<bool, DataError> {
     if rows.rows == 0 {
         return Ok(false);
     }
@@ -223,7 +238,7 @@ fn fix(slot: &mut Option<usize>, rows: &Rows, field: &str, place: &Place) -> Res
         Some(expected) => Err(DataError::malformed(
             place.clone().in_column(field),
             format!("{} columns", rows.columns),
-            format!("{expected} columns, as in the model's data or in earlier graphs"),
+            format!("{expected} columns, as in the model's data or in earlier graphs{hint}"),
         )),
     }
 }

@@ -70,7 +70,8 @@ fn node(cell: &Cell) -> Result<u32, String> {
         Cell::Integer(value) => {
             u32::try_from(*value).map_err(|_| format!("node {value}, which is out of range"))
         }
-        Cell::Number(value) => Err(format!("node {value}, which is not an integer")),
+        // With its point: `0.0` is what the line has.
+        Cell::Number(value) => Err(format!("node {value:?}, which is not an integer")),
         Cell::Text(_) | Cell::Null => Err("a node that is not a number".to_owned()),
     }
 }
