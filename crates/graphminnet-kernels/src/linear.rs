@@ -311,7 +311,7 @@ pub(crate) fn add_weight_gradient(
         pack(b, rows, n, n, &mut packed[..packed_len(rows, n)]);
         Right::packed(packed, rows, n)
     });
-    product_with(m, rows, n, Left::transposed(a, m), right, &mut Add { out, row_stride: n });
+    product_with(m, Left::transposed(a, m), right, &mut Add { out, row_stride: n });
 }
 
 simd_fn! {
