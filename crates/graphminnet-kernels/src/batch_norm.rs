@@ -121,6 +121,12 @@ pub(crate) fn sum_blocks(
     total
 }
 
+/// What rounding has made negative becomes 0. NaN stays, which `max` would drop: a broken row must not look like one
+/// without spread.
+fn not_negative(value: f64) -> f64 {
+    if value < 0.0 { 0.0 } else { value }
+}
+
 /// Writes mean and variance from the sums of `t − origin` and `(t − origin)²`; without rows, mean 0 and variance 0.
 pub(crate) fn moments(
     rows: usize,
@@ -136,7 +142,7 @@ pub(crate) fn moments(
         for c in 0..channels {
             let offset = sums[c] / count;
             mean[c] = (f64::from(origin[c]) + offset) as f32;
-            variance[c] = (sums[channels + c] / count - offset * offset).max(0.0) as f32;
+            variance[c] = not_negative(sums[channels + c] / count - offset * offset) as f32;
         }
         return;
     };
@@ -145,7 +151,7 @@ pub(crate) fn moments(
     for c in 0..channels {
         let offset = sums[c] / count;
         joined[1 + c] = f64::from(origin[c]) + offset;
-        joined[1 + channels + c] = (sums[channels + c] - count * offset * offset).max(0.0);
+        joined[1 + channels + c] = not_negative(sums[channels + c] - count * offset * offset);
     }
     others.join_moments(&mut joined);
     let count = joined[0].max(1.0);
