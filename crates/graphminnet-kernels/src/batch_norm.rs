@@ -14,7 +14,8 @@ use crate::others::Others;
 use crate::parallel::map_pieces;
 use std::ops::Range;
 
-const EPSILON: f64 = 1e-5;
+/// The ε under the square root, of all norms.
+pub const NORM_EPSILON: f64 = 1e-5;
 /// Rows summed in f32.
 pub(crate) const BLOCK: usize = 256;
 
@@ -97,7 +98,7 @@ impl<'a> Affine<'a> {
 }
 
 fn inverse_deviation(variance: f32) -> f64 {
-    1.0 / (f64::from(variance) + EPSILON).sqrt()
+    1.0 / (f64::from(variance) + NORM_EPSILON).sqrt()
 }
 
 /// Sums over all rows of two quantities per channel: `[first…, second…]`, added up in order.

@@ -25,7 +25,7 @@ fn rows() -> Vec<f32> {
 fn a_rectified_linear_map_keeps_nan_in_its_row() {
     let (shape, weight) = (LinearShape { rows: 40, inputs: 9, outputs: 9 }, Random::new(6).values(81));
     let mut y = vec![0.0; 9 * 40];
-    linear(shape, &rows(), &weight, None, Activation::Relu { dropout: None }, &mut y);
+    linear(shape, &rows(), &weight, None, Activation::Relu(None), &mut y);
     assert_eq!(broken_rows(&y), [2]);
     assert!(y[2 * 9..3 * 9].iter().all(|value| value.is_nan()));
 }
