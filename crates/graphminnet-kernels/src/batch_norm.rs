@@ -14,7 +14,8 @@ use crate::others::Others;
 use crate::parallel::map_pieces;
 use std::ops::Range;
 
-const EPSILON: f64 = 1e-5;
+/// The ε under the square root, of all norms.
+pub const NORM_EPSILON: f64 = 1e-5;
 /// Rows summed in f32.
 pub(crate) const BLOCK: usize = 256;
 
@@ -97,7 +98,7 @@ impl<'a> Affine<'a> {
 }
 
 fn inverse_deviation(variance: f32) -> f64 {
-    1.0 / (f64::from(variance) + EPSILON).sqrt()
+    1.0 / (f64::from(variance) + NORM_EPSILON).sqrt()
 }
 
 /// Sums over all rows of two quantities per channel: `[first…, second…]`, added up in order.
@@ -121,6 +122,12 @@ pub(crate) fn sum_blocks(
     total
 }
 
+/// What rounding has made negative becomes 0. NaN stays, which `max` would drop: a broken row must not look like one
+/// without spread.
+fn not_negative(value: f64) -> f64 {
+    if value < 0.0 { 0.0 } else { value }
+}
+
 /// Writes mean and variance from the sums of `t − origin` and `(t − origin)²`; without rows, mean 0 and variance 0.
 pub(crate) fn moments(
     rows: usize,
@@ -136,7 +143,7 @@ pub(crate) fn moments(
         for c in 0..channels {
             let offset = sums[c] / count;
             mean[c] = (f64::from(origin[c]) + offset) as f32;
-            variance[c] = (sums[channels + c] / count - offset * offset).max(0.0) as f32;
+            variance[c] = not_negative(sums[channels + c] / count - offset * offset) as f32;
         }
         return;
     };
@@ -145,7 +152,7 @@ pub(crate) fn moments(
     for c in 0..channels {
         let offset = sums[c] / count;
         joined[1 + c] = f64::from(origin[c]) + offset;
-        joined[1 + channels + c] = (sums[channels + c] - count * offset * offset).max(0.0);
+        joined[1 + channels + c] = not_negative(sums[channels + c] - count * offset * offset);
     }
     others.join_moments(&mut joined);
     let count = joined[0].max(1.0);

@@ -13,6 +13,12 @@ use crate::dispatch::{Arithmetic, simd_fn};
 use crate::math::dot;
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
 
+/// Keeps the root mean square of a zero row away from zero.
+pub const RMS_EPSILON: f64 = 1e-6;
+
+/// Smallest Euclidean norm that a row is divided by.
+pub const SMALLEST_NORM: f64 = 1e-12;
+
 /// What rows are divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
@@ -50,7 +56,7 @@ fn inverse<S: Arithmetic>(bound: Bound, x: &[f32]) -> (f32, f32) {
     let square = dot::<S>(x, x);
     let width = x.len() as f32;
     let root = match bound {
-        Bound::Rms | Bound::Ball => (square / width + 1e-6).sqrt(),
+        Bound::Rms | Bound::Ball => (square / width + RMS_EPSILON as f32).sqrt(),
         Bound::Unit => square.sqrt(),
     };
     // Squares of numbers beyond 1e19 are infinite in single precision, and their row would become 0.
@@ -60,7 +66,7 @@ fn inverse<S: Arithmetic>(bound: Bound, x: &[f32]) -> (f32, f32) {
         // Written so that NaN is not taken for a short row.
         Bound::Ball if root <= 1.0 => (1.0, 0.0),
         Bound::Ball => (1.0 / root, 1.0 / width),
-        Bound::Unit if root <= 1e-12 => (1e12, 0.0),
+        Bound::Unit if root <= SMALLEST_NORM as f32 => ((1.0 / SMALLEST_NORM) as f32, 0.0),
         Bound::Unit => (1.0 / root, 1.0),
     }
 }

@@ -21,7 +21,7 @@ use crate::scratch::Scratch;
 use std::ops::Range;
 
 /// Largest score of either sign.
-const LARGEST_SCORE: f32 = 5.0;
+pub const LARGEST_SCORE: f64 = 5.0;
 
 /// Pairs of one piece of work when sums go to the factors.
 const PIECE: usize = 2048;
@@ -114,8 +114,8 @@ fn weights<S: Arithmetic>(
         weight[t] = sum * input.scale;
     }
     for t in 0..weight.len() {
-        open[t] = if weight[t].abs() <= LARGEST_SCORE { 1.0 } else { 0.0 };
-        weight[t] = exp::<S>(weight[t].clamp(-LARGEST_SCORE, LARGEST_SCORE));
+        open[t] = if weight[t].abs() <= LARGEST_SCORE as f32 { 1.0 } else { 0.0 };
+        weight[t] = exp::<S>(weight[t].clamp(-LARGEST_SCORE as f32, LARGEST_SCORE as f32));
     }
 }
 

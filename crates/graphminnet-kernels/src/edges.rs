@@ -26,7 +26,8 @@ impl Edges<'_> {
         self.source.len()
     }
 
-    /// Checks the lengths; values out of range are caught where they are used.
+    /// Checks the lengths, and that no two nodes share an edge, which two threads would write; values out of range are
+    /// caught where they are used.
     pub(crate) fn check(&self) {
         let edges = self.source.len();
         assert_eq!(self.target.len(), edges, "edges: length of target");
@@ -37,6 +38,7 @@ impl Edges<'_> {
                 offsets[0] == 0 && offsets[self.num_nodes] as usize == edges,
                 "edges: {name} does not span all edges"
             );
+            assert!(offsets.is_sorted(), "edges: {name} descends");
         }
     }
 }
@@ -73,5 +75,28 @@ mod tests {
         let (offsets, positions) = group_by(4, &[1, 2, 1, 0]);
         assert_eq!(offsets, [0, 1, 3, 4, 4]);
         assert_eq!(positions, [3, 0, 2, 1]);
+    }
+
+    /// Three nodes and four edges with the offsets given.
+    fn check(incoming: &[u32], outgoing: &[u32]) {
+        let (source, target, outgoing_edges) = (&[0, 1, 1, 2], &[0, 0, 1, 2], &[0, 1, 2, 3]);
+        Edges { num_nodes: 3, source, target, incoming, outgoing, outgoing_edges }.check();
+    }
+
+    #[test]
+    fn offsets_that_ascend_are_taken() {
+        check(&[0, 2, 3, 4], &[0, 1, 3, 4]);
+    }
+
+    #[test]
+    #[should_panic(expected = "incoming descends")]
+    fn descending_offsets_of_incoming_edges_are_refused() {
+        check(&[0, 3, 2, 4], &[0, 1, 3, 4]);
+    }
+
+    #[test]
+    #[should_panic(expected = "outgoing descends")]
+    fn descending_offsets_of_outgoing_edges_are_refused() {
+        check(&[0, 2, 3, 4], &[0, 5, 3, 4]);
     }
 }

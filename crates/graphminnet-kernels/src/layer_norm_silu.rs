@@ -7,12 +7,10 @@
 //! `da = dy ⊙ σ(a) ⊙ (1 + a ⊙ (1 − σ(a)))`: `dγ = Σ da ⊙ x̂`, `dβ = Σ da`, and with `g = da ⊙ γ`,
 //! `dx = r·(g − mean(g) − x̂·mean(g ⊙ x̂))`, means over the row.
 
-use crate::batch_norm::{NormGradients, sum_blocks};
+use crate::batch_norm::{NORM_EPSILON, NormGradients, sum_blocks};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::math::{dot, sigmoid, sum};
 use crate::parallel::{Disjoint, for_each_piece, rows_of, rows_per_piece};
-
-const EPSILON: f32 = 1e-5;
 
 /// Computes `y`. Backward needs the inputs.
 ///
@@ -45,7 +43,7 @@ fn normalise<S: Arithmetic>(x: &[f32], normal: &mut [f32]) -> f32 {
     for c in 0..width {
         normal[c] = x[c] - mean;
     }
-    let inverse = 1.0 / (dot::<S>(normal, normal) / width as f32 + EPSILON).sqrt();
+    let inverse = 1.0 / (dot::<S>(normal, normal) / width as f32 + NORM_EPSILON as f32).sqrt();
     for value in normal {
         *value *= inverse;
     }

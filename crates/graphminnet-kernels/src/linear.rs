@@ -38,11 +38,8 @@ pub enum Activation {
     /// Nothing.
     #[default]
     None,
-    /// `ReLU`, then dropout if given.
-    Relu {
-        /// Dropout of the activations.
-        dropout: Option<Dropout>,
-    },
+    /// `ReLU`, then dropout of the activations if given.
+    Relu(Option<Dropout>),
 }
 
 /// Where [`linear_backward`] writes gradients; those not wanted are not computed.
@@ -91,7 +88,7 @@ pub fn linear(
             (Activation::None, Some(bias)) => {
                 product(range.len(), inputs, outputs, left, packed, &mut StoreBiased { out, bias });
             }
-            (Activation::Relu { dropout }, bias) => {
+            (Activation::Relu(dropout), bias) => {
                 let mask = dropout.and_then(Dropout::mask);
                 let mut store = StoreRelu { out, columns: outputs, bias, mask, first_row: range.start };
                 product(range.len(), inputs, outputs, left, packed, &mut store);
@@ -188,7 +185,7 @@ pub fn linear_backward(
     assert_eq!(dy.len(), rows * outputs, "linear_backward: length of dy");
     let active = match activation {
         Activation::None => None,
-        Activation::Relu { dropout } => {
+        Activation::Relu(dropout) => {
             let y = y.expect("linear_backward: the output is needed after a ReLU");
             assert_eq!(y.len(), dy.len(), "linear_backward: length of y");
             Some((y, dropout.and_then(Dropout::mask).map_or(1.0, |mask| mask.scale)))
@@ -311,7 +308,7 @@ pub(crate) fn add_weight_gradient(
         pack(b, rows, n, n, &mut packed[..packed_len(rows, n)]);
         Right::packed(packed, rows, n)
     });
-    product_with(m, rows, n, Left::transposed(a, m), right, &mut Add { out, row_stride: n });
+    product_with(m, Left::transposed(a, m), right, &mut Add { out, row_stride: n });
 }
 
 simd_fn! {

@@ -39,7 +39,7 @@ pub(crate) fn map_pieces<R: Send>(
     }
 }
 
-/// Cuts `0..segments` (given by `offsets`) in ranges of about equal cost (members plus segments).
+/// Cuts `0..segments` (given by ascending `offsets`) in ranges of about equal cost (members plus segments).
 ///
 /// At most 64 ranges, none cheaper than `min_cost` but the last; empty ranges are left out.
 pub(crate) fn balanced_ranges(offsets: &[u32], min_cost: usize) -> Vec<Range<usize>> {

@@ -13,7 +13,7 @@ use crate::parallel::Disjoint;
 use crate::segments::{check_offsets, pieces};
 use rayon::prelude::*;
 
-/// How rows are pooled.
+/// How the rows of the nodes of a graph are pooled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
     /// Sum.

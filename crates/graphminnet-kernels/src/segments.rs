@@ -9,8 +9,9 @@ pub(crate) struct Piece {
     pub nodes: Range<usize>,
 }
 
-/// Checks that `offsets` describes `nodes` nodes and returns the number of graphs.
+/// Checks that `offsets` describes `nodes` nodes, none of them in two graphs, and returns the number of graphs.
 pub(crate) fn check_offsets(operation: &str, offsets: &[u32], nodes: usize) -> usize {
+    assert!(offsets.is_sorted(), "{operation}: offsets descend");
     match (offsets.first(), offsets.last()) {
         (Some(0), Some(&end)) => {
             assert_eq!(end as usize, nodes, "{operation}: offsets do not span all nodes");
@@ -52,5 +53,17 @@ mod tests {
             [(0, 0..3), (1, 3..3), (2, 3..6), (2, 6..8)].map(|(graph, nodes)| Piece { graph, nodes });
         assert_eq!(found, expected);
         assert!(pieces(&[], 3).is_empty());
+    }
+
+    #[test]
+    fn graphs_are_counted_with_the_empty_ones() {
+        assert_eq!(check_offsets("test", &[0, 3, 3, 8], 8), 3);
+        assert_eq!(check_offsets("test", &[], 0), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "offsets descend")]
+    fn graphs_that_overlap_are_refused() {
+        check_offsets("test", &[0, 6, 3, 8], 8);
     }
 }

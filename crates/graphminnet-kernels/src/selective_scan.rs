@@ -22,6 +22,7 @@
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::math::exp;
 use crate::scratch::Scratch;
+use crate::segments::check_offsets;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -90,6 +91,7 @@ impl SelectiveScan<'_> {
 
     fn check(&self) {
         let (rows, channels, states) = (self.rows(), self.channels, self.states);
+        check_offsets("selective_scan", self.offsets, rows);
         assert_eq!(self.u.len(), rows * channels, "selective_scan: length of u");
         assert_eq!(self.delta.len(), rows * channels, "selective_scan: length of delta");
         assert_eq!(self.a.len(), channels * states, "selective_scan: length of a");

@@ -2,7 +2,9 @@
 //!
 //! For a block of edges: `C·ε` as a matrix product, then all that depends on it, node by node and in registers.
 
-use super::{Block, EPSILON, GatedConvolution, PART_A, PART_B, PART_D, PART_E, PRODUCT_ROWS, Segment};
+use super::{
+    Block, DENOMINATOR_EPSILON, GatedConvolution, PART_A, PART_B, PART_D, PART_E, PRODUCT_ROWS, Segment,
+};
 use crate::batch_norm::{Affine, BLOCK, add_moments, moments};
 use crate::dispatch::{Arithmetic, simd_fn};
 use crate::gemm::{Left, Store, pack_transposed, packed_len, product};
@@ -231,7 +233,7 @@ impl<G: Gates> Lanes for Columns<'_, '_, G> {
         let GatedConvolution { edges, width: stride, bias, nodes, .. } = *self.convolution;
         let Segment { node, ref rows, begins, ends } = *self.segment;
         let sources = &edges.source[self.block.edges.clone()][rows.clone()];
-        let (mut numerator, mut denominator) = ([0.0; W], [EPSILON; W]);
+        let (mut numerator, mut denominator) = ([0.0; W], [DENOMINATOR_EPSILON as f32; W]);
         if !begins {
             numerator = load_lanes::<W>(&self.means.open[at..], width);
             denominator = load_lanes::<W>(&self.means.open[stride + at..], width);

@@ -38,7 +38,7 @@ use crate::parallel::{balanced_ranges, prefetch};
 use std::ops::Range;
 
 /// Keeps the denominator of a node without incoming edges away from zero.
-const EPSILON: f32 = 1e-6;
+pub const DENOMINATOR_EPSILON: f64 = 1e-6;
 /// Node rows up to this many values are taken to be near at hand; others are asked for ahead of time.
 const NEAR_VALUES: usize = 1 << 20;
 /// Rows that a matrix product wants at once.

@@ -38,12 +38,25 @@ impl<'a> Left<'a> {
     pub(crate) fn transposed(values: &'a [f32], rows: usize) -> Self {
         Self { values, row_stride: 1, depth_stride: rows }
     }
+
+    /// Whether all elements of `[rows, depth]` are there.
+    fn holds(&self, rows: usize, depth: usize) -> bool {
+        if rows == 0 || depth == 0 {
+            return true;
+        }
+        let (row, step) =
+            ((rows - 1).checked_mul(self.row_stride), (depth - 1).checked_mul(self.depth_stride));
+        let last = row.zip(step).and_then(|(row, step)| row.checked_add(step));
+        last.is_some_and(|last| last < self.values.len())
+    }
 }
 
-/// The right operand, in panels of 16 columns.
+/// The right operand `[depth, columns]`, in panels of 16 columns. It knows its sizes, so that no product reads beyond it.
 #[derive(Clone, Copy)]
 pub(crate) struct Right<'a> {
     values: &'a [f32],
+    depth: usize,
+    columns: usize,
     /// Distance of two steps of the depth within a panel.
     line_stride: usize,
     /// Distance of two panels.
@@ -54,7 +67,7 @@ impl<'a> Right<'a> {
     /// Packed by [`pack`] or [`pack_transposed`].
     pub(crate) fn packed(values: &'a [f32], depth: usize, columns: usize) -> Self {
         assert!(values.len() >= packed_len(depth, columns), "matrix product: packed operand is too short");
-        Self { values, line_stride: PANEL, panel_stride: PANEL * depth }
+        Self { values, depth, columns, line_stride: PANEL, panel_stride: PANEL * depth }
     }
 
     /// Some steps of the depth of an operand packed by [`pack`] or [`pack_transposed`].
@@ -69,22 +82,28 @@ impl<'a> Right<'a> {
             "matrix product: steps outside of the operand"
         );
         let whole = Self::packed(values, depth, columns);
-        Self { values: &values[steps.start * PANEL..], ..whole }
+        Self { values: &values[steps.start * PANEL..], depth: steps.len(), ..whole }
     }
 
     /// `[depth, columns]` row by row, rows `row_stride` apart, which hold whole panels.
     pub(crate) fn strided(values: &'a [f32], depth: usize, columns: usize, row_stride: usize) -> Self {
         assert!(columns.next_multiple_of(PANEL) <= row_stride, "matrix product: rows end within a panel");
-        assert!(values.len() >= depth * row_stride, "matrix product: right operand is too short");
-        Self { values, line_stride: row_stride, panel_stride: PANEL }
+        Self::check_rows(values, depth, row_stride);
+        Self { values, depth, columns, line_stride: row_stride, panel_stride: PANEL }
     }
 
     /// `[depth, columns]` as it stands, row by row, if its last panel can be read without leaving a row and its rows
     /// do not fall on the same few places of the cache.
     pub(crate) fn in_place(values: &'a [f32], depth: usize, columns: usize) -> Option<Self> {
-        assert!(values.len() >= depth * columns, "matrix product: right operand is too short");
+        Self::check_rows(values, depth, columns);
         let suitable = matches!(columns % PANEL, 0 | 4 | 8) && !columns.is_multiple_of(64);
-        suitable.then_some(Self { values, line_stride: columns, panel_stride: PANEL })
+        suitable.then_some(Self { values, depth, columns, line_stride: columns, panel_stride: PANEL })
+    }
+
+    fn check_rows(values: &[f32], depth: usize, row_stride: usize) {
+        let length = depth.checked_mul(row_stride);
+        let fits = length.is_some_and(|length| length <= values.len());
+        assert!(fits, "matrix product: right operand is too short");
     }
 }
 
@@ -194,7 +213,7 @@ impl Epilogue for Add<'_> {
 
 /// # Safety
 ///
-/// `left` must hold `R` rows from `row` on, and `panel` a panel of B.
+/// Unless `depth` is 0, `left` must hold `R` rows from `row` on, and `panel` a panel of B.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
@@ -207,8 +226,8 @@ unsafe fn rows_times_panel<S: Arithmetic, E: Epilogue, const R: usize>(
     width: usize,
     epilogue: &mut E,
 ) {
-    // SAFETY: the caller promises that row `row` exists.
-    let a = unsafe { left.values.as_ptr().add(row * left.row_stride) };
+    // Wrapping, because there need not be a row if the depth is 0; then nothing is read.
+    let a = left.values.as_ptr().wrapping_add(row * left.row_stride);
     let Left { row_stride, depth_stride, .. } = left;
     let operands = Operands { depth, a, row_stride, depth_stride, b: panel, line_stride };
     let place = Place { row, column, width };
@@ -236,24 +255,24 @@ pub(crate) fn product_body<S: Arithmetic, E: Epilogue>(
     packed: &[f32],
     epilogue: &mut E,
 ) {
-    product_right::<S, E>(rows, depth, columns, left, Right::packed(packed, depth, columns), epilogue);
+    product_right::<S, E>(rows, left, Right::packed(packed, depth, columns), epilogue);
 }
 
-/// As [`product_body`], with a right operand in any layout.
+/// As [`product_body`], with a right operand in any layout, whose sizes are those of the product.
+///
+/// With a depth of 0 all sums are 0, and the epilogue is handed these.
 #[inline(always)]
 pub(crate) fn product_right<S: Arithmetic, E: Epilogue>(
     rows: usize,
-    depth: usize,
-    columns: usize,
     left: Left<'_>,
     right: Right<'_>,
     epilogue: &mut E,
 ) {
+    let Right { depth, columns, .. } = right;
     if rows == 0 || columns == 0 {
         return;
     }
-    let last = (rows - 1) * left.row_stride + depth.saturating_sub(1) * left.depth_stride;
-    assert!(depth == 0 || last < left.values.len(), "matrix product: left operand is too short");
+    assert!(left.holds(rows, depth), "matrix product: left operand is too short");
     // Rows worked on together: A's part stays in the nearest cache while the panels pass by.
     let block = if left.row_stride >= left.depth_stride {
         (4096 / depth.max(1) / TILE_ROWS).clamp(1, 16) * TILE_ROWS
@@ -266,8 +285,8 @@ pub(crate) fn product_right<S: Arithmetic, E: Epilogue>(
         for panel in 0..columns.div_ceil(PANEL) {
             let column = panel * PANEL;
             let width = PANEL.min(columns - column);
-            // SAFETY: `right` holds that many panels, as its constructor checked.
-            let b = unsafe { right.values.as_ptr().add(panel * right.panel_stride) };
+            // Inside, as the constructor of `right` checked; wrapping, because with a depth of 0 there is nothing inside.
+            let b = right.values.as_ptr().wrapping_add(panel * right.panel_stride);
             let mut row = start;
             macro_rules! rows {
                 ($count:expr) => {
@@ -283,7 +302,8 @@ pub(crate) fn product_right<S: Arithmetic, E: Epilogue>(
                     )
                 };
             }
-            // SAFETY (of all calls): rows up to `end` exist in A and panel `panel` in B, as asserted.
+            // SAFETY (of all calls): rows up to `end` exist in A, as asserted, and panel `panel` in B, as its constructor
+            // asserted; with a depth of 0 neither is read.
             unsafe {
                 // A narrow tile, or one in long registers, takes half as many of them; with twice the rows it keeps the
                 // arithmetic as busy.
@@ -340,15 +360,8 @@ simd_fn! {
     /// # Panics
     ///
     /// If an operand is too short.
-    pub(crate) fn product_with<S; E: Epilogue>(
-        rows: usize,
-        depth: usize,
-        columns: usize,
-        left: Left<'_>,
-        right: Right<'_>,
-        epilogue: &mut E,
-    ) {
-        product_right::<S, E>(rows, depth, columns, left, right, epilogue);
+    pub(crate) fn product_with<S; E: Epilogue>(rows: usize, left: Left<'_>, right: Right<'_>, epilogue: &mut E) {
+        product_right::<S, E>(rows, left, right, epilogue);
     }
 }
 
@@ -376,4 +389,80 @@ pub fn matmul(rows: usize, depth: usize, columns: usize, a: &[f32], b: &[f32], c
         let mut store = Store { out: unsafe { c.rows(&range, columns) }, row_stride: columns };
         product(range.len(), depth, columns, left, packed, &mut store);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `start`, `start` + 1, …
+    fn numbers(start: usize, count: usize) -> Vec<f32> {
+        (start..start + count).map(|number| number as f32).collect()
+    }
+
+    fn packed(b: &[f32], depth: usize, columns: usize) -> Vec<f32> {
+        let mut packed = vec![0.0; packed_len(depth, columns)];
+        pack(b, depth, columns, columns, &mut packed);
+        packed
+    }
+
+    #[test]
+    fn some_steps_of_an_operand_give_the_product_over_these() {
+        let (rows, depth, columns, steps) = (7, 9, 20, 2..6);
+        let (a, b) = (numbers(1, rows * depth), numbers(3, depth * columns));
+        let packed = packed(&b, depth, columns);
+        let right = Right::packed_steps(&packed, depth, columns, &steps);
+        let mut c = vec![f32::NAN; rows * columns];
+        let left = Left { values: &a[steps.start..], row_stride: depth, depth_stride: 1 };
+        product_with(rows, left, right, &mut Store { out: &mut c, row_stride: columns });
+        for (at, &value) in c.iter().enumerate() {
+            let (row, column) = (at / columns, at % columns);
+            let sum: f32 = steps.clone().map(|k| a[row * depth + k] * b[k * columns + column]).sum();
+            assert_eq!(value, sum, "{row} {column}");
+        }
+    }
+
+    #[test]
+    fn a_product_of_depth_zero_is_zero_and_adds_nothing() {
+        let (rows, columns) = (13, 20);
+        for right in [Right::packed(&[], 0, columns), Right::strided(&[], 0, columns, 32)] {
+            for left in [Left::row_major(&[], 0), Left::transposed(&[], rows)] {
+                let mut c = vec![f32::NAN; rows * columns];
+                product_with(rows, left, right, &mut Store { out: &mut c, row_stride: columns });
+                assert_eq!(c, vec![0.0; rows * columns]);
+                let mut c = numbers(1, rows * columns);
+                product_with(rows, left, right, &mut Add { out: &mut c, row_stride: columns });
+                assert_eq!(c, numbers(1, rows * columns));
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "left operand is too short")]
+    fn a_left_operand_that_ends_early_is_refused() {
+        let (a, b) = (numbers(0, 4 * 5 - 1), packed(&numbers(0, 15), 5, 3));
+        product(4, 5, 3, Left::row_major(&a, 5), &b, &mut Store { out: &mut [0.0; 12], row_stride: 3 });
+    }
+
+    #[test]
+    #[should_panic(expected = "left operand is too short")]
+    fn a_left_operand_of_the_depth_of_some_other_product_is_refused() {
+        let (a, b) = (numbers(0, 4 * 3), packed(&numbers(0, 15), 5, 3));
+        let right = Right::packed(&b, 5, 3);
+        product_with(4, Left::row_major(&a, 3), right, &mut Store { out: &mut [0.0; 12], row_stride: 3 });
+    }
+
+    #[test]
+    #[should_panic(expected = "left operand is too short")]
+    fn a_left_operand_of_more_elements_than_can_be_counted_is_refused() {
+        let (a, b) = (numbers(0, 3), packed(&numbers(0, 3), 1, 3));
+        let left = Left { values: &a, row_stride: usize::MAX / 2 + 1, depth_stride: 1 };
+        product(3, 1, 3, left, &b, &mut Store { out: &mut [0.0; 9], row_stride: 3 });
+    }
+
+    #[test]
+    #[should_panic(expected = "right operand is too short")]
+    fn a_right_operand_of_more_elements_than_can_be_counted_is_refused() {
+        Right::strided(&[], usize::MAX / 16, 16, 32);
+    }
 }

@@ -4,8 +4,13 @@ use super::{PANEL, load_lanes};
 use crate::dispatch::simd_fn;
 
 /// Length of B packed.
+///
+/// # Panics
+///
+/// If that is more than can be counted: products trust it.
 pub(crate) fn packed_len(depth: usize, columns: usize) -> usize {
-    columns.div_ceil(PANEL) * PANEL * depth
+    let length = columns.checked_next_multiple_of(PANEL).and_then(|columns| columns.checked_mul(depth));
+    length.expect("matrix product: too large an operand")
 }
 
 simd_fn! {

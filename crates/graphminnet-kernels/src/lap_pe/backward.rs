@@ -134,9 +134,6 @@ simd_fn! {
         partial: &mut Partial,
     ) {
         let (hidden, width, count) = (pe.hidden(), pe.width(), pe.num_pairs());
-        if hidden == 0 || width == 0 {
-            return;
-        }
         let mut d_eigvecs = d_eigvecs;
         if let Some(d_eigvecs) = &mut d_eigvecs {
             d_eigvecs.fill(0.0);
@@ -186,7 +183,7 @@ simd_fn! {
                 };
                 for_lanes::<S, _>(hidden, &mut gradient);
                 if let Some(d_eigvecs) = &mut d_eigvecs {
-                    for (d_value, &pair) in d_values[at].chunks_exact(hidden).zip(&terms.pairs) {
+                    for (d_value, &pair) in d_values[at].chunks_exact(hidden.max(1)).zip(&terms.pairs) {
                         let entry = (node - piece.nodes.start) * count + pair;
                         d_eigvecs[entry] = pe.signs[pair] * dot::<S>(d_value, &weights.first);
                     }
@@ -194,7 +191,7 @@ simd_fn! {
             }
         }
         let mut d_eigvals = vec![0.0; if weights.wants_eigvals { count } else { 0 }];
-        for (&pair, d_offset) in terms.pairs.iter().zip(d_offset.chunks_exact(hidden)) {
+        for (&pair, d_offset) in terms.pairs.iter().zip(d_offset.chunks_exact(hidden.max(1))) {
             let eigval = pe.eigvals[piece.graph * count + pair];
             let (d_second, d_b1) = partial.first[hidden..].split_at_mut(hidden);
             for h in 0..hidden {

@@ -53,6 +53,7 @@ use crate::linear::add_weight_gradient;
 use crate::others::Others;
 use crate::parallel::map_pieces;
 use crate::scratch::Scratch;
+use crate::segments::check_offsets;
 use std::ops::Range;
 
 /// Inputs of the spectral product.
@@ -133,8 +134,8 @@ impl<'a> SpectralInputs<'a> {
     }
 
     fn check(&self) {
-        let (nodes, graphs) = (self.num_nodes(), self.num_graphs());
-        assert!(self.offsets.is_empty() || self.offsets[0] == 0, "spectral product: offsets must start at 0");
+        let nodes = self.num_nodes();
+        let graphs = check_offsets("spectral product", self.offsets, nodes);
         assert_eq!(self.w.len(), nodes * self.channels, "spectral product: length of w");
         assert_eq!(self.p.len(), nodes * self.eigenpairs, "spectral product: length of p");
         assert_eq!(self.f.len(), graphs * self.eigenpairs * self.channels, "spectral product: length of F");

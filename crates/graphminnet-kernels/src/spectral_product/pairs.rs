@@ -222,10 +222,10 @@ simd_fn! {
                 let out = &mut s[rows.start * hidden..rows.end * hidden];
                 if part.start == 0 {
                     let mut store = Store { out, row_stride: hidden };
-                    product_right::<S, _>(rows.len(), part.len(), hidden, left, right, &mut store);
+                    product_right::<S, _>(rows.len(), left, right, &mut store);
                 } else {
                     let mut add = Add { out, row_stride: hidden };
-                    product_right::<S, _>(rows.len(), part.len(), hidden, left, right, &mut add);
+                    product_right::<S, _>(rows.len(), left, right, &mut add);
                 }
             }
         }

@@ -356,7 +356,7 @@ impl Pass<'_> {
             through_joined(part.clone(), channels, &w, &mut joined, &mut first, &mut second, &mut dw_twice);
             let right = Right::strided(&joined, rows, width, STRIDE);
             let mut add = Add { out: &mut sums.squares[part.start..], row_stride: pairs };
-            product_with(hidden, rows, width, Left::transposed(ds, hidden), right, &mut add);
+            product_with(hidden, Left::transposed(ds, hidden), right, &mut add);
             let columns = |values| Left { values, row_stride: 1, depth_stride: STRIDE };
             let length = padded(eigenpairs);
             let mut add = Add { out: &mut sums.first[part.start * length..], row_stride: length };

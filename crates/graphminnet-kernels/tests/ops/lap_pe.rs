@@ -85,3 +85,11 @@ fn values_and_gradients_agree_with_the_reference() {
     check(&[250, 7], 9, 36, 18);
     check(&[3], 4, 64, 32);
 }
+
+#[test]
+fn a_network_without_channels_leaves_no_gradient_unwritten() {
+    check(&[5, 0, 3], 6, 10, 0);
+    check(&[5, 0, 3], 6, 0, 5);
+    check(&[5, 0, 3], 6, 0, 0);
+    check(&[5, 0, 3], 0, 10, 5);
+}

@@ -8,7 +8,7 @@ fn check(rows: usize, inputs: usize, outputs: usize, with_bias: bool, activation
     let mut random = Random::new((rows + 31 * inputs + 977 * outputs) as u64);
     let mut mask = vec![1.0; rows * outputs];
     let is_relu = activation != Activation::None;
-    if let Activation::Relu { dropout: Some(dropout) } = activation {
+    if let Activation::Relu(Some(dropout)) = activation {
         dropout_mask(dropout, &mut mask);
     }
     let bias = if with_bias { random.values(outputs) } else { vec![0.0; outputs] };
@@ -84,15 +84,15 @@ fn values_and_gradients_agree_with_the_reference() {
     ] {
         check(rows, inputs, outputs, true, Activation::None);
         check(rows, inputs, outputs, false, Activation::None);
-        check(rows, inputs, outputs, true, Activation::Relu { dropout: None });
-        check(rows, inputs, outputs, false, Activation::Relu { dropout });
+        check(rows, inputs, outputs, true, Activation::Relu(None));
+        check(rows, inputs, outputs, false, Activation::Relu(dropout));
     }
 }
 
 #[test]
 fn empty_inputs_give_empty_or_constant_outputs() {
     check(0, 5, 3, true, Activation::None);
-    check(0, 5, 3, true, Activation::Relu { dropout: None });
+    check(0, 5, 3, true, Activation::Relu(None));
     check(4, 0, 3, true, Activation::None);
     check(4, 3, 0, true, Activation::None);
 }

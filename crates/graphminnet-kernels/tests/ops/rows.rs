@@ -1,8 +1,10 @@
 use crate::common::{Check, Random};
-use graphminnet_kernels::batch_norm::NormGradients;
-use graphminnet_kernels::bound_rows::{Bound, bound_rows, bound_rows_backward};
+use graphminnet_kernels::batch_norm::{NORM_EPSILON, NormGradients};
+use graphminnet_kernels::bound_rows::{Bound, RMS_EPSILON, SMALLEST_NORM, bound_rows, bound_rows_backward};
+use graphminnet_kernels::edge_attention::LARGEST_SCORE;
 use graphminnet_kernels::edges::group_by;
 use graphminnet_kernels::embedding_sum::{Lookup, embedding_sum, embedding_sum_backward};
+use graphminnet_kernels::gated_convolution::DENOMINATOR_EPSILON;
 use graphminnet_kernels::gather_rows::{Groups, gather_rows, segment_sum};
 use graphminnet_kernels::layer_norm_silu::{layer_norm_silu, layer_norm_silu_backward};
 
@@ -192,5 +194,19 @@ fn embedding_sum_agrees_with_the_reference() {
             tolerance: 5e-6,
         }
         .run();
+    }
+}
+
+#[test]
+fn constants_in_single_precision_are_the_nearest_numbers() {
+    for (found, expected) in [
+        (NORM_EPSILON, 1e-5f32),
+        (DENOMINATOR_EPSILON, 1e-6),
+        (RMS_EPSILON, 1e-6),
+        (SMALLEST_NORM, 1e-12),
+        (1.0 / SMALLEST_NORM, 1e12),
+        (LARGEST_SCORE, 5.0),
+    ] {
+        assert_eq!((found as f32).to_bits(), expected.to_bits(), "{found}");
     }
 }

@@ -77,3 +77,13 @@ fn selective_scan_agrees_with_the_reference() {
         .run();
     }
 }
+
+#[test]
+#[should_panic(expected = "offsets descend")]
+fn sequences_that_overlap_are_refused() {
+    let (offsets, rows) = (&[0, 4, 2, 5], &[1.0; 5]);
+    let (channels, states) = (1, 1);
+    let input =
+        SelectiveScan { offsets, channels, states, u: rows, delta: rows, a: &[1.0], b: rows, c: rows };
+    selective_scan(input, &mut [0.0; 5]);
+}

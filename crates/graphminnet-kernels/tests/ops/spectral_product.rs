@@ -143,3 +143,22 @@ fn very_large_graphs_give_the_same_bits_on_all_pools() {
         [s, dw, dp, df, db].concat()
     });
 }
+
+#[test]
+#[should_panic(expected = "offsets descend")]
+fn graphs_that_overlap_are_refused() {
+    let (channels, eigenpairs, hidden) = (1, 1, 1);
+    let (offsets, rows, of_graphs) = (&[0, 4, 2, 5], &[1.0; 5], &[1.0; 3]);
+    let inputs = SpectralInputs {
+        offsets,
+        channels,
+        eigenpairs,
+        hidden,
+        w: rows,
+        p: rows,
+        f: of_graphs,
+        b: &[1.0],
+        others: None,
+    };
+    spectral_product(inputs, &mut [0.0; 5]);
+}

@@ -2,12 +2,9 @@
 
 use super::engine::{Array, Operand};
 use burn::tensor::{Device, Tensor, TensorData};
-use graphminnet_kernels::batch_norm as statistics;
+use graphminnet_kernels::batch_norm::{self as statistics, NORM_EPSILON};
 use graphminnet_kernels::others::Others;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The ε under the square root.
-pub(crate) const NORM_EPSILON: f64 = 1e-5;
 
 /// Which mean and variance to normalise with.
 #[derive(Debug, Clone)]

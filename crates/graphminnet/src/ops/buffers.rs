@@ -5,9 +5,9 @@
 //! keep whatever values they had: whoever takes one overwrites it.
 //!
 //! Every thread has its own reserve, which is only ever a matter of speed, never of results. It never holds more than
-//! [`MOST_HELD`] times what was in use at once: buffers also come here that were made by the engine, and if nobody wants
-//! buffers of their size they would pile up without such a bound. Those that have been free for longest are given back
-//! to the system first, so a reserve follows batches that have other sizes now.
+//! was in use at once: buffers also come here that were made by the engine, and if nobody wants buffers of their size
+//! they would pile up without such a bound. Those that have been free for longest are given back to the system first, so
+//! a reserve follows batches that have other sizes now.
 
 use graphminnet_kernels::arbitrary::arbitrary_values;
 use std::cell::RefCell;
@@ -22,9 +22,6 @@ const LARGEST: usize = 16 * 1024 * 1024;
 
 /// A buffer serves requests down to this share of its size.
 const TIGHTEST: f64 = 0.75;
-
-/// The reserve holds at most this many times what was in use at once.
-const MOST_HELD: usize = 1;
 
 /// What was in use at once is measured over the last so many requests and returns, and as many before them: some
 /// training steps.
@@ -106,9 +103,9 @@ impl Reserve {
         self.shrink();
     }
 
-    /// The most values that may be held.
+    /// The most values that may be held: as many as were in use at once.
     fn limit(&self) -> usize {
-        MOST_HELD * self.most_back[0].max(self.most_back[1])
+        self.most_back[0].max(self.most_back[1])
     }
 
     fn tick(&mut self) {
@@ -172,7 +169,7 @@ pub(crate) fn exercise(acts: &[u8]) {
             _ => {}
         }
         most = most.max(lost + out.iter().map(Vec::capacity).sum::<usize>());
-        assert!(reserve.held <= MOST_HELD * most, "{} held, {most} in use at most", reserve.held);
+        assert!(reserve.held <= most, "{} held, {most} in use at most", reserve.held);
         let sum: usize = reserve.free.values().flatten().map(|(_, buffer)| buffer.capacity()).sum();
         assert_eq!(sum, reserve.held);
     }

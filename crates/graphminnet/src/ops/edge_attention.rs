@@ -9,11 +9,8 @@ use super::engine::{self, Array, Kernel, Slot};
 use super::rows::RowIndex;
 use super::{PairList, generic};
 use burn::tensor::Tensor;
-use graphminnet_kernels::edge_attention as kernels;
+use graphminnet_kernels::edge_attention::{self as kernels, LARGEST_SCORE};
 use std::sync::Arc;
-
-/// Largest score of either sign.
-const LARGEST_SCORE: f64 = 5.0;
 
 /// Weighted sums `y` and the sums of weights `z`, not yet divided, so that several lists of pairs can be added.
 ///

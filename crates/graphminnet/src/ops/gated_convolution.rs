@@ -16,12 +16,9 @@ use super::multi_output::{self, MultiOutputKernel};
 use super::{BatchStatistics, Dropout, Epilogue, Statistics, Structure, buffers, dropout, linear};
 use burn::tensor::{Tensor, activation};
 use graphminnet_kernels::batch_norm::{AffineGradients, Statistics as KernelStatistics};
-use graphminnet_kernels::gated_convolution as kernels;
+use graphminnet_kernels::gated_convolution::{self as kernels, DENOMINATOR_EPSILON};
 use graphminnet_kernels::norm_relu_residual::norm_relu_residual;
 use std::sync::Arc;
-
-/// Keeps the denominator of a node without incoming edges away from zero.
-const DENOMINATOR_EPSILON: f64 = 1e-6;
 
 /// How edges are updated from their gates.
 #[derive(Debug, Clone)]

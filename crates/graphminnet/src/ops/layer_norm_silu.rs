@@ -1,9 +1,8 @@
 //! `SiLU(LayerNorm(x))` over rows, as the set encoder uses it.
 
-use super::batch_statistics::NORM_EPSILON;
 use super::engine::{self, Array, Kernel, Slot};
 use burn::tensor::{Tensor, activation};
-use graphminnet_kernels::batch_norm::NormGradients;
+use graphminnet_kernels::batch_norm::{NORM_EPSILON, NormGradients};
 use graphminnet_kernels::layer_norm_silu as kernels;
 
 /// `SiLU(γ·(x − mean(x)) / sqrt(var(x) + ε) + β)`, mean and biased variance over each row.

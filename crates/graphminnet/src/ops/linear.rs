@@ -1,18 +1,11 @@
 //! A linear layer: `y = x·Wᵀ + b`, optionally followed by ReLU and dropout.
 
+pub use graphminnet_kernels::linear::Activation as Epilogue;
+
 use super::dropout::{Dropout, dropout};
 use super::engine::{self, Array, Kernel, Operand, Slot};
 use burn::tensor::{Tensor, activation};
 use graphminnet_kernels::linear as kernels;
-
-/// What follows the matrix product.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Epilogue {
-    /// Nothing.
-    None,
-    /// `dropout(ReLU(·))`.
-    Relu(Option<Dropout>),
-}
 
 /// `epilogue(x·Wᵀ + b)`.
 ///
@@ -41,13 +34,6 @@ impl Fused {
     fn shape(x: &Array, weight: &Array) -> kernels::LinearShape {
         kernels::LinearShape { rows: x.dim(0), inputs: x.dim(1), outputs: weight.dim(0) }
     }
-
-    fn activation(&self) -> kernels::Activation {
-        match self.epilogue {
-            Epilogue::None => kernels::Activation::None,
-            Epilogue::Relu(dropout) => kernels::Activation::Relu { dropout },
-        }
-    }
 }
 
 impl Kernel<3> for Fused {
@@ -58,7 +44,7 @@ impl Kernel<3> for Fused {
         let shape = Self::shape(x, weight);
         let bias = self.has_bias.then(|| bias.values());
         let y = Array::written([shape.rows, shape.outputs], |y| {
-            kernels::linear(shape, x.values(), weight.values(), bias, self.activation(), y);
+            kernels::linear(shape, x.values(), weight.values(), bias, self.epilogue, y);
         });
         let kept_output = matches!(self.epilogue, Epilogue::Relu(_)).then(|| y.clone());
         (y, keep.then(|| (x.clone(), weight.clone(), kept_output)))
@@ -96,7 +82,7 @@ impl Fused {
             Self::shape(&x, &weight),
             x.values(),
             weight.values(),
-            self.activation(),
+            self.epilogue,
             y.as_ref().map(Array::values),
             gradient.values(),
             kernels::LinearGradients {

@@ -1,22 +1,13 @@
 //! Graph features from node features: mean, sum or maximum over the nodes of each graph.
 
+pub use graphminnet_kernels::pool::Pooling as PoolKind;
+
 use super::Structure;
 use super::engine::{self, Array, Kernel};
 use super::generic::{pad, sum_per_graph};
 use burn::tensor::{Tensor, TensorData};
 use graphminnet_kernels::pool as kernels;
 use std::sync::Arc;
-
-/// How the nodes of a graph are summarised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PoolKind {
-    /// Mean.
-    Mean,
-    /// Sum.
-    Sum,
-    /// Maximum.
-    Max,
-}
 
 /// `[nodes, columns] → [graphs, columns]`; an empty graph gives zeros.
 pub fn pool(nodes: Tensor<2>, kind: PoolKind, structure: &Arc<Structure>) -> Tensor<2> {
@@ -33,16 +24,6 @@ struct Fused {
     structure: Arc<Structure>,
 }
 
-impl Fused {
-    fn pooling(&self) -> kernels::Pooling {
-        match self.kind {
-            PoolKind::Mean => kernels::Pooling::Mean,
-            PoolKind::Sum => kernels::Pooling::Sum,
-            PoolKind::Max => kernels::Pooling::Max,
-        }
-    }
-}
-
 impl Kernel<1> for Fused {
     /// Width of the nodes; nodes and output where the maximum is looked for again.
     type Saved = (usize, Option<[Array; 2]>);
@@ -50,7 +31,7 @@ impl Kernel<1> for Fused {
     fn forward(&self, [nodes]: &[Array; 1], keep: bool) -> (Array, Option<Self::Saved>) {
         let (graphs, width) = (self.structure.num_graphs(), nodes.dim(1));
         let output = Array::written([graphs, width], |out| {
-            kernels::pool(self.pooling(), self.structure.node_offsets(), width, nodes.values(), out);
+            kernels::pool(self.kind, self.structure.node_offsets(), width, nodes.values(), out);
         });
         let maximum = (self.kind == PoolKind::Max).then(|| [nodes.clone(), output.clone()]);
         (output, keep.then_some((width, maximum)))
@@ -60,7 +41,7 @@ impl Kernel<1> for Fused {
         let saved = maximum.as_ref().map(|[nodes, output]| (nodes.values(), output.values()));
         let d_nodes = Array::written([self.structure.num_nodes(), width], |out| {
             let offsets = self.structure.node_offsets();
-            kernels::pool_backward(self.pooling(), offsets, width, saved, gradient.values(), out);
+            kernels::pool_backward(self.kind, offsets, width, saved, gradient.values(), out);
         });
         [Some(d_nodes)]
     }
