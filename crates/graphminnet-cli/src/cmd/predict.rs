@@ -345,7 +345,8 @@ fn calibrate(
     let conformal = Conformal::calibrate(ensemble, &read.dataset, level)?;
     let counts: Vec<String> = conformal.counts().iter().map(usize::to_string).collect();
     say!("calibrated at level {level} on {} labels", counts.join(", "));
-    if ensemble.members().any(|member| member.description().data.resembles(&read.dataset)) {
+    let (name, graphs) = (&read.dataset.name, read.dataset.samples.len());
+    if ensemble.members().any(|member| member.description().data.resembles(name, graphs)) {
         say!(
             "note: {} is called like the data that the model was trained on and is as large: intervals and sets from graphs that a \
              model knows hold less than they promise",

@@ -6,7 +6,7 @@ use super::{Calibration, Origin, TargetScaler};
 use crate::config::{Loss, MetricKind, ModelConfig, Spread, are_quantiles};
 use crate::task::loss::{self, Objective};
 use graphminnet_data::spectral::PrepareOptions;
-use graphminnet_data::{Dataset, EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task, escape};
+use graphminnet_data::{EdgeDirection, Featurizer, Level, ReadOptions, Schema, Task, escape};
 use serde::{Deserialize, Serialize};
 
 /// Everything in a model file but the weights.
@@ -92,10 +92,10 @@ impl TrainedOn {
         self.plain.as_ref().unwrap_or(&self.fingerprint)
     }
 
-    /// Whether a data set is called like this one and is about as large: some graphs may have been set aside, for a calibration.
-    pub fn resembles(&self, dataset: &Dataset) -> bool {
-        let (own, graphs) = (self.train + self.valid + self.test, dataset.samples.len());
-        self.name == dataset.name && own <= graphs && 4 * own >= 3 * graphs
+    /// Whether data of this name with so many graphs is called like this and is about as large: some graphs may have been set aside, for a calibration.
+    pub fn resembles(&self, name: &str, graphs: usize) -> bool {
+        let own = self.train + self.valid + self.test;
+        self.name == name && own <= graphs && 4 * own >= 3 * graphs
     }
 }
 

@@ -2,7 +2,7 @@
 
 pub use graphminnet_kernels::linear::Activation as Epilogue;
 
-use super::dropout::{Dropout, dropout};
+use super::dropout::dropout;
 use super::engine::{self, Array, Kernel, Operand, Slot};
 use burn::tensor::{Tensor, activation};
 use graphminnet_kernels::linear as kernels;
@@ -114,6 +114,7 @@ fn generic(x: Tensor<2>, weight: Tensor<2>, bias: Option<Tensor<1>>, epilogue: E
 
 #[cfg(test)]
 mod tests {
+    use super::super::dropout::Dropout;
     use super::*;
     use crate::ops::testing::{assert_same_bodies, vector};
 

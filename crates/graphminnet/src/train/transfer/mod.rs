@@ -299,7 +299,7 @@ impl Start {
     /// What is to be said where the model seems to have been trained on the same graphs in other parts.
     pub(super) fn knows_the_data(&self, data: &TrainingData) -> Option<String> {
         let theirs = &self.description.data;
-        (theirs.resembles(&data.dataset) && theirs.plain() != data.plain.as_ref().unwrap_or(&data.fingerprint)).then(|| {
+        (theirs.resembles(&data.dataset.name, data.dataset.samples.len()) && theirs.plain() != data.plain.as_ref().unwrap_or(&data.fingerprint)).then(|| {
             format!(
                 "{} was trained on data that is called {} and is as large, in other parts or read in another way: graphs that it was trained on may be in the \
                  test part, whose score then says nothing about new graphs, or in a calibration; give it the same split",
