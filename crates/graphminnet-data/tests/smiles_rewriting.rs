@@ -5,7 +5,10 @@ mod common;
 use chematic::smiles::{parse, rdkit_random_smiles};
 use common::{CHIRAL, colours};
 use graphminnet_data::split::{GroupBy, read_text_with_groups};
-use graphminnet_data::{Featurizer, Limits, ReadOptions, molecule_graph, scaffold_key};
+use graphminnet_data::{
+    Featurizer, Graph, Limits, MoleculeForm, MoleculeReading, ReadOptions, SmilesError, molecule_graph, open,
+    scaffold_key,
+};
 
 fn read(smiles: &str, featurizer: Featurizer) -> Vec<String> {
     let graph = molecule_graph(smiles, featurizer, &Limits::default());
@@ -132,4 +135,73 @@ fn a_run_of_before_finds_the_scaffolds_that_it_began_with() {
     let differ = |groups: &[usize]| groups.chunks(2).filter(|pair| pair[0] != pair[1]).count();
     assert_eq!(differ(&groups(7)), 0);
     assert!(differ(&groups(6)) >= 4, "{:?}", groups(6));
+}
+
+/// Molecules whose counter-ions are to go.
+const PARENTS: [&str; 10] = [
+    "C[C@H](N)C(=O)O",
+    "C[C@@H](N)C(=O)[O-]",
+    "C[C@H](O)[C@@H](N)C(=O)O",
+    "C[C@H]1CCCN1C(=O)c1ccccc1",
+    "[C@@]12(C)CCC[C@H]1CCCC2",
+    "C/C=C/C(=O)[O-]",
+    "OC(=O)/C=C\\C(=O)O",
+    r"C1(=C/C=C/C)/CCCC[C@H]1O",
+    "CN1CC[C@]23c4c5ccc(O)c4O[C@H]2[C@@H](O)C=C[C@H]3[C@H]1C5",
+    "C[S@](=O)c1ccccc1",
+];
+
+fn largest(smiles: &str, featurizer: Featurizer, rules: u32) -> Result<Graph, SmilesError> {
+    let form = MoleculeForm { largest_fragment: true, ..MoleculeForm::default() };
+    let reading = MoleculeReading { featurizer, form, rules, ..MoleculeReading::default() };
+    reading.graph(smiles, &Limits::default())
+}
+
+#[test]
+fn the_largest_fragment_is_the_molecule_that_is_written_alone() {
+    for parent in PARENTS {
+        for featurizer in [Featurizer::Cip, Featurizer::Ogb] {
+            let alone = molecule_graph(parent, featurizer, &Limits::default()).unwrap();
+            for salt in ["[Na+]", "O", "O.O.[K+]", "[H+].[Cl-]", "C1CC1", "C[C@H](F)Cl"] {
+                for written in
+                    [format!("{parent}.{salt}"), format!("{salt}.{parent}"), format!("O.{parent}.{salt}")]
+                {
+                    assert_eq!(largest(&written, featurizer, 8).as_ref(), Ok(&alone), "{written}");
+                }
+            }
+        }
+    }
+    // Numbers of rings join what dots part.
+    let joined = largest("C1(N)=O.O.[C@H]1(C)CC.O2.C2", Featurizer::Cip, 8).unwrap();
+    assert_eq!(colours(&joined), read("CC[C@H](C)C(N)=O", Featurizer::Cip));
+    // Of two mirror images it is the same one, whichever comes first.
+    let [one, other] = ["C[C@H](N)C(=O)O.C[C@@H](N)C(=O)O", "C[C@@H](N)C(=O)O.C[C@H](N)C(=O)O"];
+    let [one, other] = [one, other].map(|smiles| colours(&largest(smiles, Featurizer::Cip, 8).unwrap()));
+    assert_eq!(one, other);
+}
+
+#[test]
+fn a_run_of_before_finds_the_fragments_that_it_began_with() {
+    for parent in PARENTS {
+        let earlier = largest(&format!("{parent}.O"), Featurizer::Cip, 7);
+        assert_eq!(earlier.is_err(), parent.contains('@'), "{parent}: {earlier:?}");
+    }
+    let options = |rules: u32| {
+        let form = MoleculeForm { largest_fragment: true, ..MoleculeForm::default() };
+        ReadOptions { rules, molecules: form, ..ReadOptions::default() }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "smiles,y\nC[C@H](N)C(=O)O.O,0.5\nCC.O,1.5\n").unwrap();
+    let schema = open(&path, &options(8)).unwrap().dataset.schema;
+    assert_eq!(schema.molecules.as_ref().map(|table| table.rules), Some(8));
+    assert!(
+        open(&path, &ReadOptions::with_schema(schema.clone())).is_ok(),
+        "a model reads as its data was read"
+    );
+    assert!(open(&path, &options(7)).is_err());
+    let mut earlier = serde_json::to_value(&schema).unwrap();
+    earlier["molecules"].as_object_mut().unwrap().remove("rules");
+    let earlier = serde_json::from_value(earlier).unwrap();
+    assert!(open(&path, &ReadOptions::with_schema(earlier)).is_err(), "as does a model of before");
 }

@@ -278,8 +278,9 @@ fn collect(
     let kept = kept_table(options).cloned().unwrap_or_default();
     let id_column = options.id_column.clone().or(kept.id_column);
     let split_column = options.split_column.clone().or(kept.split_column);
-    let form = reading.form;
-    collector.molecules = Some(MoleculeTable { column, further, form, descriptors, id_column, split_column });
+    let MoleculeReading { form, rules, .. } = reading;
+    collector.molecules =
+        Some(MoleculeTable { column, further, form, descriptors, id_column, split_column, rules });
     let known = || rows.iter().flatten().map(|(row, _)| row);
     let cells = |at: usize| known().filter_map(move |row| row.cells.get(at)).map(|text| &**text);
     let names = columns.targets.iter().map(|(_, name)| name);

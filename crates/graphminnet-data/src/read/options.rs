@@ -151,6 +151,8 @@ pub struct ReadOptions {
     /// categories that are whole numbers nobody remembers which came up. In JSON Lines a name that is almost that of a field is
     /// one for `target`; `id_column` and `smiles_column` may name anything where a format has no such column; and in a CSV folder of
     /// several graphs rows without `graph_id` are those of the graph `0`.
+    ///
+    /// Under versions 1 to 7 the largest fragment of molecules that have a stereo centre is refused.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
@@ -198,7 +200,7 @@ impl Default for ReadOptions {
 }
 
 /// The version of the rules by which columns are understood now; see [`ReadOptions::rules`].
-pub const RULES: u32 = 7;
+pub const RULES: u32 = 8;
 
 fn first_rules() -> u32 {
     1

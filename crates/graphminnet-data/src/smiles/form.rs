@@ -4,7 +4,7 @@
 use super::joined::{self, Part};
 use super::{
     BASIC_DESCRIPTORS, Featurizer, Fingerprint, SmilesError, chemistry, contained, descriptors, guard,
-    ogb_graph, parse, scaffold, stereo, zinc,
+    ogb_graph, parse, parts, scaffold, stereo, zinc,
 };
 use crate::graph::{Features, Graph};
 use crate::{Column, Level, Limits, RULES, ReadOptions, Schema};
@@ -33,8 +33,14 @@ pub struct MoleculeForm {
     pub reactions: bool,
 }
 
+/// The first version of the rules under which a fragment is read as it is written, with its stereo marks.
+const AS_WRITTEN: u32 = 8;
+
+/// The last version of the rules that changed which graph a string becomes; a model remembers whether it is of before.
+const LATEST: u32 = AS_WRITTEN;
+
 /// How a string becomes a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoleculeReading {
     /// The columns.
     pub featurizer: Featurizer,
@@ -42,6 +48,14 @@ pub struct MoleculeReading {
     pub form: MoleculeForm,
     /// Further molecules that are read together with one, as one graph.
     pub further: usize,
+    /// The version of the rules that applies; see [`MoleculeTable::rules`](crate::MoleculeTable::rules).
+    pub rules: u32,
+}
+
+impl Default for MoleculeReading {
+    fn default() -> Self {
+        Self { featurizer: Featurizer::default(), form: MoleculeForm::default(), further: 0, rules: LATEST }
+    }
 }
 
 impl MoleculeForm {
@@ -95,7 +109,10 @@ impl MoleculeForm {
             self.reactions.then(|| joined::sides(smiles.trim())).transpose()?.map(|[.., (_, side)]| side);
         let smiles = guard::check(product.unwrap_or(smiles), limits)?;
         contained(|| {
-            let mut molecule = read(&smiles, limits)?;
+            let mut molecule = match rules {
+                AS_WRITTEN.. => self.molecule(&smiles, rules, limits)?,
+                _ => read(&smiles, limits)?,
+            };
             if rules >= scaffold::BARE {
                 molecule = scaffold::bare(&molecule)?;
             }
@@ -104,8 +121,14 @@ impl MoleculeForm {
     }
 
     /// The molecule that a string stands for, or the part of it that is kept.
-    fn molecule(&self, smiles: &str, limits: &Limits) -> Result<Molecule, SmilesError> {
-        self.fragment(read(smiles, limits)?)
+    fn molecule(&self, smiles: &str, rules: u32, limits: &Limits) -> Result<Molecule, SmilesError> {
+        let molecule = read(smiles, limits)?;
+        if rules < AS_WRITTEN || !self.largest_fragment || molecule.is_connected() {
+            return self.fragment(molecule);
+        }
+        // A part that is cut out of a molecule has forgotten in which order the neighbours of its centres are written.
+        let fragments = parts::of(smiles).iter().map(|part| parse(part)).collect::<Result<_, _>>()?;
+        Ok(largest(fragments)?.unwrap_or(molecule))
     }
 
     /// The part of a molecule that is kept.
@@ -113,27 +136,30 @@ impl MoleculeForm {
         if !self.largest_fragment || molecule.is_connected() {
             return Ok(molecule);
         }
-        let size = |fragment: &Molecule| {
-            let numbers = fragment.atoms().map(|(_, atom)| u64::from(atom.element.atomic_number()));
-            let heavy =
-                fragment.atoms().filter(|(_, atom)| atom.wildcard || atom.element != Element::H).count();
-            (heavy, numbers.sum::<u64>())
-        };
-        let mut fragments = molecule.fragments();
-        let largest = fragments.iter().map(size).max();
-        fragments.retain(|fragment| Some(size(fragment)) == largest);
-        // Of equals the first by its canonical form, not the one that happens to be written first.
-        if let [_, _, ..] = fragments.as_slice() {
-            let mut named = Vec::with_capacity(fragments.len());
-            for fragment in fragments {
-                guard::check_canonical(fragment.atom_count())?;
-                named.push((rdkit::rdkit_canonical_smiles(&fragment).map_err(chemistry)?, fragment));
-            }
-            named.sort_by(|(a, _), (b, _)| a.cmp(b));
-            fragments = named.into_iter().map(|(_, fragment)| fragment).collect();
-        }
-        Ok(fragments.into_iter().next().unwrap_or(molecule))
+        Ok(largest(molecule.fragments())?.unwrap_or(molecule))
     }
+}
+
+/// The fragment with the most atoms besides hydrogen, of several the heaviest.
+fn largest(mut fragments: Vec<Molecule>) -> Result<Option<Molecule>, SmilesError> {
+    let size = |fragment: &Molecule| {
+        let numbers = fragment.atoms().map(|(_, atom)| u64::from(atom.element.atomic_number()));
+        let heavy = fragment.atoms().filter(|(_, atom)| atom.wildcard || atom.element != Element::H).count();
+        (heavy, numbers.sum::<u64>())
+    };
+    let most = fragments.iter().map(size).max();
+    fragments.retain(|fragment| Some(size(fragment)) == most);
+    // Of equals the first by its canonical form, not the one that happens to be written first.
+    if let [_, _, ..] = fragments.as_slice() {
+        let mut named = Vec::with_capacity(fragments.len());
+        for fragment in fragments {
+            guard::check_canonical(fragment.atom_count())?;
+            named.push((rdkit::rdkit_canonical_smiles(&fragment).map_err(chemistry)?, fragment));
+        }
+        named.sort_by(|(a, _), (b, _)| a.cmp(b));
+        fragments = named.into_iter().map(|(_, fragment)| fragment).collect();
+    }
+    Ok(fragments.into_iter().next())
 }
 
 impl MoleculeReading {
@@ -149,7 +175,7 @@ impl MoleculeReading {
                 form.basic_descriptors |= options.describe_molecules
                     && can_be_described
                     && matches!(options.level, None | Some(Level::Graph));
-                Some(Self { featurizer, form, further })
+                Some(Self { featurizer, form, further, rules: known(options.rules) })
             }
         }
     }
@@ -159,7 +185,8 @@ impl MoleculeReading {
         let table = schema.molecules.as_ref();
         let form = table.map(|table| table.form).unwrap_or_default();
         let further = table.map_or(0, |table| table.further.len());
-        Some(Self { featurizer: Featurizer::of_schema(schema)?, form, further })
+        let rules = table.map_or(0, |table| known(table.rules));
+        Some(Self { featurizer: Featurizer::of_schema(schema)?, form, further, rules })
     }
 
     /// What does not go together, in words.
@@ -234,7 +261,7 @@ impl MoleculeReading {
     fn part(&self, smiles: &str, role: u32, limits: &Limits) -> Result<Part, SmilesError> {
         let smiles = guard::check(smiles, limits)?;
         contained(|| {
-            let molecule = self.form.molecule(&smiles, limits)?;
+            let molecule = self.form.molecule(&smiles, self.rules, limits)?;
             match self.featurizer {
                 Featurizer::Zinc => {
                     let is_plain = MoleculeForm { largest_fragment: false, ..self.form }.is_plain();
@@ -270,6 +297,11 @@ impl MoleculeReading {
         let maps = if self.form.reactions { map_numbers(molecule, graph.num_nodes()) } else { Vec::new() };
         Ok(Part { graph, role, maps })
     }
+}
+
+/// What a model remembers of the rules: 0 where they are of before any that changed a graph.
+fn known(rules: u32) -> u32 {
+    if rules >= LATEST { LATEST } else { 0 }
 }
 
 /// The molecule that a string stands for.
