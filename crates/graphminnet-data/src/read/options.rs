@@ -152,7 +152,8 @@ pub struct ReadOptions {
     /// one for `target`; `id_column` and `smiles_column` may name anything where a format has no such column; and in a CSV folder of
     /// several graphs rows without `graph_id` are those of the graph `0`.
     ///
-    /// Under versions 1 to 7 the largest fragment of molecules that have a stereo centre is refused.
+    /// Under versions 1 to 7 the largest fragment of molecules that have a stereo centre is refused, and numbers
+    /// that map atoms have a part in what is R, S, E and Z.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

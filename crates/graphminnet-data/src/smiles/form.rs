@@ -36,6 +36,9 @@ pub struct MoleculeForm {
 /// The first version of the rules under which a fragment is read as it is written, with its stereo marks.
 const AS_WRITTEN: u32 = 8;
 
+/// The first version of the rules under which numbers that map atoms say nothing about stereo.
+const UNMAPPED: u32 = 8;
+
 /// The last version of the rules that changed which graph a string becomes; a model remembers whether it is of before.
 const LATEST: u32 = AS_WRITTEN;
 
@@ -261,7 +264,10 @@ impl MoleculeReading {
     fn part(&self, smiles: &str, role: u32, limits: &Limits) -> Result<Part, SmilesError> {
         let smiles = guard::check(smiles, limits)?;
         contained(|| {
-            let molecule = self.form.molecule(&smiles, self.rules, limits)?;
+            let read = |smiles: &str| self.form.molecule(smiles, self.rules, limits);
+            // As text, since neighbours that differ in their numbers alone make centres, and numbers order neighbours.
+            let is_bare = self.featurizer == Featurizer::Cip && self.rules >= UNMAPPED;
+            let molecule = if is_bare { read(&parts::without_maps(&smiles))? } else { read(&smiles)? };
             match self.featurizer {
                 Featurizer::Zinc => {
                     let is_plain = MoleculeForm { largest_fragment: false, ..self.form }.is_plain();
@@ -273,12 +279,16 @@ impl MoleculeReading {
                     guard::check_canonical(molecule.atom_count())?;
                     Ok(Part { graph: zinc::graph(&molecule)?, role, maps: Vec::new() })
                 }
-                Featurizer::Ogb | Featurizer::Cip => self.columns(&molecule, role),
+                Featurizer::Ogb | Featurizer::Cip => {
+                    let maps = if self.form.reactions { map_numbers(&read(&smiles)?) } else { Vec::new() };
+                    self.columns(&molecule, role, maps)
+                }
             }
         })
     }
 
-    fn columns(&self, molecule: &Molecule, role: u32) -> Result<Part, SmilesError> {
+    /// The columns of a molecule whose atoms have these map numbers, which only reactions ask for.
+    fn columns(&self, molecule: &Molecule, role: u32, maps: Vec<Option<u16>>) -> Result<Part, SmilesError> {
         let full = match self.form.add_hydrogens {
             false => None,
             true => Some(rdkit::rdkit_added_hs_molecule(molecule).ok_or_else(|| {
@@ -294,7 +304,7 @@ impl MoleculeReading {
             (false, _) => {}
         }
         let graph = ogb_graph(&features)?;
-        let maps = if self.form.reactions { map_numbers(molecule, graph.num_nodes()) } else { Vec::new() };
+        let maps = if self.form.reactions { of_nodes(maps, molecule, graph.num_nodes()) } else { Vec::new() };
         Ok(Part { graph, role, maps })
     }
 }
@@ -311,12 +321,17 @@ fn read(smiles: &str, limits: &Limits) -> Result<Molecule, SmilesError> {
     Ok(molecule)
 }
 
-/// The map number of every atom of a graph, whose molecule may have lost hydrogens on the way.
-fn map_numbers(molecule: &Molecule, nodes: usize) -> Vec<Option<u16>> {
-    let all: Vec<Option<u16>> = molecule.atoms().map(|(_, atom)| atom.atom_map).collect();
-    if all.len() == nodes {
-        return all;
+/// The map number of every atom.
+fn map_numbers(molecule: &Molecule) -> Vec<Option<u16>> {
+    molecule.atoms().map(|(_, atom)| atom.atom_map).collect()
+}
+
+/// The map number of every node of a graph, whose molecule may have got hydrogens after its atoms, or lost some on the way.
+fn of_nodes(mut maps: Vec<Option<u16>>, molecule: &Molecule, nodes: usize) -> Vec<Option<u16>> {
+    if molecule.atom_count() == nodes {
+        maps.resize(nodes, None);
+        return maps;
     }
     let kept = rdkit::rdkit_hydrogen_suppressed_with_map(molecule).map(|(_, kept)| kept);
-    kept.unwrap_or_default().into_iter().map(|at| all.get(at).copied().flatten()).collect()
+    kept.unwrap_or_default().into_iter().map(|at| maps.get(at).copied().flatten()).collect()
 }
