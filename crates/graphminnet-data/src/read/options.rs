@@ -153,7 +153,8 @@ pub struct ReadOptions {
     /// several graphs rows without `graph_id` are those of the graph `0`.
     ///
     /// Under versions 1 to 7 the largest fragment of molecules that have a stereo centre is refused, and numbers
-    /// that map atoms have a part in what is R, S, E and Z.
+    /// that map atoms have a part in what is R, S, E and Z. Whole numbers of a column of floating-point numbers in Parquet are
+    /// integers, and where classes are asked for, 1.0, 2.0 and 3.0 do not name them.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.
