@@ -68,10 +68,10 @@ impl CsvReader {
         Ok(reader)
     }
 
-    /// Reads the rows of a table that is not text, after so many others.
+    /// Reads the rows of a table that is not text, after so many others. Its names stand in a row of their own, or in none: 0.
     pub(in crate::formats) fn of_rows(
         path: &Path,
-        header: Vec<String>,
+        (header, header_row): (Vec<String>, u64),
         before: u64,
         rows: Box<dyn TableRows>,
         options: &ReadOptions,
@@ -80,13 +80,14 @@ impl CsvReader {
         let mut reader = Self::without_header(lines, &options.limits);
         reader.header = header;
         reader.rows = Some(rows);
-        reader.row = before;
+        reader.row = header_row;
         reader.records_before = usize::try_from(before).unwrap_or(usize::MAX);
         reader.finish_names(options)?;
         Ok(reader)
     }
 
     fn finish_names(&mut self, options: &ReadOptions) -> Result<(), DataError> {
+        self.rules = options.rules;
         if options.rules >= NAMELESS {
             self.number_nameless();
         }
