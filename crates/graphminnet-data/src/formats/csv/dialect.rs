@@ -9,9 +9,13 @@ use super::{CsvReader, CsvWriter, Lines, NAMELESS, SdfColumns, Separator, TableR
 use crate::fs::without_compression;
 use crate::limits::within;
 use crate::smiles::{Featurizer, molecule_graph};
+use crate::text::number;
 use crate::{DataError, ReadOptions};
 use std::borrow::Cow;
 use std::path::Path;
+
+/// The first version of the rules under which a number may have the minus sign of word processors (U+2212).
+const MINUS: u32 = 8;
 
 impl CsvReader {
     /// Reads the beginning of a table of molecules; what was found out about it is added to the notes.
@@ -196,9 +200,12 @@ impl CsvReader {
 
     /// A field of the current record where a number is asked for: with semicolons between fields, a decimal comma is a point.
     pub(in crate::formats) fn number_field(&self, position: usize) -> Cow<'_, str> {
-        let field = self.field(position);
-        let number = (self.separator == Separator::Byte(b';')).then(|| with_decimal_point(field)).flatten();
-        number.map_or(field.into(), Cow::from)
+        let field = match self.rules {
+            MINUS.. => with_plain_minus(self.field(position)),
+            _ => self.field(position).into(),
+        };
+        let number = (self.separator == Separator::Byte(b';')).then(|| with_decimal_point(&field)).flatten();
+        number.map_or(field, Cow::from)
     }
 }
 
@@ -231,6 +238,18 @@ fn said(separator: u8) -> &'static str {
         b';' => "columns are separated by semicolons; a decimal comma is read as a point",
         b'\t' => "columns are separated by tabs",
         _ => "columns are separated by commas",
+    }
+}
+
+/// A number, or a bound, with the sign of programs where the word processor has put its own.
+fn with_plain_minus(field: &str) -> Cow<'_, str> {
+    let is_number = |text: &str| {
+        let number = text.trim().trim_start_matches(['<', '>', '=', '≤', '≥', ' ']);
+        number.parse::<f64>().is_ok() || with_decimal_point(number).is_some()
+    };
+    match number(field) {
+        Cow::Owned(plain) if is_number(&plain) => plain.into(),
+        _ => field.into(),
     }
 }
 
