@@ -625,3 +625,14 @@ fn a_minus_of_a_word_processor_is_one() {
     assert_eq!(earlier.schema.class_names, ["+1", "−1"]);
     assert_eq!(targets(&read(signs, &ReadOptions::with_schema(earlier.schema)).unwrap()), [1.0, 0.0]);
 }
+
+#[test]
+fn classes_that_differ_in_case_alone_are_named() {
+    let asked = ReadOptions { targets: Some(vec!["y".to_owned()]), ..ReadOptions::default() };
+    let notes = |content| read(content, &asked).unwrap().report.notes.join("; ");
+    let found = notes("smiles,y\nC,Active\nCC,active\nCCC,inactive\nCCCC,B\n");
+    assert!(found.contains("`y` has classes that differ in case alone: `Active`, `active`"), "{found}");
+    assert!(!found.contains("`inactive`") && !found.contains("`B`"), "{found}");
+    let found = notes("smiles,y\nC,active\nCC,inactive\n");
+    assert!(!found.contains("in case alone"), "{found}");
+}

@@ -120,6 +120,11 @@ impl TargetEncoder {
         if !is_text {
             notes.push(format!("the classes of `{column}` are the numbers {}", names.join(", ")));
         }
+        let alike = alike_but_for_case(&names);
+        if !alike.is_empty() {
+            let classes = quoted_some(alike);
+            notes.push(format!("`{column}` has classes that differ in case alone: {classes}"));
+        }
         if names.len() == 2 && options.rules >= 2 {
             let how = put_positive_last(&mut names, is_text, options, &place.clone().in_column(&trace.name))?;
             notes.push(format!(
@@ -204,6 +209,13 @@ fn choice_of_classes(traces: &[ColumnTrace], task: Task, options: &ReadOptions) 
             escape(&trace.name)
         )
     })
+}
+
+/// The names that others are equal to but for case.
+fn alike_but_for_case(names: &[String]) -> Vec<&String> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    names.iter().for_each(|name| *counts.entry(name.to_lowercase()).or_default() += 1);
+    names.iter().filter(|name| counts.get(&name.to_lowercase()).is_some_and(|count| *count > 1)).collect()
 }
 
 /// Fails for text beside other targets: a model has classes or numbers, and codes of texts are not numbers that mean anything.
