@@ -54,6 +54,29 @@ fn a_head_that_read_descriptors_is_replaced_where_there_are_none() {
 }
 
 #[test]
+fn molecules_are_read_in_the_form_of_the_model_to_begin_with() {
+    let workspace = workspace();
+    let fields = "--set model.hidden=16 --set model.layers=2 --set model.pe_dim=4";
+    let common = "--set train.epochs=1 --no-cache";
+    ok(workspace.run(&format!(
+        "train --data first.csv --add-h --largest-fragment --morgan-counts {fields} {common} --run-dir full"
+    )));
+    let run = ok(workspace.run(&format!("train --data second.csv --from full {common} --run-dir alike")));
+    assert!(!run.stderr.contains("the head is new") && !run.stderr.contains("read otherwise"), "{run:?}");
+    let kept = String::from_utf8(workspace.read("alike/run.toml")).unwrap();
+    for field in ["add_hydrogens = true", "largest_fragment = true", "morgan_counts = true"] {
+        assert!(kept.contains(field), "{kept}");
+    }
+    assert!(kept.contains("ignore_stereo = false"), "{kept}");
+    // What is asked for beside it is named, and the head is kept: it reads the same descriptors.
+    let command =
+        format!("train --data second.csv --from first --ignore-stereo --add-h {common} --run-dir other");
+    let run = ok(workspace.run(&command));
+    let expected = "with hydrogens as atoms (--add-h), with stereo left out (--ignore-stereo)";
+    assert!(run.stderr.contains(expected) && !run.stderr.contains("the head is new"), "{run:?}");
+}
+
+#[test]
 fn what_cannot_be_begun_with_is_refused_before_training() {
     let workspace = workspace();
     ok(workspace.run("train --data first.csv --set model.hidden=16 --set model.layers=1 --set model.pe_dim=4 --set train.epochs=1 --seeds 0..1 -q --no-cache --run-dir several"));

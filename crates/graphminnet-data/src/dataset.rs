@@ -264,6 +264,14 @@ pub struct MoleculeTable {
     /// Name of the column with the parts, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_column: Option<String>,
+    /// The version of the rules ([`ReadOptions::rules`](crate::ReadOptions::rules)) by which molecules became graphs, if it is 8 or
+    /// later: the last one that changed a graph. 0 for all before, which models of them did not say.
+    #[serde(default, skip_serializing_if = "is_of_before")]
+    pub rules: u32,
+}
+
+fn is_of_before(rules: &u32) -> bool {
+    *rules == 0
 }
 
 /// One graph with what is known about it.

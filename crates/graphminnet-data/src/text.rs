@@ -1,5 +1,7 @@
 //! How numbers, times and foreign text are written for people.
 
+use std::borrow::Cow;
+
 /// A number with the thousands before its decimal point separated, as in `415,283` or `1,234.5`.
 ///
 /// # Examples
@@ -112,6 +114,14 @@ pub(crate) fn quoted_some<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> 
     let mut names = names.into_iter();
     let text = quoted(names.by_ref().take(SHOWN_NAMES));
     if names.next().is_some() { text + ", …" } else { text }
+}
+
+/// A text that may be a number, with the sign that programs read where a word processor has put a longer one (U+2212).
+pub(crate) fn number(text: &str) -> Cow<'_, str> {
+    match text.contains('\u{2212}') {
+        true => text.replace('\u{2212}', "-").into(),
+        false => text.into(),
+    }
 }
 
 #[cfg(test)]

@@ -595,3 +595,44 @@ fn a_quoted_empty_cell_is_a_row_and_a_blank_line_is_none() {
     let earlier = ReadOptions { rules: 6, ..options };
     assert_eq!(read("smiles\nCCO\n\"\"\nCC\n", &earlier).unwrap().report.rows, [Some(0), Some(1)]);
 }
+
+#[test]
+fn a_minus_of_a_word_processor_is_one() {
+    let content = "smiles,y,dose\nC,−3,−0.5\nCC,<−2,1\nCCC,−1.5,2\nCCCC,0.5,3\nCCCCC, ≤ −4 ,4\n";
+    let options = ReadOptions { descriptors: vec!["dose".to_owned()], ..ReadOptions::default() };
+    let dataset = read(content, &options).unwrap().dataset;
+    assert_eq!(
+        (dataset.schema.task, dataset.schema.targets.as_slice()),
+        (Task::Regression, &["y".to_owned()][..])
+    );
+    let labels: Vec<f32> = dataset.samples.iter().map(|sample| sample.targets[0]).collect();
+    assert_eq!((labels[0], labels[2]), (-3.0, -1.5));
+    let bounds: Vec<f32> = dataset.qualifiers.bounds.iter().flatten().map(|bound| bound.value).collect();
+    assert_eq!(bounds, [-2.0, -4.0]);
+    assert_eq!(dataset.samples[0].graph.graph_features().number_values().last(), Some(&-0.5));
+    let semicolons = read("smiles;y\nC;−0,5\nCC;1,5\n", &ReadOptions::default()).unwrap();
+    assert_eq!(targets(&semicolons), [-0.5, 1.5]);
+    // What is no number keeps its text.
+    let text = read(
+        "smiles,y\nC,α−β\nCC,b\n",
+        &ReadOptions { targets: Some(vec!["y".to_owned()]), ..ReadOptions::default() },
+    );
+    assert_eq!(text.unwrap().dataset.schema.class_names, ["b", "α−β"]);
+    // Runs of before find no numbers, and models of before know their classes.
+    let asked = |rules| ReadOptions { rules, targets: Some(vec!["y".to_owned()]), ..ReadOptions::default() };
+    let signs = "smiles,y\nC,−1\nCC,+1\n";
+    let earlier = read(signs, &asked(7)).unwrap().dataset;
+    assert_eq!(earlier.schema.class_names, ["+1", "−1"]);
+    assert_eq!(targets(&read(signs, &ReadOptions::with_schema(earlier.schema)).unwrap()), [1.0, 0.0]);
+}
+
+#[test]
+fn classes_that_differ_in_case_alone_are_named() {
+    let asked = ReadOptions { targets: Some(vec!["y".to_owned()]), ..ReadOptions::default() };
+    let notes = |content| read(content, &asked).unwrap().report.notes.join("; ");
+    let found = notes("smiles,y\nC,Active\nCC,active\nCCC,inactive\nCCCC,B\n");
+    assert!(found.contains("`y` has classes that differ in case alone: `Active`, `active`"), "{found}");
+    assert!(!found.contains("`inactive`") && !found.contains("`B`"), "{found}");
+    let found = notes("smiles,y\nC,active\nCC,inactive\n");
+    assert!(!found.contains("in case alone"), "{found}");
+}

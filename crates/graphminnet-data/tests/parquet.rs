@@ -1,7 +1,9 @@
 //! Parquet files: read as tables of molecules, by shards, and never trusted.
 
 use graphminnet_data::formats::parquet::{ParquetColumn, ParquetKind, ParquetWriter, join_files};
-use graphminnet_data::{DataError, LimitChange, OnBadRow, ReadOptions, RowReader, Shard, Split, open};
+use graphminnet_data::{
+    DataError, LimitChange, OnBadRow, Read, ReadOptions, RowReader, Shard, Split, Task, open,
+};
 use std::path::{Path, PathBuf};
 
 /// Files that pyarrow and polars wrote of the same table, in three row groups.
@@ -41,7 +43,7 @@ fn what_common_programs_write_is_the_same_table() {
             "{name}: {}",
             found[2]
         );
-        assert!(found[3].starts_with(",3,4,2,true,valid,0.5 Err("), "{name}: {}", found[3]);
+        assert!(found[3].starts_with(",3.0,4,2,true,valid,0.5 Err("), "{name}: {}", found[3]);
         assert_eq!(found[4], "N,,5,3,true,test,0.5 Ok(1)", "{name}: no number is a missing one");
         assert_eq!(found[6], "CCCCCCCCCCCC,0.001,7,5,false,train,0.5 Ok(12)", "{name}");
     }
@@ -149,7 +151,7 @@ fn what_is_written_is_read_back_and_files_are_joined_by_groups() {
     let files = ["a", "none", "b"].map(|name| std::fs::File::open(path(&format!("{name}.parquet"))));
     std::fs::write(path("joined.parquet"), join_files(files, Vec::new()).unwrap()).unwrap();
     let (_, _, found) = rows(&path("joined.parquet"), &ReadOptions::default()).unwrap();
-    assert_eq!(found, ["C,0 Ok(1)", "CC, Ok(2)", "CCC,0 Ok(3)", "N,0 Ok(1)", "NN, Ok(2)"]);
+    assert_eq!(found, ["C,0.0 Ok(1)", "CC, Ok(2)", "CCC,0.0 Ok(3)", "N,0.0 Ok(1)", "NN, Ok(2)"]);
     assert_eq!(rows(&path("none.parquet"), &ReadOptions::default()).unwrap().2, [] as [String; 0]);
     let other =
         ParquetWriter::new(Vec::new(), &[("x".to_owned(), ParquetKind::Float)]).unwrap().finish().unwrap();
@@ -171,4 +173,79 @@ fn a_short_file_cannot_take_much_memory() {
     options.limits.apply(&["memory_bytes=4194304".parse::<LimitChange>().unwrap()]);
     let error = rows(&path, &options).unwrap_err().to_string();
     assert!(error.contains("--memory"), "{error}");
+}
+
+/// A table with a column of floating-point numbers, as CSV from pandas and as Parquet.
+fn both(numbers: &[Option<f64>]) -> [(&'static str, Vec<u8>); 2] {
+    let molecules: Vec<String> = (1..=numbers.len()).map(|length| "C".repeat(length)).collect();
+    let mut text = "smiles,y\n".to_owned();
+    for (smiles, number) in molecules.iter().zip(numbers) {
+        text += &format!("{smiles},{}\n", number.map_or_else(String::new, |number| format!("{number:?}")));
+    }
+    let columns = [("smiles".to_owned(), ParquetKind::Text), ("y".to_owned(), ParquetKind::Number)];
+    let mut writer = ParquetWriter::new(Vec::new(), &columns).unwrap();
+    let molecules = molecules.iter().map(String::as_str).collect();
+    writer.write(&[ParquetColumn::Text(molecules), ParquetColumn::Numbers(numbers.to_vec())]).unwrap();
+    [("a.csv", text.into_bytes()), ("a.parquet", writer.finish().unwrap())]
+}
+
+fn read_both(numbers: &[Option<f64>], options: &ReadOptions) -> [Result<Read, DataError>; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    both(numbers).map(|(name, content)| {
+        std::fs::write(folder.path().join(name), content).unwrap();
+        open(&folder.path().join(name), options)
+    })
+}
+
+#[test]
+fn one_frame_is_one_task_in_parquet_and_in_csv() {
+    let asked = |task| ReadOptions { task, ..ReadOptions::default() };
+    let three = Some(Task::MultiClass { classes: 3 });
+    let (grades, yes) = ([Some(1.0), Some(2.0), None, Some(3.0), Some(1.0)], [Some(0.0), Some(1.0), None]);
+    for (numbers, options, task, targets) in [
+        (&grades[..], asked(None), Task::Regression, &[1.0, 2.0, f32::NAN, 3.0, 1.0][..]),
+        (&grades, asked(three), Task::MultiClass { classes: 3 }, &[0.0, 1.0, f32::NAN, 2.0, 0.0]),
+        (&yes, asked(None), Task::Binary, &[0.0, 1.0, f32::NAN]),
+        (&[Some(4.0), Some(9.0)], asked(Some(Task::Binary)), Task::Binary, &[0.0, 1.0]),
+    ] {
+        for read in read_both(numbers, &options) {
+            let dataset = read.unwrap().dataset;
+            let found: Vec<f32> = dataset.samples.iter().map(|sample| sample.targets[0]).collect();
+            assert_eq!(dataset.schema.task, task);
+            assert_eq!(format!("{found:?}"), format!("{targets:?}"), "{numbers:?}");
+        }
+    }
+    // Many rows with few whole numbers may be classes, and are said to be.
+    let many: Vec<_> = (0..40).map(|row| Some(f64::from(row % 3 + 1))).collect();
+    for read in read_both(&many, &ReadOptions::default()) {
+        let notes = read.unwrap().report.notes.join("; ");
+        assert!(notes.contains("`--task classes:3` makes them classes"), "{notes}");
+    }
+    let positive = ReadOptions { positive_class: Some("0".to_owned()), ..ReadOptions::default() };
+    for read in read_both(&yes, &positive) {
+        assert_eq!(read.unwrap().dataset.schema.class_names, ["1", "0"]);
+    }
+    // Runs of before read integers in Parquet.
+    let [text, parquet] = read_both(&grades, &ReadOptions { rules: 7, ..ReadOptions::default() });
+    assert_eq!(text.unwrap().dataset.schema.task, Task::Regression);
+    assert_eq!(parquet.unwrap().dataset.schema.class_names, ["1", "2", "3"]);
+}
+
+#[test]
+fn a_model_knows_its_classes_with_a_decimal_point() {
+    let numbers = [Some(4.0), Some(5.0), Some(6.0), None];
+    let [_, before] = read_both(&numbers, &ReadOptions { rules: 7, ..ReadOptions::default() });
+    let schema = before.unwrap().dataset.schema;
+    assert_eq!(schema.class_names, ["4", "5", "6"]);
+    for read in read_both(&numbers, &ReadOptions::with_schema(schema.clone())) {
+        let samples = read.unwrap().dataset.samples;
+        assert_eq!(
+            samples.iter().map(|sample| sample.targets[0]).take(3).collect::<Vec<_>>(),
+            [0.0, 1.0, 2.0]
+        );
+    }
+    for read in read_both(&[Some(4.5)], &ReadOptions::with_schema(schema)) {
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("not one of the classes"), "{error}");
+    }
 }

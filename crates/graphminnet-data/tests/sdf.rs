@@ -5,7 +5,7 @@ mod common;
 use chematic::smiles::{parse, rdkit_mol_block_2d};
 use common::{CHIRAL, Scratch, colours};
 use graphminnet_data::{
-    DataError, Featurizer, Limits, OnBadRow, Read, ReadOptions, RowReader, molecule_graph, open,
+    DataError, Featurizer, Limits, MoleculeForm, OnBadRow, Read, ReadOptions, RowReader, molecule_graph, open,
 };
 
 fn read(content: &str, options: &ReadOptions) -> Result<Read, DataError> {
@@ -63,6 +63,21 @@ fn a_molecule_is_the_same_from_both_forms_of_a_block_and_from_smiles() {
         let block = record(smiles);
         assert_same(&block, smiles);
         assert_same(&as_v3000(&block), smiles);
+    }
+}
+
+#[test]
+fn the_largest_fragment_of_a_block_keeps_its_stereo() {
+    let molecules = MoleculeForm { largest_fragment: true, ..MoleculeForm::default() };
+    let options = ReadOptions { molecules, ..ReadOptions::default() };
+    for parent in ["C[C@H](N)C(=O)[O-]", "C[C@H](O)[C@@H](N)C(=O)O", "C/C=C/C(=O)[O-]", "C[C@H]1CCCN1C=O"] {
+        let alone = molecule_graph(parent, Featurizer::Cip, &Limits::default()).unwrap();
+        for salt in [format!("[Na+].{parent}"), format!("{parent}.O.Cl")] {
+            for block in [record(&salt), as_v3000(&record(&salt))] {
+                let found = read(&block, &options).unwrap_or_else(|error| panic!("{salt}: {error}"));
+                assert_eq!(colours(&found.dataset.samples[0].graph), colours(&alone), "{salt}");
+            }
+        }
     }
 }
 

@@ -56,6 +56,23 @@ fn targets_are_columns_as_in_a_text() {
     assert_eq!(read.dataset.samples[0].targets, [1.5]);
 }
 
+#[test]
+fn a_column_that_is_missing_is_missed_in_the_row_of_the_names() {
+    let row = |number: u32, cells: [String; 2]| format!(r#"<row r="{number}">{}</row>"#, cells.concat());
+    let rows =
+        row(3, [cell("A3", "smiles"), cell("B3", "y")]) + &row(4, [cell("A4", "CCO"), cell("B4", "1")]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.xlsx");
+    std::fs::write(&path, workbook(&sheet(&rows))).unwrap();
+    let options = ReadOptions { targets: Some(vec!["z".to_owned()]), ..ReadOptions::default() };
+    let error = open(&path, &options).unwrap_err().to_string();
+    assert!(error.contains("a.xlsx, row 3") && error.contains("`z`"), "{error}");
+    let twice = row(2, [cell("A2", "smiles"), cell("B2", "smiles")]);
+    std::fs::write(&path, workbook(&sheet(&twice))).unwrap();
+    let error = open(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("a.xlsx, row 2"), "{error}");
+}
+
 /// A workbook with one sheet of this XML.
 fn workbook(sheet: &str) -> Vec<u8> {
     workbook_with(sheet, "worksheets/sheet1.xml", "<sst/>")

@@ -5,7 +5,10 @@ mod common;
 use chematic::smiles::{parse, rdkit_random_smiles};
 use common::{CHIRAL, colours};
 use graphminnet_data::split::{GroupBy, read_text_with_groups};
-use graphminnet_data::{Featurizer, Limits, ReadOptions, molecule_graph, scaffold_key};
+use graphminnet_data::{
+    Featurizer, Graph, Limits, MoleculeForm, MoleculeReading, ReadOptions, SmilesError, molecule_graph, open,
+    scaffold_key,
+};
 
 fn read(smiles: &str, featurizer: Featurizer) -> Vec<String> {
     let graph = molecule_graph(smiles, featurizer, &Limits::default());
@@ -132,4 +135,126 @@ fn a_run_of_before_finds_the_scaffolds_that_it_began_with() {
     let differ = |groups: &[usize]| groups.chunks(2).filter(|pair| pair[0] != pair[1]).count();
     assert_eq!(differ(&groups(7)), 0);
     assert!(differ(&groups(6)) >= 4, "{:?}", groups(6));
+}
+
+/// Molecules whose counter-ions are to go.
+const PARENTS: [&str; 10] = [
+    "C[C@H](N)C(=O)O",
+    "C[C@@H](N)C(=O)[O-]",
+    "C[C@H](O)[C@@H](N)C(=O)O",
+    "C[C@H]1CCCN1C(=O)c1ccccc1",
+    "[C@@]12(C)CCC[C@H]1CCCC2",
+    "C/C=C/C(=O)[O-]",
+    "OC(=O)/C=C\\C(=O)O",
+    r"C1(=C/C=C/C)/CCCC[C@H]1O",
+    "CN1CC[C@]23c4c5ccc(O)c4O[C@H]2[C@@H](O)C=C[C@H]3[C@H]1C5",
+    "C[S@](=O)c1ccccc1",
+];
+
+fn largest(smiles: &str, featurizer: Featurizer, rules: u32) -> Result<Graph, SmilesError> {
+    let form = MoleculeForm { largest_fragment: true, ..MoleculeForm::default() };
+    let reading = MoleculeReading { featurizer, form, rules, ..MoleculeReading::default() };
+    reading.graph(smiles, &Limits::default())
+}
+
+#[test]
+fn the_largest_fragment_is_the_molecule_that_is_written_alone() {
+    for parent in PARENTS {
+        for featurizer in [Featurizer::Cip, Featurizer::Ogb] {
+            let alone = molecule_graph(parent, featurizer, &Limits::default()).unwrap();
+            for salt in ["[Na+]", "O", "O.O.[K+]", "[H+].[Cl-]", "C1CC1", "C[C@H](F)Cl"] {
+                for written in
+                    [format!("{parent}.{salt}"), format!("{salt}.{parent}"), format!("O.{parent}.{salt}")]
+                {
+                    assert_eq!(largest(&written, featurizer, 8).as_ref(), Ok(&alone), "{written}");
+                }
+            }
+        }
+    }
+    // Numbers of rings join what dots part.
+    let joined = largest("C1(N)=O.O.[C@H]1(C)CC.O2.C2", Featurizer::Cip, 8).unwrap();
+    assert_eq!(colours(&joined), read("CC[C@H](C)C(N)=O", Featurizer::Cip));
+    // Of two mirror images it is the same one, whichever comes first.
+    let [one, other] = ["C[C@H](N)C(=O)O.C[C@@H](N)C(=O)O", "C[C@@H](N)C(=O)O.C[C@H](N)C(=O)O"];
+    let [one, other] = [one, other].map(|smiles| colours(&largest(smiles, Featurizer::Cip, 8).unwrap()));
+    assert_eq!(one, other);
+}
+
+#[test]
+fn a_run_of_before_finds_the_fragments_that_it_began_with() {
+    for parent in PARENTS {
+        let earlier = largest(&format!("{parent}.O"), Featurizer::Cip, 7);
+        assert_eq!(earlier.is_err(), parent.contains('@'), "{parent}: {earlier:?}");
+    }
+    let options = |rules: u32| {
+        let form = MoleculeForm { largest_fragment: true, ..MoleculeForm::default() };
+        ReadOptions { rules, molecules: form, ..ReadOptions::default() }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "smiles,y\nC[C@H](N)C(=O)O.O,0.5\nCC.O,1.5\n").unwrap();
+    let schema = open(&path, &options(8)).unwrap().dataset.schema;
+    assert_eq!(schema.molecules.as_ref().map(|table| table.rules), Some(8));
+    assert!(
+        open(&path, &ReadOptions::with_schema(schema.clone())).is_ok(),
+        "a model reads as its data was read"
+    );
+    assert!(open(&path, &options(7)).is_err());
+    let mut earlier = serde_json::to_value(&schema).unwrap();
+    earlier["molecules"].as_object_mut().unwrap().remove("rules");
+    let earlier = serde_json::from_value(earlier).unwrap();
+    assert!(open(&path, &ReadOptions::with_schema(earlier)).is_err(), "as does a model of before");
+}
+
+/// Molecules, and the same with numbers that map some of their atoms.
+const MAPPED: [[&str; 2]; 10] = [
+    ["C[C@H](N)C(=O)O", "[CH3:5][C@H](N)C(=O)O"],
+    ["C[C@H](O)[C@@H](N)C(=O)O", "[CH3:8][C@H:6]([OH:7])[C@@H:3]([NH2:4])[C:1](=[O:5])[OH:2]"],
+    ["C[C@H]1CCCN1C(=O)c1ccccc1", "[CH3:5][C@H]1[CH2:10]C[CH2:11]N1[C:2](=O)[c:7]1c[cH:14]c[cH:8]c1"],
+    ["C/C=C/C(=O)O", "[CH3:3]/C=[CH:5]/C(=[O:2])O"],
+    ["CC/C(C)=C(/C)CO", "[CH3:1]C/[C:2](C)=[C:7](/[CH3:9])[CH2:4]O"],
+    ["C[S@](=O)c1ccccc1", "[CH3:9][S@](=[O:8])c1[cH:2]c[cH:1]c[cH:3]1"],
+    [
+        "CN1CC[C@]23c4c5ccc(O)c4O[C@H]2[C@@H](O)C=C[C@H]3[C@H]1C5",
+        "[CH3:18]N1[CH2:11]C[C@:2]23c4[c:8]5c[cH:1]c([OH:4])c4[O:7][C@H]2[C@@H:9](O)[CH:13]=C[C@H:21]3[C@H]1[CH2:14]5",
+    ],
+    ["C[C@H](C(C)C)[C@@H](C)O", "[CH3:2][C@H:8]([CH:1]([CH3:7])[CH3:3])[C@@H:5]([CH3:6])[OH:4]"],
+    // Neighbours that differ in their numbers alone make no centre.
+    ["CC(C)O", "[CH3:1][C@H]([CH3:2])O"],
+    ["C[C@H]1CC[C@@H](C)CC1", "[CH3:5][C@H:6]1[CH2:8][CH2:4][C@@H:3]([CH3:1])[CH2:2][CH2:7]1"],
+];
+
+#[test]
+fn numbers_that_map_atoms_say_nothing_about_stereo() {
+    for [bare, mapped] in MAPPED {
+        let graph = |smiles| molecule_graph(smiles, Featurizer::Cip, &Limits::default());
+        assert_eq!(graph(mapped), graph(bare), "{mapped}");
+    }
+    let swapped = [
+        "[CH3:5][C@H]([NH2:1])C(=O)O>>[CH3:5][C@H]([NH2:1])C",
+        "[CH3:1][C@H]([NH2:5])C(=O)O>>[CH3:1][C@H]([NH2:5])C",
+    ];
+    let form = MoleculeForm { reactions: true, ..MoleculeForm::default() };
+    let reading = MoleculeReading { featurizer: Featurizer::Cip, form, ..MoleculeReading::default() };
+    let [one, other] = swapped.map(|smiles| reading.graph(smiles, &Limits::default()).unwrap());
+    assert_eq!(colours(&one), colours(&other));
+    assert_eq!(one.edges().len(), 2 * (5 + 3 + 2), "atoms of one number are still joined");
+    // With hydrogens, which come after the atoms that are written.
+    let form = MoleculeForm { add_hydrogens: true, ..form };
+    let full = MoleculeReading { form, ..reading }.graph(swapped[0], &Limits::default()).unwrap();
+    let joins = |graph: &Graph| {
+        (0..graph.num_edges()).filter(|at| graph.edge_features().category_row(*at)[3] == 1).count()
+    };
+    assert_eq!((joins(&one), joins(&full)), (4, 4));
+}
+
+#[test]
+fn models_of_before_heed_numbers_that_map_atoms() {
+    let earlier = MoleculeReading { featurizer: Featurizer::Cip, rules: 7, ..MoleculeReading::default() };
+    let differ = |[bare, mapped]: &&[&str; 2]| {
+        let graph = |smiles| earlier.graph(smiles, &Limits::default()).unwrap();
+        graph(mapped) != graph(bare)
+    };
+    assert!(MAPPED.iter().filter(differ).count() >= 3);
+    assert!(differ(&&MAPPED[0]));
 }

@@ -14,6 +14,7 @@ use graphminnet::train::{
 use graphminnet_cli::Failure;
 use graphminnet_data::ReadOptions;
 use graphminnet_data::cache::{Cache, default_cache_dir};
+use graphminnet_data::formats::Format;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -143,13 +144,33 @@ impl TrainRequest {
         Ok(Some(Transfer { path, new_head: *new_head, freeze, rate: *rate }.located()?))
     }
 
-    /// A model to begin with has read molecules with or without their descriptors; where nothing was said, it stays so.
-    fn describe_as_the_start(&mut self) -> Result<(), Failure> {
-        if let (Some(transfer), Some(describes)) =
-            (self.transfer()?, self.data.read.get_mut("describe_molecules"))
-        {
-            *describes = Value::Bool(Start::read(&transfer)?.describes_molecules());
+    /// A model to begin with has read molecules in some form, with or without descriptors; where nothing was said, it stays so.
+    fn read_as_the_start(&mut self) -> Result<(), Failure> {
+        let Some(transfer) = self.transfer()? else { return Ok(()) };
+        let start = Start::read(&transfer)?;
+        if let Some(describes) = self.data.read.get_mut("describe_molecules") {
+            *describes = Value::Bool(start.describes_molecules());
         }
+        let mut read = read_options(self.data.read.clone())?;
+        let path = match &self.data.source {
+            Source::Path(path) => path.clone(),
+            Source::Csv { .. } => {
+                read.format = Some(Format::SmilesCsv);
+                PathBuf::new()
+            }
+            _ => return Ok(()),
+        };
+        let asked = read.molecules;
+        start.read_alike(&path, &mut read);
+        if read.molecules == asked {
+            return Ok(());
+        }
+        let mut form = json!(read.molecules);
+        let said = self.data.read.get("molecules").and_then(Value::as_object);
+        if let (Some(form), Some(said)) = (form.as_object_mut(), said) {
+            form.extend(said.clone());
+        }
+        self.data.read.insert("molecules".to_owned(), form);
         Ok(())
     }
 
@@ -164,7 +185,7 @@ pub fn train(call: Call<'_>, caller: &mut dyn Caller) -> Result<Reply, Failure> 
     let mut request: TrainRequest = call.read()?;
     let arrays = call.arrays;
     watched(Threads::own(request.threads), caller, move |job| {
-        request.describe_as_the_start()?;
+        request.read_as_the_start()?;
         let (source, loaded) = request.data.load(&arrays, None)?;
         let spec = request.spec(source, &loaded, job)?;
         let path = request.folder();

@@ -226,6 +226,8 @@ impl CsvReader {
     /// Where the current record begins.
     pub fn place(&self) -> Place {
         match &self.rows {
+            // The names of columns stand in no row of a Parquet file.
+            Some(_) if self.row == 0 => self.lines.file(),
             Some(_) => self.lines.file().at_row(self.row),
             None => self.lines.place().at_line(self.line),
         }

@@ -100,7 +100,7 @@ impl ParquetRows {
             ready: 0,
             row: 0,
         };
-        rows.find_columns()?;
+        rows.find_columns(options.rules)?;
         rows.find_groups(options)?;
         Ok(rows)
     }
@@ -115,14 +115,14 @@ impl ParquetRows {
         self.row
     }
 
-    fn find_columns(&mut self) -> Result<(), DataError> {
+    fn find_columns(&mut self, rules: u32) -> Result<(), DataError> {
         let schema = self.metadata.file_metadata().schema_descr();
         within("columns", schema.num_columns() as u64, self.limits.columns)
             .map_err(DataError::limit(Place::file(&self.path)))?;
         let mut left_out = Vec::new();
         for (position, column) in schema.columns().iter().enumerate() {
             let name = column.path().parts().first().cloned().unwrap_or_default();
-            match Kind::of(column) {
+            match Kind::of(column, rules) {
                 Some(kind) => {
                     self.wanted.push((position, kind));
                     self.names.push(name);

@@ -21,6 +21,8 @@ const FACTOR: u64 = 8;
 pub(super) struct SheetRows {
     names: Vec<String>,
     notes: Vec<String>,
+    /// Number of the row with the names.
+    header_row: u64,
     /// Numbers of the rows and their cells.
     rows: std::vec::IntoIter<(u64, Vec<String>)>,
     /// For as long as there are rows.
@@ -70,6 +72,11 @@ impl SheetRows {
     /// Names of the columns, and what was found out about the file.
     pub(super) fn take_names(&mut self) -> (Vec<String>, Vec<String>) {
         (std::mem::take(&mut self.names), std::mem::take(&mut self.notes))
+    }
+
+    /// Number of the row with the names of the columns.
+    pub(super) fn header_row(&self) -> u64 {
+        self.header_row
     }
 }
 
@@ -179,7 +186,7 @@ fn read(file: BufReader<File>, options: &ReadOptions) -> Result<SheetRows, Troub
         }
     }
     let mut rows = rows.into_iter();
-    let Some((_, header)) = rows.next() else {
+    let Some((header_row, header)) = rows.next() else {
         return Err(Trouble::Other("its first sheet is empty".to_owned()));
     };
     let name = |(column, name): (usize, String)| match name.trim() {
@@ -195,7 +202,7 @@ fn read(file: BufReader<File>, options: &ReadOptions) -> Result<SheetRows, Troub
             cells.resize(names.len(), String::new());
         }
     }
-    Ok(SheetRows { names, notes, rows: rows.into_iter(), _held: held })
+    Ok(SheetRows { names, notes, header_row, rows: rows.into_iter(), _held: held })
 }
 
 fn text(value: &DataRef<'_>) -> String {

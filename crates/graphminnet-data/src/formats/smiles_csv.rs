@@ -89,7 +89,8 @@ pub(super) fn open_table(
             let mut rows = SheetRows::open(path, options)?;
             let (names, about) = rows.take_names();
             notes.extend(about);
-            CsvReader::of_rows(path, names, 0, Box::new(rows), options)?
+            let header = (names, rows.header_row());
+            CsvReader::of_rows(path, header, 0, Box::new(rows), options)?
         }
         Format::Parquet => of_parquet(ParquetRows::open(path, options)?, path, options, &mut notes)?,
         _ => {
@@ -114,7 +115,7 @@ fn of_parquet(
     let (names, about) = rows.take_names();
     notes.extend(about);
     let before = rows.rows_before();
-    CsvReader::of_rows(path, names, before, Box::new(rows), options)
+    CsvReader::of_rows(path, (names, 0), before, Box::new(rows), options)
 }
 
 /// Reads a table of molecules from the bytes of a Parquet file.
@@ -278,8 +279,9 @@ fn collect(
     let kept = kept_table(options).cloned().unwrap_or_default();
     let id_column = options.id_column.clone().or(kept.id_column);
     let split_column = options.split_column.clone().or(kept.split_column);
-    let form = reading.form;
-    collector.molecules = Some(MoleculeTable { column, further, form, descriptors, id_column, split_column });
+    let MoleculeReading { form, rules, .. } = reading;
+    collector.molecules =
+        Some(MoleculeTable { column, further, form, descriptors, id_column, split_column, rules });
     let known = || rows.iter().flatten().map(|(row, _)| row);
     let cells = |at: usize| known().filter_map(move |row| row.cells.get(at)).map(|text| &**text);
     let names = columns.targets.iter().map(|(_, name)| name);

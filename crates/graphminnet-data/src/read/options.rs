@@ -153,7 +153,10 @@ pub struct ReadOptions {
     /// several graphs rows without `graph_id` are those of the graph `0`.
     ///
     /// Under versions 1 to 7 a column without a name in a CSV folder is a feature or a target as any other, and columns of graphs
-    /// and of nodes are targets by their names, whichever of the two levels is asked for.
+    /// and of nodes are targets by their names, whichever of the two levels is asked for. The largest fragment of molecules that
+    /// have a stereo centre is refused, and numbers that map atoms have a part in what is R, S, E and Z. Whole numbers of a column
+    /// of floating-point numbers in Parquet are integers, and where classes are asked for, 1.0, 2.0 and 3.0 do not name them. In a
+    /// table a number with the minus sign of word processors (U+2212) is text.
     #[serde(default = "first_rules")]
     pub rules: u32,
     /// Upper bounds on everything.

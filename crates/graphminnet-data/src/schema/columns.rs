@@ -41,13 +41,15 @@ pub(crate) struct ColumnTrace {
     pub(crate) codes: HashMap<String, u32>,
     /// Whether every value was written as an integer.
     pub(crate) all_integers: bool,
+    /// Whether every number was whole, however it was written.
+    pub(crate) all_whole: bool,
     /// Whether every number was 0 or 1, however it was written.
     pub(crate) all_yes_or_no: bool,
     pub(crate) smallest: f64,
     pub(crate) largest: f64,
     /// How many numbers there were.
     pub(crate) numbers: u64,
-    /// The different integers, in a target column; `None` where nobody asks, or if there are too many.
+    /// The different whole numbers, in a target column; `None` where nobody asks, or if there are too many.
     pub(crate) integers: Option<BTreeSet<i64>>,
     /// The integers below [`ColumnSet::max_categories`] that came up, bit by bit, while all numbers were integers.
     seen: Vec<u64>,
@@ -127,6 +129,7 @@ impl ColumnSet {
                 name,
                 codes: HashMap::new(),
                 all_integers: true,
+                all_whole: true,
                 all_yes_or_no: true,
                 smallest: f64::INFINITY,
                 largest: f64::NEG_INFINITY,
@@ -228,6 +231,8 @@ impl ColumnSet {
         }
         trace.is_text = Some(false);
         trace.all_integers &= is_integer;
+        let is_whole = is_integer || value.fract() == 0.0;
+        trace.all_whole &= is_whole;
         trace.all_yes_or_no &= value == 0.0 || value == 1.0;
         trace.smallest = trace.smallest.min(value);
         trace.largest = trace.largest.max(value);
@@ -247,7 +252,7 @@ impl ColumnSet {
                 *bits |= 1 << bit;
             }
         }
-        if let Some(integers) = trace.integers.as_mut().filter(|_| is_integer) {
+        if let Some(integers) = trace.integers.as_mut().filter(|_| is_whole) {
             integers.insert(value as i64);
             if integers.len() > MAX_INTEGERS {
                 trace.integers = None;

@@ -2,7 +2,7 @@
 
 use super::columns::{ColumnSet, ColumnTrace};
 use super::infer::{sorted_names, text_map};
-use crate::text::quoted_some;
+use crate::text::{number, quoted_some};
 use crate::{DataError, Place, ReadOptions, Schema, Task, escape};
 use std::collections::HashMap;
 
@@ -10,11 +10,20 @@ use std::collections::HashMap;
 const POSITIVE_WORDS: [&str; 10] =
     ["active", "yes", "y", "true", "t", "positive", "pos", "toxic", "hit", "1"];
 
+/// So many classes are taken for such even where each of them came up a few times.
+const FEW_CLASSES: f64 = 20.0;
+
+/// How often each of more classes came up at least, on average.
+const TIMES: f64 = 10.0;
+
 /// The first version of the rules under which codes of texts are never numbers: text is the only target, and names classes.
 pub(super) const TEXT_IS_CLASSES: u32 = 5;
 
 /// The first version of the rules under which 0.0 and 1.0 are no and yes, as 0 and 1 are.
 const YES_OR_NO: u32 = 5;
+
+/// The first version of the rules under which 1.0, 2.0 and 3.0 name classes as 1, 2 and 3 do, where classes are asked for.
+const WHOLE: u32 = 8;
 
 /// How raw values become targets.
 #[derive(Debug, Clone)]
@@ -76,8 +85,8 @@ impl TargetEncoder {
             return Err(DataError::Schema { place: place.clone(), reason });
         }
         let task = options.task.unwrap_or_else(|| inferred_task(raw.traces(), options));
-        let (class_names, notes) = (Vec::new(), Vec::new());
-        Ok(Self { task, class_names, positive_class: None, notes, classes })
+        let notes = Vec::from_iter(choice_of_classes(raw.traces(), task, options));
+        Ok(Self { task, class_names: Vec::new(), positive_class: None, notes, classes })
     }
 
     fn of_schema(raw: &ColumnSet, schema: &Schema) -> Self {
@@ -88,7 +97,9 @@ impl TargetEncoder {
             positive_class: schema.positive_class.clone(),
             notes: Vec::new(),
             classes: trace.map_or(Classes::AsWritten, |trace| {
-                Classes::Text(text_map(trace, &schema.class_names, schema.class_names.len()))
+                let mut classes = text_map(trace, &schema.class_names, schema.class_names.len());
+                name_whole_numbers(&mut classes, trace, &schema.class_names);
+                Classes::Text(classes)
             }),
         }
     }
@@ -108,6 +119,11 @@ impl TargetEncoder {
         let (mut notes, mut positive_class) = (Vec::new(), None);
         if !is_text {
             notes.push(format!("the classes of `{column}` are the numbers {}", names.join(", ")));
+        }
+        let alike = alike_but_for_case(&names);
+        if !alike.is_empty() {
+            let classes = quoted_some(alike);
+            notes.push(format!("`{column}` has classes that differ in case alone: {classes}"));
         }
         if names.len() == 2 && options.rules >= 2 {
             let how = put_positive_last(&mut names, is_text, options, &place.clone().in_column(&trace.name))?;
@@ -165,6 +181,41 @@ impl TargetEncoder {
             }
         }
     }
+}
+
+/// Finds the class of texts such as `1.0` where `1` is one: a column of whole numbers gets a decimal point where it has gaps.
+fn name_whole_numbers(classes: &mut [Option<u32>], trace: &ColumnTrace, names: &[String]) {
+    let whole = |text: &str| number(text).parse::<f64>().ok().filter(|number| number.fract() == 0.0);
+    let numbers: Vec<Option<f64>> = names.iter().map(|name| whole(name)).collect();
+    for (text, code) in &trace.codes {
+        let Some(slot) = classes.get_mut(*code as usize).filter(|slot| slot.is_none()) else { continue };
+        let Some(value) = whole(text) else { continue };
+        let mut same = (0..).zip(&numbers).filter(|(_, number)| **number == Some(value));
+        if let (Some((class, _)), None) = (same.next(), same.next()) {
+            *slot = Some(class);
+        }
+    }
+}
+
+/// What is to be said of a column of numbers that may be names of classes: each of a few whole numbers came up many times.
+fn choice_of_classes(traces: &[ColumnTrace], task: Task, options: &ReadOptions) -> Option<String> {
+    let [trace] = traces else { return None };
+    let count = trace.integers.as_ref().filter(|_| trace.all_whole && !trace.all_integers)?.len();
+    let is_few = (2..=FEW_CLASSES as usize).contains(&count) && trace.numbers as f64 >= TIMES * count as f64;
+    (is_few && task == Task::Regression && options.task.is_none()).then(|| {
+        format!(
+            "`{}` has {count} different whole numbers with a decimal point, which are numbers to be predicted; `--task classes:{count}` \
+             makes them classes",
+            escape(&trace.name)
+        )
+    })
+}
+
+/// The names that others are equal to but for case.
+fn alike_but_for_case(names: &[String]) -> Vec<&String> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    names.iter().for_each(|name| *counts.entry(name.to_lowercase()).or_default() += 1);
+    names.iter().filter(|name| counts.get(&name.to_lowercase()).is_some_and(|count| *count > 1)).collect()
 }
 
 /// Fails for text beside other targets: a model has classes or numbers, and codes of texts are not numbers that mean anything.
@@ -279,8 +330,6 @@ fn inferred_task(traces: &[ColumnTrace], options: &ReadOptions) -> Task {
 /// Counts and measurements are often written as integers too: with more than a few of them, every class should have
 /// come up several times.
 fn look_like_classes(trace: &ColumnTrace, options: &ReadOptions) -> bool {
-    const FEW_CLASSES: f64 = 20.0;
-    const TIMES: f64 = 10.0;
     let classes = trace.largest + 1.0;
     classes <= FEW_CLASSES
         || (classes <= options.category_limit as f64 && trace.numbers as f64 >= TIMES * classes)
@@ -289,7 +338,10 @@ fn look_like_classes(trace: &ColumnTrace, options: &ReadOptions) -> bool {
 /// The task and the names of a column in which integers are names of classes: there are two of them, or they do not
 /// begin with 0. Of 0 and 1 it is so where 0 is to be the positive class.
 fn named_by_integers(trace: &ColumnTrace, options: &ReadOptions) -> Option<(Task, Vec<String>)> {
-    let integers = trace.integers.as_ref().filter(|_| trace.all_integers && options.rules >= 2)?;
+    let is_of_classes = |task| matches!(task, Task::Binary | Task::MultiClass { .. });
+    let are_asked_for = options.task.is_some_and(is_of_classes) || options.positive_class.is_some();
+    let are_integers = trace.all_integers || trace.all_whole && are_asked_for && options.rules >= WHOLE;
+    let integers = trace.integers.as_ref().filter(|_| are_integers && options.rules >= 2)?;
     let integers: Vec<i64> = integers.iter().copied().collect();
     let two = integers.len() == 2;
     let are_numbers = match integers[..] {

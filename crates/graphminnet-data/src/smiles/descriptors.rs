@@ -150,7 +150,7 @@ mod tests {
     use crate::{Featurizer, Limits, MoleculeForm, MoleculeReading};
 
     fn of(smiles: &str, form: MoleculeForm) -> Vec<f32> {
-        let reading = MoleculeReading { featurizer: Featurizer::Cip, form, further: 0 };
+        let reading = MoleculeReading { featurizer: Featurizer::Cip, form, ..MoleculeReading::default() };
         basic(&reading.graph(smiles, &Limits::default()).unwrap())
     }
 

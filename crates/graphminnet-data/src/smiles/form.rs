@@ -4,7 +4,7 @@
 use super::joined::{self, Part};
 use super::{
     BASIC_DESCRIPTORS, Featurizer, Fingerprint, SmilesError, chemistry, contained, descriptors, guard,
-    ogb_graph, parse, scaffold, stereo, zinc,
+    ogb_graph, parse, parts, scaffold, stereo, zinc,
 };
 use crate::graph::{Features, Graph};
 use crate::{Column, Level, Limits, RULES, ReadOptions, Schema};
@@ -33,8 +33,17 @@ pub struct MoleculeForm {
     pub reactions: bool,
 }
 
+/// The first version of the rules under which a fragment is read as it is written, with its stereo marks.
+const AS_WRITTEN: u32 = 8;
+
+/// The first version of the rules under which numbers that map atoms say nothing about stereo.
+const UNMAPPED: u32 = 8;
+
+/// The last version of the rules that changed which graph a string becomes; a model remembers whether it is of before.
+const LATEST: u32 = AS_WRITTEN;
+
 /// How a string becomes a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MoleculeReading {
     /// The columns.
     pub featurizer: Featurizer,
@@ -42,6 +51,14 @@ pub struct MoleculeReading {
     pub form: MoleculeForm,
     /// Further molecules that are read together with one, as one graph.
     pub further: usize,
+    /// The version of the rules that applies; see [`MoleculeTable::rules`](crate::MoleculeTable::rules).
+    pub rules: u32,
+}
+
+impl Default for MoleculeReading {
+    fn default() -> Self {
+        Self { featurizer: Featurizer::default(), form: MoleculeForm::default(), further: 0, rules: LATEST }
+    }
 }
 
 impl MoleculeForm {
@@ -95,7 +112,10 @@ impl MoleculeForm {
             self.reactions.then(|| joined::sides(smiles.trim())).transpose()?.map(|[.., (_, side)]| side);
         let smiles = guard::check(product.unwrap_or(smiles), limits)?;
         contained(|| {
-            let mut molecule = read(&smiles, limits)?;
+            let mut molecule = match rules {
+                AS_WRITTEN.. => self.molecule(&smiles, rules, limits)?,
+                _ => read(&smiles, limits)?,
+            };
             if rules >= scaffold::BARE {
                 molecule = scaffold::bare(&molecule)?;
             }
@@ -104,8 +124,14 @@ impl MoleculeForm {
     }
 
     /// The molecule that a string stands for, or the part of it that is kept.
-    fn molecule(&self, smiles: &str, limits: &Limits) -> Result<Molecule, SmilesError> {
-        self.fragment(read(smiles, limits)?)
+    fn molecule(&self, smiles: &str, rules: u32, limits: &Limits) -> Result<Molecule, SmilesError> {
+        let molecule = read(smiles, limits)?;
+        if rules < AS_WRITTEN || !self.largest_fragment || molecule.is_connected() {
+            return self.fragment(molecule);
+        }
+        // A part that is cut out of a molecule has forgotten in which order the neighbours of its centres are written.
+        let fragments = parts::of(smiles).iter().map(|part| parse(part)).collect::<Result<_, _>>()?;
+        Ok(largest(fragments)?.unwrap_or(molecule))
     }
 
     /// The part of a molecule that is kept.
@@ -113,27 +139,30 @@ impl MoleculeForm {
         if !self.largest_fragment || molecule.is_connected() {
             return Ok(molecule);
         }
-        let size = |fragment: &Molecule| {
-            let numbers = fragment.atoms().map(|(_, atom)| u64::from(atom.element.atomic_number()));
-            let heavy =
-                fragment.atoms().filter(|(_, atom)| atom.wildcard || atom.element != Element::H).count();
-            (heavy, numbers.sum::<u64>())
-        };
-        let mut fragments = molecule.fragments();
-        let largest = fragments.iter().map(size).max();
-        fragments.retain(|fragment| Some(size(fragment)) == largest);
-        // Of equals the first by its canonical form, not the one that happens to be written first.
-        if let [_, _, ..] = fragments.as_slice() {
-            let mut named = Vec::with_capacity(fragments.len());
-            for fragment in fragments {
-                guard::check_canonical(fragment.atom_count())?;
-                named.push((rdkit::rdkit_canonical_smiles(&fragment).map_err(chemistry)?, fragment));
-            }
-            named.sort_by(|(a, _), (b, _)| a.cmp(b));
-            fragments = named.into_iter().map(|(_, fragment)| fragment).collect();
-        }
-        Ok(fragments.into_iter().next().unwrap_or(molecule))
+        Ok(largest(molecule.fragments())?.unwrap_or(molecule))
     }
+}
+
+/// The fragment with the most atoms besides hydrogen, of several the heaviest.
+fn largest(mut fragments: Vec<Molecule>) -> Result<Option<Molecule>, SmilesError> {
+    let size = |fragment: &Molecule| {
+        let numbers = fragment.atoms().map(|(_, atom)| u64::from(atom.element.atomic_number()));
+        let heavy = fragment.atoms().filter(|(_, atom)| atom.wildcard || atom.element != Element::H).count();
+        (heavy, numbers.sum::<u64>())
+    };
+    let most = fragments.iter().map(size).max();
+    fragments.retain(|fragment| Some(size(fragment)) == most);
+    // Of equals the first by its canonical form, not the one that happens to be written first.
+    if let [_, _, ..] = fragments.as_slice() {
+        let mut named = Vec::with_capacity(fragments.len());
+        for fragment in fragments {
+            guard::check_canonical(fragment.atom_count())?;
+            named.push((rdkit::rdkit_canonical_smiles(&fragment).map_err(chemistry)?, fragment));
+        }
+        named.sort_by(|(a, _), (b, _)| a.cmp(b));
+        fragments = named.into_iter().map(|(_, fragment)| fragment).collect();
+    }
+    Ok(fragments.into_iter().next())
 }
 
 impl MoleculeReading {
@@ -149,7 +178,7 @@ impl MoleculeReading {
                 form.basic_descriptors |= options.describe_molecules
                     && can_be_described
                     && matches!(options.level, None | Some(Level::Graph));
-                Some(Self { featurizer, form, further })
+                Some(Self { featurizer, form, further, rules: known(options.rules) })
             }
         }
     }
@@ -159,7 +188,8 @@ impl MoleculeReading {
         let table = schema.molecules.as_ref();
         let form = table.map(|table| table.form).unwrap_or_default();
         let further = table.map_or(0, |table| table.further.len());
-        Some(Self { featurizer: Featurizer::of_schema(schema)?, form, further })
+        let rules = table.map_or(0, |table| known(table.rules));
+        Some(Self { featurizer: Featurizer::of_schema(schema)?, form, further, rules })
     }
 
     /// What does not go together, in words.
@@ -234,7 +264,10 @@ impl MoleculeReading {
     fn part(&self, smiles: &str, role: u32, limits: &Limits) -> Result<Part, SmilesError> {
         let smiles = guard::check(smiles, limits)?;
         contained(|| {
-            let molecule = self.form.molecule(&smiles, limits)?;
+            let read = |smiles: &str| self.form.molecule(smiles, self.rules, limits);
+            // As text, since neighbours that differ in their numbers alone make centres, and numbers order neighbours.
+            let is_bare = self.featurizer == Featurizer::Cip && self.rules >= UNMAPPED;
+            let molecule = if is_bare { read(&parts::without_maps(&smiles))? } else { read(&smiles)? };
             match self.featurizer {
                 Featurizer::Zinc => {
                     let is_plain = MoleculeForm { largest_fragment: false, ..self.form }.is_plain();
@@ -246,12 +279,16 @@ impl MoleculeReading {
                     guard::check_canonical(molecule.atom_count())?;
                     Ok(Part { graph: zinc::graph(&molecule)?, role, maps: Vec::new() })
                 }
-                Featurizer::Ogb | Featurizer::Cip => self.columns(&molecule, role),
+                Featurizer::Ogb | Featurizer::Cip => {
+                    let maps = if self.form.reactions { map_numbers(&read(&smiles)?) } else { Vec::new() };
+                    self.columns(&molecule, role, maps)
+                }
             }
         })
     }
 
-    fn columns(&self, molecule: &Molecule, role: u32) -> Result<Part, SmilesError> {
+    /// The columns of a molecule whose atoms have these map numbers, which only reactions ask for.
+    fn columns(&self, molecule: &Molecule, role: u32, maps: Vec<Option<u16>>) -> Result<Part, SmilesError> {
         let full = match self.form.add_hydrogens {
             false => None,
             true => Some(rdkit::rdkit_added_hs_molecule(molecule).ok_or_else(|| {
@@ -267,9 +304,14 @@ impl MoleculeReading {
             (false, _) => {}
         }
         let graph = ogb_graph(&features)?;
-        let maps = if self.form.reactions { map_numbers(molecule, graph.num_nodes()) } else { Vec::new() };
+        let maps = if self.form.reactions { of_nodes(maps, molecule, graph.num_nodes()) } else { Vec::new() };
         Ok(Part { graph, role, maps })
     }
+}
+
+/// What a model remembers of the rules: 0 where they are of before any that changed a graph.
+fn known(rules: u32) -> u32 {
+    if rules >= LATEST { LATEST } else { 0 }
 }
 
 /// The molecule that a string stands for.
@@ -279,12 +321,17 @@ fn read(smiles: &str, limits: &Limits) -> Result<Molecule, SmilesError> {
     Ok(molecule)
 }
 
-/// The map number of every atom of a graph, whose molecule may have lost hydrogens on the way.
-fn map_numbers(molecule: &Molecule, nodes: usize) -> Vec<Option<u16>> {
-    let all: Vec<Option<u16>> = molecule.atoms().map(|(_, atom)| atom.atom_map).collect();
-    if all.len() == nodes {
-        return all;
+/// The map number of every atom.
+fn map_numbers(molecule: &Molecule) -> Vec<Option<u16>> {
+    molecule.atoms().map(|(_, atom)| atom.atom_map).collect()
+}
+
+/// The map number of every node of a graph, whose molecule may have got hydrogens after its atoms, or lost some on the way.
+fn of_nodes(mut maps: Vec<Option<u16>>, molecule: &Molecule, nodes: usize) -> Vec<Option<u16>> {
+    if molecule.atom_count() == nodes {
+        maps.resize(nodes, None);
+        return maps;
     }
     let kept = rdkit::rdkit_hydrogen_suppressed_with_map(molecule).map(|(_, kept)| kept);
-    kept.unwrap_or_default().into_iter().map(|at| all.get(at).copied().flatten()).collect()
+    kept.unwrap_or_default().into_iter().map(|at| maps.get(at).copied().flatten()).collect()
 }

@@ -25,6 +25,7 @@ mod grammar;
 mod guard;
 mod joined;
 pub(crate) mod molblock;
+mod parts;
 mod scaffold;
 mod sketch;
 mod stereo;

@@ -67,7 +67,10 @@ impl Request {
         // A model to begin with has read molecules with or without them.
         let describes = !arguments.no_descriptors && start.as_ref().is_none_or(Start::describes_molecules);
         let Resources { limits, exchange, .. } = &context.resources;
-        let source = source(arguments, split, &configuration, calibrate, describes, limits)?;
+        let mut source = source(arguments, split, &configuration, calibrate, describes, limits)?;
+        if let (DataSource::File { path, read, .. }, Some(start)) = (&mut source, &start) {
+            start.read_alike(path, read);
+        }
         let parts = configuration.parts(overrides);
         let mut loaded = match &parts {
             Some((parts, how)) => source.load_parts(limits, (*parts, how), &**exchange)?,

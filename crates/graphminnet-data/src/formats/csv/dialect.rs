@@ -9,9 +9,13 @@ use super::{CsvReader, CsvWriter, Lines, NAMELESS, SdfColumns, Separator, TableR
 use crate::fs::without_compression;
 use crate::limits::within;
 use crate::smiles::{Featurizer, molecule_graph};
+use crate::text::number;
 use crate::{DataError, ReadOptions};
 use std::borrow::Cow;
 use std::path::Path;
+
+/// The first version of the rules under which a number may have the minus sign of word processors (U+2212).
+const MINUS: u32 = 8;
 
 impl CsvReader {
     /// Reads the beginning of a table of molecules; what was found out about it is added to the notes.
@@ -68,10 +72,10 @@ impl CsvReader {
         Ok(reader)
     }
 
-    /// Reads the rows of a table that is not text, after so many others.
+    /// Reads the rows of a table that is not text, after so many others. Its names stand in a row of their own, or in none: 0.
     pub(in crate::formats) fn of_rows(
         path: &Path,
-        header: Vec<String>,
+        (header, header_row): (Vec<String>, u64),
         before: u64,
         rows: Box<dyn TableRows>,
         options: &ReadOptions,
@@ -80,13 +84,14 @@ impl CsvReader {
         let mut reader = Self::without_header(lines, &options.limits);
         reader.header = header;
         reader.rows = Some(rows);
-        reader.row = before;
+        reader.row = header_row;
         reader.records_before = usize::try_from(before).unwrap_or(usize::MAX);
         reader.finish_names(options)?;
         Ok(reader)
     }
 
     fn finish_names(&mut self, options: &ReadOptions) -> Result<(), DataError> {
+        self.rules = options.rules;
         if options.rules >= NAMELESS {
             self.number_nameless();
         }
@@ -195,9 +200,12 @@ impl CsvReader {
 
     /// A field of the current record where a number is asked for: with semicolons between fields, a decimal comma is a point.
     pub(in crate::formats) fn number_field(&self, position: usize) -> Cow<'_, str> {
-        let field = self.field(position);
-        let number = (self.separator == Separator::Byte(b';')).then(|| with_decimal_point(field)).flatten();
-        number.map_or(field.into(), Cow::from)
+        let field = match self.rules {
+            MINUS.. => with_plain_minus(self.field(position)),
+            _ => self.field(position).into(),
+        };
+        let number = (self.separator == Separator::Byte(b';')).then(|| with_decimal_point(&field)).flatten();
+        number.map_or(field, Cow::from)
     }
 }
 
@@ -230,6 +238,18 @@ fn said(separator: u8) -> &'static str {
         b';' => "columns are separated by semicolons; a decimal comma is read as a point",
         b'\t' => "columns are separated by tabs",
         _ => "columns are separated by commas",
+    }
+}
+
+/// A number, or a bound, with the sign of programs where the word processor has put its own.
+fn with_plain_minus(field: &str) -> Cow<'_, str> {
+    let is_number = |text: &str| {
+        let number = text.trim().trim_start_matches(['<', '>', '=', '≤', '≥', ' ']);
+        number.parse::<f64>().is_ok() || with_decimal_point(number).is_some()
+    };
+    match number(field) {
+        Cow::Owned(plain) if is_number(&plain) => plain.into(),
+        _ => field.into(),
     }
 }
 

@@ -53,7 +53,9 @@ impl TargetColumns {
     ) -> Result<(), DataError> {
         for (position, (column, _)) in self.0.iter().enumerate() {
             into.values.push(match column {
-                Some(column) => collector.target_columns.label(position, table.field(*column), place)?,
+                Some(column) => {
+                    collector.target_columns.label(position, &table.number_field(*column), place)?
+                }
                 None => f64::NAN,
             });
         }

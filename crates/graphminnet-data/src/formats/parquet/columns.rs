@@ -15,11 +15,16 @@ pub(super) enum Kind {
     Plain,
     /// A whole number without a sign.
     Unsigned,
+    /// A number that is written with a decimal point, though it may be whole.
+    Decimal,
 }
 
+/// The first version of the rules under which columns of floating-point numbers are written with a decimal point.
+const WITH_POINT: u32 = 8;
+
 impl Kind {
-    /// The kind of a column that is one of text or numbers, with at most one value per row.
-    pub(super) fn of(column: &ColumnDescriptor) -> Option<Self> {
+    /// The kind of a column that is one of text or numbers, with at most one value per row, under the rules of a version.
+    pub(super) fn of(column: &ColumnDescriptor, rules: u32) -> Option<Self> {
         use ConvertedType as C;
         if column.max_rep_level() > 0 || column.max_def_level() > 1 || column.path().parts().len() != 1 {
             return None;
@@ -27,6 +32,7 @@ impl Kind {
         let (logical, converted) = (column.logical_type_ref(), column.converted_type());
         match column.physical_type() {
             Type::BOOLEAN => Some(Self::Plain),
+            Type::FLOAT | Type::DOUBLE if logical.is_none() && rules >= WITH_POINT => Some(Self::Decimal),
             Type::FLOAT | Type::DOUBLE if logical.is_none() => Some(Self::Plain),
             Type::INT32 | Type::INT64 => match (logical, converted) {
                 (Some(LogicalType::Integer(kind)), _) if !kind.is_signed => Some(Self::Unsigned),
@@ -113,6 +119,7 @@ impl Column {
             return;
         }
         let (at, unsigned) = (self.value, self.kind == Kind::Unsigned);
+        let has_point = self.kind == Kind::Decimal;
         self.value += 1;
         // Memory takes everything.
         let mut number = |text: std::fmt::Arguments<'_>| drop(out.write_fmt(text));
@@ -130,21 +137,17 @@ impl Column {
                 Some(value) => number(format_args!("{value}")),
                 None => {}
             },
-            // No number is a missing one.
-            Values::Float(values) => {
-                values
-                    .get(at)
-                    .filter(|value| !value.is_nan())
-                    .iter()
-                    .for_each(|value| number(format_args!("{value}")));
-            }
-            Values::Double(values) => {
-                values
-                    .get(at)
-                    .filter(|value| !value.is_nan())
-                    .iter()
-                    .for_each(|value| number(format_args!("{value}")));
-            }
+            // No number is a missing one. A table of text with the same numbers has 6.0, and is no table of classes.
+            Values::Float(values) => match values.get(at).filter(|value| !value.is_nan()) {
+                Some(value) if has_point => number(format_args!("{value:?}")),
+                Some(value) => number(format_args!("{value}")),
+                None => {}
+            },
+            Values::Double(values) => match values.get(at).filter(|value| !value.is_nan()) {
+                Some(value) if has_point => number(format_args!("{value:?}")),
+                Some(value) => number(format_args!("{value}")),
+                None => {}
+            },
             Values::Text(values) => values.get(at).iter().for_each(|value| out.extend(value.data())),
         }
     }

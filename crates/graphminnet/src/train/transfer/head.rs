@@ -43,9 +43,29 @@ pub(super) fn reads_descriptors_or_answers(tensor: &str) -> bool {
     is_of("head", tensor) || is_of("graph_scale", tensor)
 }
 
-/// Where the numbers of whole graphs come from, in their order.
-pub(super) fn descriptors(schema: &Schema) -> Option<(&MoleculeForm, &[String])> {
-    schema.molecules.as_ref().map(|table| (&table.form, table.descriptors.as_slice()))
+/// Where the numbers of whole graphs come from, in their order: the basic ones, those of a fingerprint, columns.
+pub(super) fn descriptors(schema: &Schema) -> Option<(bool, bool, &[String])> {
+    let table = schema.molecules.as_ref()?;
+    Some((table.form.basic_descriptors, table.form.morgan_counts, table.descriptors.as_slice()))
+}
+
+/// In which ways the molecules of new data are read otherwise than those that a model has learnt from.
+pub(super) fn read_otherwise(theirs: &Schema, ours: &Schema) -> Vec<String> {
+    let forms = [theirs, ours].map(|schema| schema.molecules.as_ref().map(|table| &table.form));
+    let [Some(theirs), Some(ours)] = forms else { return Vec::new() };
+    let marks = |form: &MoleculeForm| {
+        [
+            ("hydrogens as atoms (--add-h)", form.add_hydrogens),
+            ("stereo left out (--ignore-stereo)", form.ignore_stereo),
+            ("the largest fragment alone (--largest-fragment)", form.largest_fragment),
+            ("basic descriptors (--basic-descriptors)", form.basic_descriptors),
+            ("counts of a fingerprint (--morgan-counts)", form.morgan_counts),
+            ("reactions (--reactions)", form.reactions),
+        ]
+    };
+    let both = marks(theirs).into_iter().zip(marks(ours)).filter(|((_, theirs), (_, ours))| theirs != ours);
+    both.map(|((what, _), (_, is_ours))| format!("{} {what}", if is_ours { "with" } else { "without" }))
+        .collect()
 }
 
 /// Makes the last map of the head answer in the units of other targets: `(y·d + m − m') / d'`, and the logarithm of a variance

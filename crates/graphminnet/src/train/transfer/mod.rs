@@ -22,9 +22,10 @@ use crate::config::{ModelConfig, Spread};
 use crate::weights::{self, NamedTensor};
 use burn::module::Module;
 use burn::tensor::Device;
-use graphminnet_data::Schema;
+use graphminnet_data::formats::{Format, detect};
 use graphminnet_data::fs::{self, sha256};
-use head::{descriptors, reads_descriptors_or_answers, rescale_outputs};
+use graphminnet_data::{ReadOptions, Schema};
+use head::{descriptors, read_otherwise, reads_descriptors_or_answers, rescale_outputs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -177,7 +178,24 @@ impl Start {
 
     /// Whether molecules get their basic descriptors, for the model has read them.
     pub fn describes_molecules(&self) -> bool {
-        descriptors(&self.description.schema).is_some_and(|(form, _)| form.basic_descriptors)
+        descriptors(&self.description.schema).is_some_and(|(is_basic, ..)| is_basic)
+    }
+
+    /// Makes options read a table of molecules in the form in which the model has read its own (hydrogens, stereo, fragments,
+    /// counts of a fingerprint), where they do not ask for more. Other data has no molecules, and is read as it was to be.
+    pub fn read_alike(&self, path: &Path, options: &mut ReadOptions) {
+        let format = options.format.or_else(|| detect(path).ok());
+        let is_table =
+            matches!(format, Some(Format::SmilesCsv | Format::Parquet | Format::Xlsx | Format::Sdf));
+        let Some(table) = self.description.schema.molecules.as_ref().filter(|_| is_table) else { return };
+        let (theirs, ours) = (&table.form, &mut options.molecules);
+        ours.add_hydrogens |= theirs.add_hydrogens;
+        ours.ignore_stereo |= theirs.ignore_stereo;
+        // The rest says nothing about reactions, and a fingerprint nothing about several molecules.
+        if !ours.reactions {
+            ours.largest_fragment |= theirs.largest_fragment;
+            ours.morgan_counts |= theirs.morgan_counts && options.further_smiles.is_empty();
+        }
     }
 
     /// The model that a run keeps a copy of.
@@ -253,6 +271,7 @@ impl Start {
         let by_columns: BTreeSet<&str> = ours.iter().map(|vector| vector.tensor.as_str()).collect();
         let keeps_head = self.keeps_head(config, schema, spread);
         report.new_head = keeps_head.clone().err();
+        report.read_otherwise = read_otherwise(&self.description.schema, schema);
 
         for tensor in &mut tensors {
             let name = tensor.name.as_str();

@@ -20,6 +20,8 @@ pub struct TakenOver {
     pub missing: Vec<String>,
     /// Tensors of the file that have no place in the model.
     pub left_out: Vec<String>,
+    /// In which ways molecules are read otherwise than those that the model has learnt from.
+    pub read_otherwise: Vec<String>,
     /// Why the head is new, if it is.
     pub new_head: Option<String>,
     /// Parameters that keep their weights.
@@ -84,6 +86,10 @@ impl fmt::Display for TakenOver {
             if !new.is_empty() {
                 write!(formatter, "; new: {}", listed(new))?;
             }
+        }
+        if !self.read_otherwise.is_empty() {
+            let how = self.read_otherwise.join(", ");
+            write!(formatter, "\n  molecules are read otherwise than those of the model: {how}")?;
         }
         if let Some(reason) = &self.new_head {
             write!(formatter, "\n  the head is new: {reason}")?;
