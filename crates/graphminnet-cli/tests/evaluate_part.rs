@@ -71,11 +71,12 @@ fn evaluating_a_part_of_the_nodes_says_if_it_is_not_that_of_the_training() {
     let rows = (0..120).map(|node| {
         let value = random.normal();
         let class = u8::from(value + 0.5 * random.normal() > 0.0);
-        format!("{value:.3},{class},{},{}\n", parts[node % 4], parts[(node / 2 + 1) % 4])
+        format!("{node},{value:.3},{class},{},{}\n", parts[node % 4], parts[(node / 2 + 1) % 4])
     });
-    workspace.write("net/nodes.csv", format!("x,target,split,other\n{}", rows.collect::<String>()));
+    std::fs::create_dir(workspace.path("net")).unwrap();
+    workspace.write("net/nodes.csv", format!("node_id,x,target,split,other\n{}", rows.collect::<String>()));
     let edges = (0..120).map(|node| format!("{node},{}\n", (node + 1) % 120));
-    workspace.write("net/edges.csv", format!("source,target\n{}", edges.collect::<String>()));
+    workspace.write("net/edges.csv", format!("source,destination\n{}", edges.collect::<String>()));
     let data = "--data net";
     for (name, split, is_other) in [
         ("own", "--split official", false),
