@@ -1,9 +1,5 @@
 #![no_main]
 
-use graphminnet_data::fuzzing::TARGETS;
+use graphminnet_data::fuzzing::run;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    for (_, run) in TARGETS.iter().filter(|(name, _)| *name == "graph6") {
-        run(bytes);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| run("graph6", bytes));

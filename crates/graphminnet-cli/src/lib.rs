@@ -21,6 +21,7 @@ pub use failure::Failure;
 pub use ui::coverage::coverage_text;
 
 use clap::{Parser, Subcommand};
+use graphminnet_data::foreign::hush_contained_panics;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -105,6 +106,7 @@ enum Command {
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     cmd::remember_command_line(&arguments);
+    hush_contained_panics();
     let arguments = match Arguments::try_parse_from(&arguments) {
         Ok(arguments) => arguments,
         Err(error) => {

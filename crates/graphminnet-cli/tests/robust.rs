@@ -319,3 +319,12 @@ fn small_files_cannot_take_much_memory() {
         assert!(stderr.contains(piece) || stdout.contains(piece), "{arguments}: {stdout}{stderr}");
     }
 }
+
+#[test]
+fn a_file_on_which_a_decoder_panics_is_refused_like_any_damaged_one() {
+    let workspace = Workspace::new();
+    workspace.copy_fixture("dictionary_without_values.parquet");
+    let run = workspace.run("data check dictionary_without_values.parquet");
+    assert_eq!(run.code, 3, "{run:?}");
+    assert!(run.stderr.contains("not a sound Parquet file") && !run.stderr.contains("panicked"), "{run:?}");
+}

@@ -44,6 +44,8 @@ mod dataset;
 pub mod download;
 mod error;
 pub mod exchange;
+#[doc(hidden)]
+pub mod foreign;
 pub mod formats;
 // For the other crates of this workspace: whole files, hashes, memory.
 #[doc(hidden)]

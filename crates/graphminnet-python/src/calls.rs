@@ -3,6 +3,7 @@
 use crate::{conformal, model, pairs, training, validation};
 use graphminnet::Ensemble;
 use graphminnet_cli::Failure;
+use graphminnet_data::foreign::hush_contained_panics;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::error::Error;
@@ -76,6 +77,7 @@ pub trait Caller {
 impl Call<'_> {
     /// Does what is asked. Never fails: a failure is a reply as well.
     pub fn answer(self, caller: &mut dyn Caller) -> Reply {
+        hush_contained_panics();
         let done = catch_unwind(AssertUnwindSafe(|| self.dispatch(caller)));
         match done {
             Ok(Ok(reply)) => reply,

@@ -13,6 +13,7 @@ pub use write::{ParquetColumn, ParquetKind, ParquetWriter, join_files};
 
 use super::csv::TableRows;
 use crate::budget::Budget;
+use crate::foreign::contained;
 use crate::fs::{open, without_compression};
 use crate::limits::{Exceeded, within};
 use crate::text::quoted;
@@ -266,8 +267,7 @@ fn footer(
 
 /// What the decoder fails with, also where it panics: a file must not be able to end the program.
 fn caught<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-    result.unwrap_or_else(|_| Err(ParquetError::General("its decoder gave up".to_owned())))
+    contained(work).unwrap_or_else(|| Err(ParquetError::General("its decoder gave up".to_owned())))
 }
 
 fn damaged(path: &Path) -> impl Fn(ParquetError) -> DataError {

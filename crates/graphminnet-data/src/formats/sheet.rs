@@ -6,6 +6,7 @@
 
 use super::csv::{NAMELESS, TableRows};
 use crate::budget::{Budget, Share, bytes_of};
+use crate::foreign::contained;
 use crate::fs::{open, without_compression};
 use crate::limits::{Exceeded, within};
 use crate::{DataError, Limits, Place, ReadOptions, escape};
@@ -59,9 +60,8 @@ impl SheetRows {
         measure(open(path)?, &options.limits).map_err(DataError::stream(place()))?;
         let file = BufReader::new(open(path)?);
         // The reader of workbooks is not ours: if it panics, the file is to blame, and must not end the program.
-        let read = || read(file, options);
-        let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
-        let read = read.unwrap_or_else(|_| Err(Trouble::Other("its reader gave up".to_owned())));
+        let read = contained(|| read(file, options));
+        let read = read.unwrap_or_else(|| Err(Trouble::Other("its reader gave up".to_owned())));
         read.map_err(|trouble| match trouble {
             Trouble::Limit(exceeded) => DataError::limit(place())(exceeded),
             Trouble::Workbook(error) => damaged(place(), &error.to_string()),

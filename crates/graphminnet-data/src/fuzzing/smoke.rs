@@ -1,6 +1,7 @@
 //! A short deterministic run of fuzz targets: seeds, and fixed mutations of them.
 
 use super::Target;
+use crate::foreign::hush_contained_panics;
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
@@ -13,6 +14,7 @@ const ROUNDS: usize = 1_000;
 ///
 /// If a target has no seeds, or they cannot be read.
 pub fn smoke(corpus: &Path, targets: &[Target]) -> Result<()> {
+    hush_contained_panics();
     for (name, run) in targets {
         let entries = std::fs::read_dir(corpus.join(name))?;
         let mut seeds = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -41,11 +41,11 @@ pub use form::{MoleculeForm, MoleculeReading};
 pub use sketch::{Sketch, SketchAtom, SketchBond, SketchCentre, SketchOrder, SketchSides};
 
 use super::{Column, Limits, Schema};
+use crate::foreign;
 use crate::graph::{Features, Graph};
 use chematic::core::Molecule;
 use chematic::smiles::{SmilesError as ParseError, rdkit};
 use serde::{Deserialize, Serialize};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use thiserror::Error;
 
 /// Which columns a molecule's atoms and bonds get.
@@ -166,7 +166,7 @@ fn chemistry(error: rdkit::RdkitSmilesError) -> SmilesError {
 /// Runs foreign code that must not take the program down with it. What is known to be dangerous is refused by
 /// [`guard`] beforehand; this is the second line.
 fn contained<T>(work: impl FnOnce() -> Result<T, SmilesError>) -> Result<T, SmilesError> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+    foreign::contained(work).unwrap_or_else(|| {
         Err(SmilesError::Unsupported("the molecule could not be interpreted (internal error)".to_owned()))
     })
 }

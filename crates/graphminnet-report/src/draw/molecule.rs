@@ -8,9 +8,9 @@ use super::untangle::Tangle;
 use chematic::core::{AtomIdx, Element, Molecule, implicit_hcount};
 use chematic::smiles::rdkit::rdkit_2d_coords;
 use chematic_depict::{BOND_LEN, compute_layout};
+use graphminnet_data::foreign::contained;
 use graphminnet_data::smiles::{Sketch, SketchAtom, SketchCentre, SketchOrder};
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Length of a bond in the coordinates of RDKit.
 const RDKIT_BOND: f64 = 1.5;
@@ -56,10 +56,8 @@ impl Skeleton {
                     return None;
                 }
                 let implied = || {
-                    let count = |molecule| {
-                        catch_unwind(AssertUnwindSafe(|| implicit_hcount(molecule, AtomIdx(at as u32))))
-                    };
-                    molecule.as_ref().and_then(|molecule| count(molecule).ok()).unwrap_or(0)
+                    let count = |molecule| contained(|| implicit_hcount(molecule, AtomIdx(at as u32)));
+                    molecule.as_ref().and_then(count).unwrap_or(0)
                 };
                 let hydrogens = atom.hydrogens.unwrap_or_else(implied);
                 Some(Label { symbol: symbols[at], hydrogens, charge: atom.charge })
@@ -99,10 +97,6 @@ fn places(
     };
     let unsettled = sides::settle(&mut places, &tangle, &part.sides);
     (places, unsettled)
-}
-
-fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 fn as_in_rdkit(molecule: &Molecule) -> Option<Vec<Place>> {
